@@ -1,0 +1,49 @@
+"""Everything structsvm raises or warns about on purpose."""
+
+__all__ = [
+    "DataError",
+    "DataWarning",
+    "LearningError",
+    "MasterError",
+    "ModelFileError",
+    "OracleError",
+    "PluginError",
+    "SettingsError",
+    "StructSVMError",
+]
+
+
+class StructSVMError(Exception):
+    """Base of every error raised on purpose by structsvm."""
+
+
+class DataError(StructSVMError, ValueError):
+    """Recordings or labels that cannot be used; the message names the sample and the way out."""
+
+
+class SettingsError(StructSVMError, ValueError):
+    """A parameter with a value it cannot have; the message lists what it can be."""
+
+
+class OracleError(StructSVMError, ValueError):
+    """A separation oracle was asked something that has no answer, or failed to answer."""
+
+
+class MasterError(StructSVMError, RuntimeError):
+    """No solver could solve the restricted problem over the working set."""
+
+
+class LearningError(StructSVMError, RuntimeError):
+    """Learning ended without a usable metric."""
+
+
+class PluginError(StructSVMError, TypeError):
+    """A problem, oracle or regularizer does not keep its contract."""
+
+
+class ModelFileError(StructSVMError, ValueError):
+    """A file that is not a readable structsvm model."""
+
+
+class DataWarning(UserWarning):
+    """Data that can be used but will not give what the user probably expects."""

@@ -1,0 +1,197 @@
+"""Rescaled equivalence matrices, held as their factor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.errors import DataError
+
+__all__ = ["EquivalenceMatrix"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class EquivalenceMatrix:
+    """A rescaled equivalence matrix ``M = U U^T``, an orthogonal projector of rank K.
+
+    For a partition with assignment matrix ``Y`` (T, K), ``U = Y (Y^T Y)^{-1/2}`` and ``M_ij`` is one
+    over the size of the cluster that holds both ``i`` and ``j``, or zero (Lajugie et al., section
+    "Representing partitions"). A spectral relaxation gives the same object from any orthonormal
+    ``U``, so partitions and spectral projectors are one type. The T x T matrix exists only in
+    :meth:`dense`.
+
+    Build one with :meth:`from_labels`, :meth:`from_breakpoints` or :meth:`from_factor`.
+    """
+
+    labels: Ints | None
+    """Cluster of each sample, (T,), values 0..K-1 in order of first appearance; None if relaxed."""
+    relaxed_factor: Floats | None
+    """Orthonormal factor (T, K) of a relaxation; None for a partition."""
+
+    @classmethod
+    def from_labels(cls, labels: ArrayLike) -> EquivalenceMatrix:
+        """The partition given by one label per sample (any values that can be compared)."""
+        values = np.asarray(labels)
+        if values.ndim != 1 or values.size == 0:
+            raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
+        _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+        rank = np.empty(first.size, dtype=np.int64)
+        rank[np.argsort(first)] = np.arange(first.size)
+        return cls(_frozen(rank[inverse]), None)
+
+    @classmethod
+    def from_breakpoints(cls, breakpoints: ArrayLike) -> EquivalenceMatrix:
+        """The segmentation given by its sorted segment ends, the last being T (as in ruptures)."""
+        ends = np.asarray(breakpoints)
+        if ends.ndim != 1 or ends.size == 0 or not np.issubdtype(ends.dtype, np.integer):
+            raise DataError("breakpoints must be a non-empty list of integers, the last being T")
+        sizes = np.diff(ends, prepend=0)
+        if (sizes <= 0).any():
+            raise DataError(
+                f"breakpoints must be positive and strictly increasing, got {ends.tolist()}"
+            )
+        return cls(_frozen(np.repeat(np.arange(ends.size, dtype=np.int64), sizes)), None)
+
+    @classmethod
+    def from_factor(cls, factor: ArrayLike) -> EquivalenceMatrix:
+        """The projector on the columns of an orthonormal ``factor`` (T, K)."""
+        U = np.array(factor, dtype=np.float64)
+        if U.ndim != 2 or not np.allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-8):
+            raise DataError("the columns of a relaxed factor must be orthonormal")
+        return cls(None, _frozen(U))
+
+    @property
+    def is_partition(self) -> bool:
+        """Whether this is a true partition rather than a relaxation."""
+        return self.labels is not None
+
+    @property
+    def n_samples(self) -> int:
+        """T."""
+        held = self.labels if self.labels is not None else self.relaxed_factor
+        assert held is not None
+        return int(held.shape[0])
+
+    @cached_property
+    def n_clusters(self) -> int:
+        """K = Tr M."""
+        if self.labels is not None:
+            return int(self.labels.max()) + 1
+        assert self.relaxed_factor is not None
+        return int(self.relaxed_factor.shape[1])
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Number of samples in each cluster, (K,)."""
+        return np.bincount(self._partition_labels(), minlength=self.n_clusters).astype(np.int64)
+
+    @cached_property
+    def boundaries(self) -> Ints:
+        """``0 = b_0 < ... < b_K = T`` of a segmentation, (K+1,); an error if not contiguous."""
+        labels = self._partition_labels()
+        changes = np.flatnonzero(np.diff(labels)) + 1
+        if changes.size != self.n_clusters - 1:
+            raise DataError("this partition is not contiguous, so it has no breakpoints")
+        return np.concatenate(([0], changes, [labels.size])).astype(np.int64)
+
+    @property
+    def breakpoints(self) -> list[int]:
+        """Segment ends, the last being T (as in ruptures); an error if not contiguous."""
+        return [int(end) for end in self.boundaries[1:]]
+
+    @cached_property
+    def is_contiguous(self) -> bool:
+        """Whether the clusters are segments of consecutive samples."""
+        if self.labels is None:
+            return False
+        return int(np.count_nonzero(np.diff(self.labels))) == self.n_clusters - 1
+
+    def project(self, X: Floats) -> Floats:
+        """``U^T X``, (K, P), in O(T P)."""
+        if self.relaxed_factor is not None:
+            return self.relaxed_factor.T @ X
+        if self.is_contiguous:
+            sums = np.add.reduceat(X, self.boundaries[:-1], axis=0)
+        else:
+            sums = np.zeros((self.n_clusters, X.shape[1]))
+            np.add.at(sums, self._partition_labels(), X)
+        return np.asarray(sums / np.sqrt(self.sizes)[:, None])
+
+    def gram(self, X: Floats) -> Floats:
+        """``X^T M X``, (P, P), in O(T P + K P^2)."""
+        projected = self.project(X)
+        return projected.T @ projected
+
+    def gram_diagonal(self, X: Floats) -> Floats:
+        """The diagonal of ``X^T M X``, (P,), in O(T P)."""
+        projected = self.project(X)
+        return np.einsum("kp,kp->p", projected, projected)
+
+    def inner(self, other: EquivalenceMatrix) -> float:
+        """``Tr(M M')``: ``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` for two partitions."""
+        if self.n_samples != other.n_samples:
+            raise DataError(
+                f"partitions of {self.n_samples} and of {other.n_samples} samples do not compare"
+            )
+        if not (self.is_partition and other.is_partition):
+            return float(np.sum(self.project(other.factor()) ** 2))
+        table = self.contingency(other)
+        return float(np.sum(table**2 / np.outer(self.sizes, other.sizes)))
+
+    def contingency(self, other: EquivalenceMatrix) -> Ints:
+        """``|A_k n B_l|``, (K, K')."""
+        mine, theirs = self._partition_labels(), other._partition_labels()
+        flat = np.bincount(
+            mine * other.n_clusters + theirs, minlength=self.n_clusters * other.n_clusters
+        )
+        return flat.reshape(self.n_clusters, other.n_clusters).astype(np.int64)
+
+    def factor(self) -> Floats:
+        """``U``, (T, K)."""
+        if self.relaxed_factor is not None:
+            return self.relaxed_factor
+        labels = self._partition_labels()
+        U = np.zeros((labels.size, self.n_clusters))
+        U[np.arange(labels.size), labels] = 1.0 / np.sqrt(self.sizes[labels])
+        return U
+
+    def dense(self) -> Floats:
+        """``M`` itself, (T, T): for tests and teaching."""
+        U = self.factor()
+        return U @ U.T
+
+    def __eq__(self, other: object) -> bool:
+        """Two partitions are equal when they group the samples the same way."""
+        if not isinstance(other, EquivalenceMatrix):
+            return NotImplemented
+        if self.is_partition != other.is_partition:
+            return False
+        return self.key == other.key
+
+    def __hash__(self) -> int:
+        """Hash of the grouping."""
+        return hash(self.key)
+
+    @property
+    def key(self) -> bytes:
+        """The grouping as bytes: equal for equal partitions of the same samples."""
+        held = self.labels if self.labels is not None else self.relaxed_factor
+        assert held is not None
+        return held.tobytes()
+
+    def _partition_labels(self) -> Ints:
+        if self.labels is None:
+            raise DataError("a relaxed equivalence matrix has no cluster labels")
+        return self.labels
+
+
+def _frozen(array: Any) -> Any:
+    array.setflags(write=False)
+    return array

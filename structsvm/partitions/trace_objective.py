@@ -1,0 +1,97 @@
+"""The objective ``Tr(A M)`` of loss-augmented inference, in factored form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import OracleError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+
+__all__ = ["TraceObjective"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TraceObjective:
+    """``A = Z S Z^T - c M_i + d I``: the only place where a loss-augmented matrix is represented.
+
+    With ``Z = X L`` and ``B = L L^T`` this is ``T A_i = X B X^T - 2 kappa M_i + (kappa - beta) I``
+    of Lajugie et al., section "Loss-augmented inference problem" (``c = 2 kappa``,
+    ``d = kappa - beta``); without a truth it is the objective of plain decoding. ``S`` is a diagonal
+    of signs, so that every symmetric matrix has such a form.
+
+    Parameters
+    ----------
+    Z : array of shape (T, r)
+        The samples in the metric; ``r = 0`` is the null metric.
+    truth : EquivalenceMatrix, optional
+        ``M_i``, the labelling the loss is measured against.
+    truth_weight : float
+        ``c >= 0``.
+    shift : float
+        ``d``: reward (or, negative, price) of one more cluster.
+    signs : array of shape (r,), optional
+        +1 or -1 for each column of ``Z``; all +1 by default.
+    """
+
+    Z: Floats
+    truth: EquivalenceMatrix | None = None
+    truth_weight: float = 0.0
+    shift: float = 0.0
+    signs: Floats | None = None
+
+    def __post_init__(self) -> None:
+        """Check once, at the door."""
+        if self.Z.ndim != 2 or self.Z.shape[0] == 0:
+            raise OracleError(f"Z must have shape (T, r) with T >= 1, got {self.Z.shape}")
+        if not np.isfinite(self.Z).all() or not np.isfinite([self.truth_weight, self.shift]).all():
+            raise OracleError("the objective is not finite: look for NaN or inf in the data or B")
+        if self.truth is not None and self.truth.n_samples != self.n_samples:
+            raise OracleError(
+                f"the truth labels {self.truth.n_samples} samples, Z has {self.n_samples}"
+            )
+        if self.truth_weight < 0:
+            raise OracleError(f"truth_weight must be >= 0, got {self.truth_weight}")
+        if self.signs is not None and (
+            self.signs.shape != (self.Z.shape[1],) or not np.isin(self.signs, (-1.0, 1.0)).all()
+        ):
+            raise OracleError("signs must hold +1 or -1 for each column of Z")
+
+    @property
+    def n_samples(self) -> int:
+        """T."""
+        return int(self.Z.shape[0])
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether the loss takes part in the objective."""
+        return self.truth is not None and self.truth_weight != 0.0
+
+    def value(self, M: EquivalenceMatrix) -> float:
+        """``Tr(A M)`` in O(T r)."""
+        total = self.shift * M.n_clusters
+        if self.Z.shape[1]:
+            diagonal = M.gram_diagonal(self.Z)
+            total += float(diagonal.sum() if self.signs is None else diagonal @ self.signs)
+        if self.truth is not None and self.truth_weight:
+            total -= self.truth_weight * M.inner(self.truth)
+        return total
+
+    def matvec(self, v: Floats) -> Floats:
+        """``A v`` in O(T (r + 1)); ``v`` of shape (T,) or (T, n)."""
+        inner = self.Z.T @ v
+        if self.signs is not None:
+            inner = (inner.T * self.signs).T
+        result = self.Z @ inner + self.shift * v
+        if self.truth is not None and self.truth_weight:
+            U = self.truth.factor()
+            result = result - self.truth_weight * (U @ (U.T @ v))
+        return np.asarray(result)
+
+    def dense(self) -> Floats:
+        """``A`` itself, (T, T): for tests and teaching."""
+        return self.matvec(np.eye(self.n_samples))
