@@ -1,0 +1,1 @@
+"""Separation oracles: one algorithm per file."""

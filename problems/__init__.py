@@ -1,0 +1,1 @@
+"""Problem declarations: feature map, loss and the oracle that separates."""

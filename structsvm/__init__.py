@@ -1,0 +1,1 @@
+"""Learn Mahalanobis metrics for partitioning problems from labelled examples."""

@@ -1,0 +1,1 @@
+"""Generators and real recordings for examples and tests."""

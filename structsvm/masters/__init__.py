@@ -1,0 +1,1 @@
+"""Restricted problems over the working set of cuts."""

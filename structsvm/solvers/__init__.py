@@ -1,0 +1,1 @@
+"""Outer loops that learn the weights."""
