@@ -1,0 +1,81 @@
+# Needs python3 (3.11 or newer) and make; everything else goes into .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest
+
+# Tests that build or read the project instead of running it belong to `make check`.
+CHECKS := tests/test_docs.py tests/test_packaging.py
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+
+PAPER     := $(sort $(filter-out experiments/_%,$(wildcard experiments/*.py)))
+NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
+BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))))
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check lint types format bench paper notebooks docs clean
+
+help:  ## show this list
+	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo '  benchmarks: $(or $(BENCHES),none yet)'
+
+install: $(STAMP)  ## make .venv with everything for users and developers
+
+demo: $(STAMP)  ## learn a metric on real data and show what it is worth
+	@mkdir -p demo
+	$(BIN)/structsvm demo --output demo
+
+test: $(STAMP)  ## run the tests
+	$(PYTEST) $(addprefix --ignore=,$(CHECKS)) $(PYTEST_ARGS)
+
+check: lint types  ## ruff, mypy, documentation and packaging
+	$(PYTEST) $(CHECKS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+format: $(STAMP)  ## rewrite the code the way `make check` wants it
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench-%: benchmarks/%.py $(STAMP)  ## run one benchmark on one thread
+	$(ONE_THREAD) $(BIN)/python $<
+
+bench: $(addprefix bench-,$(BENCHES))  ## run every benchmark
+
+paper: $(STAMP)  ## reproduce the results of the paper (docs/paper/)
+	@for script in $(PAPER); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+
+notebooks: $(STAMP)  ## run every notebook from top to bottom
+	@for notebook in $(NOTEBOOKS); do \
+	    $(BIN)/jupyter execute --inplace "$$notebook" || exit 1; done
+
+docs: $(STAMP)  ## build the documentation site, where it exists
+	@if test -f docs/conf.py; then \
+	    $(BIN)/python -m pip install --quiet --editable '.[docs]' && \
+	    $(BIN)/python -m sphinx -W --keep-going docs docs/_build/html; \
+	else echo 'no site yet: read docs/*.md'; fi
+
+clean:  ## remove caches, builds and .venv
+	rm -rf $(VENV) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo 'structsvm needs Python 3.11 or newer; name one: make PYTHON=python3.12 ...' >&2; exit 1; }
+	@if ! test -x $(BIN)/pip && ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
+	    if test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
+	        apt-get update -qq && apt-get install -y -qq python3-venv; \
+	    else \
+	        echo 'This Python cannot make environments; on Debian or Ubuntu:' >&2; \
+	        echo '    sudo apt-get install python3-venv' >&2; exit 1; \
+	    fi; \
+	fi
+	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
