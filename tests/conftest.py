@@ -1,0 +1,49 @@
+"""What every test shares: one thread per library, the shared data, no skip in CI."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+# Before the first import of numpy or numba: the matrices of the tests are small, and joblib's
+# workers would otherwise start one pool of threads each.
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+os.environ.setdefault("NUMBA_NUM_THREADS", str(min(2, os.cpu_count() or 1)))
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+IN_CI = os.environ.get("CI", "").lower() not in {"", "0", "false"}
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Return the folder of the shared recordings, which lie beside the checkout."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip("the shared recordings are not here: ../shared/data does not exist")
+    return SHARED_DATA
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """In CI a skipped test is a failed one."""
+    report = yield
+    return _refuse_skip(report)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """In CI a module that skips itself is an error."""
+    report = yield
+    return _refuse_skip(report)
+
+
+def _refuse_skip(report):
+    if IN_CI and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"a test may not be skipped in CI: {_reason(report.longrepr)}"
+    return report
+
+
+def _reason(longrepr) -> str:
+    return longrepr[-1] if isinstance(longrepr, tuple) else str(longrepr)
