@@ -1,0 +1,262 @@
+"""The walls of the house: which part may import which, read from the source by ast."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# From the ground up. A room may import from its own floor and from those below it.
+FLOORS = (
+    {"errors", "status"},
+    {"weights", "cuts", "solution"},
+    {"regularizers"},
+    {"problem", "masters", "parallel"},
+    {"solvers"},
+    {"partitions"},
+    {"oracles"},
+    {"problems"},
+    {
+        "__init__",
+        "__main__",
+        "cli",
+        "compare",
+        "datasets",
+        "learner",
+        "persistence",
+        "plotting",
+        "plugins",
+        "report",
+        "testing",
+    },
+)
+FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+OPTIONAL_LIBRARIES = ("matplotlib", "pandas", "pyarrow", "ruptures")
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module or name, and where the import stands."""
+
+    target: str
+    line: int
+    level: int
+    at_runtime: bool
+
+
+@dataclass(frozen=True)
+class Module:
+    """A source file under the name it is imported by."""
+
+    name: str
+    path: Path
+    tree: ast.Module = field(repr=False)
+
+    @property
+    def room(self) -> str:
+        return _room(self.name)
+
+    def imports(self) -> Iterator[Import]:
+        typing_only = {
+            id(node)
+            for block in ast.walk(self.tree)
+            if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.unparse(block.test)
+            for node in ast.walk(block)
+        }
+        for node in ast.walk(self.tree):
+            at_runtime = id(node) not in typing_only
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    yield Import(alias.name, node.lineno, 0, at_runtime)
+            elif isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    target = f"{node.module or ''}.{alias.name}".lstrip(".")
+                    yield Import(target, node.lineno, node.level, at_runtime)
+
+    def at(self, line: int) -> str:
+        return f"{self.path.relative_to(ROOT)}:{line}"
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class of the project: its bases by qualified name, its methods by whether concrete."""
+
+    name: str
+    where: str
+    bases: tuple[str, ...]
+    methods: dict[str, bool] = field(hash=False)
+
+
+@cache
+def modules() -> dict[str, Module]:
+    found = {}
+    for folder, package in (
+        ("structsvm", "structsvm"),
+        ("oracles", "structsvm.oracles"),
+        ("problems", "structsvm.problems"),
+    ):
+        # rglob does not follow the links structsvm/oracles and structsvm/problems.
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            inner = path.relative_to(ROOT / folder).with_suffix("").parts
+            name = ".".join((package, *inner)).removesuffix(".__init__")
+            found[name] = Module(name, path, ast.parse(path.read_text(encoding="utf-8")))
+    return found
+
+
+def test_the_tree_is_found() -> None:
+    assert {"structsvm", "structsvm.oracles", "structsvm.problems"} <= modules().keys()
+    assert not any(path.name == "conftest.py" for path in ROOT.glob("*.py"))
+
+
+def test_every_module_has_a_floor() -> None:
+    strangers = sorted(m.name for m in modules().values() if m.room not in FLOOR_OF)
+    assert not strangers, f"give these modules a floor in FLOORS and in docs: {strangers}"
+
+
+def test_imports_point_downwards() -> None:
+    wrong = [
+        f"{module.at(found.line)}: {module.room} imports {found.target}"
+        for module in modules().values()
+        for found in module.imports()
+        if (room := _imported_room(found.target)) is not None
+        and FLOOR_OF.get(room, -1) > FLOOR_OF.get(module.room, len(FLOORS))
+    ]
+    assert not wrong, _listed("a lower floor imports a higher one", wrong)
+
+
+def test_no_import_runs_in_a_circle() -> None:
+    graph = {
+        module.name: {
+            target
+            for found in module.imports()
+            if found.at_runtime and (target := _imported_module(found.target)) is not None
+        }
+        - {module.name}
+        for module in modules().values()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"modules import each other: {' <- '.join(error.args[1])}")
+
+
+def test_imports_are_absolute() -> None:
+    wrong = [
+        module.at(found.line)
+        for module in modules().values()
+        for found in module.imports()
+        if found.level
+    ]
+    assert not wrong, _listed("relative imports", wrong)
+
+
+def test_oracles_and_problems_have_one_name() -> None:
+    wrong = [
+        f"{module.at(found.line)}: {found.target}"
+        for module in modules().values()
+        for found in module.imports()
+        if found.target.split(".")[0] in {"oracles", "problems"}
+    ]
+    assert not wrong, _listed("write structsvm.oracles and structsvm.problems", wrong)
+
+
+def test_a_class_is_abstract_or_final() -> None:
+    """No method overrides a concrete method of another class of the project."""
+    classes = {found.name: found for module in modules().values() for found in _classes(module)}
+    wrong = [
+        f"{found.where}: {found.name}.{method} overrides {ancestor.name}.{method}"
+        for found in classes.values()
+        for ancestor in _ancestors(found, classes)
+        for method in found.methods
+        if ancestor.methods.get(method, False)
+    ]
+    assert not wrong, _listed("a concrete method is overridden", wrong)
+
+
+def test_import_leaves_optional_libraries_alone() -> None:
+    code = f"import sys, structsvm; print(*sorted(sys.modules.keys() & {set(OPTIONAL_LIBRARIES)}))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "", "`import structsvm` imports optional libraries"
+
+
+def _room(module: str) -> str:
+    """Return the part of structsvm that a module belongs to: weights, masters, oracles, ..."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def _imported_module(target: str) -> str | None:
+    """Return the module of this project that an import reads, None for other libraries."""
+    if target in modules():
+        return target
+    return target.rpartition(".")[0] if target.split(".")[0] == "structsvm" else None
+
+
+def _imported_room(target: str) -> str | None:
+    module = _imported_module(target)
+    return None if module is None else _room(module)
+
+
+def _classes(module: Module) -> Iterator[Class]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ClassDef):
+            bases = tuple(_qualified(_plain(base), module) for base in node.bases)
+            protocol = any(base.endswith("Protocol") for base in bases)
+            methods = {
+                item.name: not _is_abstract(item, protocol)
+                for item in node.body
+                if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)
+            }
+            yield Class(f"{module.name}.{node.name}", module.at(node.lineno), bases, methods)
+
+
+def _plain(base: ast.expr) -> str:
+    """Return the dotted name of a base class without its type arguments."""
+    return ast.unparse(base.value if isinstance(base, ast.Subscript) else base)
+
+
+def _is_abstract(method: ast.FunctionDef | ast.AsyncFunctionDef, protocol: bool) -> bool:
+    decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in method.decorator_list}
+    return "abstractmethod" in decorators or (protocol and _is_stub(method.body))
+
+
+def _is_stub(body: list[ast.stmt]) -> bool:
+    """Tell whether a body is nothing but a docstring or an ellipsis."""
+    return all(isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in body)
+
+
+def _qualified(name: str, module: Module) -> str:
+    """Follow a name through the imports of its module, and of the modules it comes from."""
+    head, _, rest = name.partition(".")
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ImportFrom | ast.Import):
+            for alias in node.names:
+                if (alias.asname or alias.name) != head:
+                    continue
+                source = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+                full = f"{source}{alias.name}" + (f".{rest}" if rest else "")
+                owner, _, attribute = full.rpartition(".")
+                origin = modules().get(owner)
+                return full if origin is None else _qualified(attribute, origin)
+    return f"{module.name}.{name}"
+
+
+def _ancestors(found: Class, classes: dict[str, Class]) -> Iterator[Class]:
+    for base in found.bases:
+        if base in classes:
+            yield classes[base]
+            yield from _ancestors(classes[base], classes)
+
+
+def _listed(title: str, lines: list[str]) -> str:
+    return "\n  ".join([f"{title}:", *lines])
