@@ -52,6 +52,7 @@ paper: $(STAMP)  ## reproduce the results of the paper (docs/paper/)
 	@for script in $(PAPER); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
 
 notebooks: $(STAMP)  ## run every notebook from top to bottom
+	@$(if $(NOTEBOOKS),$(BIN)/python -m pip install --quiet --editable '.[notebooks]',:)
 	@for notebook in $(NOTEBOOKS); do \
 	    $(BIN)/jupyter execute --inplace "$$notebook" || exit 1; done
 
