@@ -49,7 +49,7 @@ class Import:
     target: str
     line: int
     level: int
-    at_runtime: bool
+    at_load: bool
 
 
 @dataclass(frozen=True)
@@ -65,21 +65,21 @@ class Module:
         return _room(self.name)
 
     def imports(self) -> Iterator[Import]:
-        typing_only = {
+        later = {
             id(node)
             for block in ast.walk(self.tree)
-            if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.unparse(block.test)
+            if _runs_later(block)
             for node in ast.walk(block)
         }
         for node in ast.walk(self.tree):
-            at_runtime = id(node) not in typing_only
+            at_load = id(node) not in later
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    yield Import(alias.name, node.lineno, 0, at_runtime)
+                    yield Import(alias.name, node.lineno, 0, at_load)
             elif isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     target = f"{node.module or ''}.{alias.name}".lstrip(".")
-                    yield Import(target, node.lineno, node.level, at_runtime)
+                    yield Import(target, node.lineno, node.level, at_load)
 
     def at(self, line: int) -> str:
         return f"{self.path.relative_to(ROOT)}:{line}"
@@ -137,7 +137,7 @@ def test_no_import_runs_in_a_circle() -> None:
         module.name: {
             target
             for found in module.imports()
-            if found.at_runtime and (target := _imported_module(found.target)) is not None
+            if found.at_load and (target := _imported_module(found.target)) is not None
         }
         - {module.name}
         for module in modules().values()
@@ -205,6 +205,13 @@ def _imported_module(target: str) -> str | None:
 def _imported_room(target: str) -> str | None:
     module = _imported_module(target)
     return None if module is None else _room(module)
+
+
+def _runs_later(block: ast.AST) -> bool:
+    """Tell whether the imports in a block do not run while the module loads."""
+    if isinstance(block, ast.If):
+        return "TYPE_CHECKING" in ast.unparse(block.test)
+    return isinstance(block, ast.FunctionDef | ast.AsyncFunctionDef)
 
 
 def _classes(module: Module) -> Iterator[Class]:
