@@ -1,0 +1,85 @@
+"""Where linear algebra runs: one thread inside a call, parallelism over samples outside it.
+
+Two BLAS threads on the small products of an oracle are up to a hundred times slower than one
+(they wait for each other on a shared machine). The limit holds for the duration of a call and the
+user's own setting comes back afterwards, also when calls overlap in several threads.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any
+
+import threadpoolctl
+
+__all__ = ["single_threaded"]
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Run the block with one thread in BLAS and in OpenMP, then restore what the user had set.
+
+    The BLAS setting belongs to the process: blocks that overlap in time share one limit, the first
+    to enter sets it and the last to leave restores what the first one found. The OpenMP setting
+    belongs to the calling thread.
+    """
+    controller = _controller(_native_libraries())
+    _enter(controller)
+    try:
+        with controller.select(user_api="openmp").limit(limits=1):
+            yield
+    finally:
+        _leave()
+
+
+_lock = Lock()
+_inside: int = 0
+_limiter: Any = None
+
+
+def _enter(controller: threadpoolctl.ThreadpoolController) -> None:
+    global _inside, _limiter
+    with _lock:
+        if _inside == 0:
+            _release_control()
+            _limiter = controller.select(user_api="blas").limit(limits=1)
+        _inside += 1
+
+
+def _leave() -> None:
+    global _inside, _limiter
+    with _lock:
+        _inside -= 1
+        if _inside == 0:
+            _release_control()
+            _limiter.restore_original_limits()
+            _release_control()
+            _limiter = None
+
+
+def _release_control() -> None:
+    """Let whichever thread comes next set OpenBLAS.
+
+    From 3.8 on, threadpoolctl silently ignores every thread but the first that set a limit; here
+    the thread that restores may be another one than the thread that set.
+    """
+    clear = getattr(
+        getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None
+    )
+    if clear is not None:
+        clear(force=True)
+
+
+def _native_libraries() -> tuple[bool, ...]:
+    """Which of the libraries that bring a thread pool are loaded by now."""
+    return tuple(name in sys.modules for name in ("scipy.linalg", "sklearn", "scs", "ruptures"))
+
+
+@cache
+def _controller(loaded: tuple[bool, ...]) -> threadpoolctl.ThreadpoolController:  # noqa: ARG001 (cache key)
+    """Every pool loaded so far; looking for them takes milliseconds, so it is done once."""
+    return threadpoolctl.ThreadpoolController()
