@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +11,9 @@ from numpy.typing import NDArray
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.status import Quality
 
 __all__ = ["ANYTHING", "Argmax", "Constraint", "Oracle", "Quality"]
-
-
-class Quality(Enum):
-    """What the answer of an oracle certifies; the value is the sentence a person reads."""
-
-    EXACT = "the maximum over all partitions"
-    RELAXATION = "the maximum of a relaxation: an upper bound over partitions"
-    HEURISTIC = "a good partition: a lower bound only"
 
 
 @dataclass(frozen=True)

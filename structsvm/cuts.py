@@ -1,0 +1,103 @@
+"""Cuts: affine lower bounds of the hinge losses, and the working set that holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Cut", "WorkingSet"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """``intercept + <slope, w>``, a lower bound of the weighted hinge losses of one group."""
+
+    group: int
+    intercept: float
+    slope: Floats
+
+    def value(self, w: Floats) -> float:
+        """The bound at ``w``."""
+        return self.intercept + float(self.slope @ w)
+
+
+class WorkingSet:
+    """The cuts of the restricted problem, stacked so that one product evaluates all of them.
+
+    Every group also has the null cut ``0 <= L`` (the true labelling), which is not stored.
+    """
+
+    def __init__(self, n_groups: int, dim: int) -> None:
+        self.n_groups = n_groups
+        self._slopes: Floats = np.empty((16, dim))
+        self._intercepts: Floats = np.empty(16)
+        self._groups: Ints = np.empty(16, dtype=np.int64)
+        self._idle: Ints = np.empty(16, dtype=np.int64)
+        self._keys: list[int] = []
+
+    def __len__(self) -> int:
+        """Number of cuts."""
+        return len(self._keys)
+
+    @property
+    def slopes(self) -> Floats:
+        """(C, d)."""
+        return self._slopes[: len(self)]
+
+    @property
+    def intercepts(self) -> Floats:
+        """(C,)."""
+        return self._intercepts[: len(self)]
+
+    @property
+    def groups(self) -> Ints:
+        """Group of each cut, (C,)."""
+        return self._groups[: len(self)]
+
+    def values(self, w: Floats) -> Floats:
+        """Every cut at ``w``, (C,)."""
+        return np.asarray(self.intercepts + self.slopes @ w)
+
+    def group_values(self, w: Floats) -> Floats:
+        """Largest cut of each group at ``w``, at least 0, (n_groups,)."""
+        best = np.zeros(self.n_groups)
+        np.maximum.at(best, self.groups, self.values(w))
+        return best
+
+    def add(self, cuts: Iterable[Cut]) -> int:
+        """Add the cuts that are not here yet; how many were new."""
+        before, known = len(self), set(self._keys)
+        for cut in cuts:
+            key = hash((cut.group, cut.intercept, cut.slope.tobytes()))
+            if key not in known:
+                known.add(key)
+                self._append(cut, key)
+        return len(self) - before
+
+    def retire(self, multipliers: Floats, max_idle: int) -> int:
+        """Drop the cuts whose multiplier has been zero ``max_idle`` times running; how many."""
+        n = len(self)
+        active = multipliers > 1e-10 * max(1.0, float(multipliers.max(initial=0.0)))
+        self._idle[:n] = np.where(active, 0, self._idle[:n] + 1)
+        keep = np.flatnonzero(self._idle[:n] < max_idle)
+        for name in ("_slopes", "_intercepts", "_groups", "_idle"):
+            array = getattr(self, name)
+            array[: keep.size] = array[keep]
+        self._keys = [self._keys[k] for k in keep]
+        return n - len(self)
+
+    def _append(self, cut: Cut, key: int) -> None:
+        n = len(self)
+        if n == self._intercepts.size:
+            for name in ("_slopes", "_intercepts", "_groups", "_idle"):
+                array = getattr(self, name)
+                setattr(self, name, np.concatenate((array, np.empty_like(array))))
+        self._slopes[n], self._intercepts[n] = cut.slope, cut.intercept
+        self._groups[n], self._idle[n] = cut.group, 0
+        self._keys.append(key)

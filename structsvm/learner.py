@@ -1,0 +1,343 @@
+"""The scikit-learn face of metric learning: no algorithm here."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
+from structsvm.masters.base import Master
+from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.metric import Calibration, DecodingMetric, calibrate
+from structsvm.partitions.problem import MetricProblem, PartitionProblem, metric_factor
+from structsvm.partitions.samples import (
+    Standardizer,
+    check_samples,
+    warn_about_constant_features,
+)
+from structsvm.problem import RegularizedRisk
+from structsvm.problems.change_point import ChangePoint
+from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
+from structsvm.solution import HistoryEntry, Solution
+from structsvm.solvers.cutting_plane import CuttingPlane
+
+__all__ = ["MetricLearner"]
+
+Floats = NDArray[np.float64]
+
+REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
+
+logger = logging.getLogger("structsvm")
+
+
+class MetricLearner(BaseEstimator):  # type: ignore[misc]
+    r"""Learn a Mahalanobis metric that makes a partitioning algorithm give the labelled partitions.
+
+    Minimises over ``B`` (and over the price of a segment)
+
+    .. math:: \frac{\lambda}{P} \Omega(B) + \frac{1}{N \bar\ell} \sum_{i=1}^N L_i(B)
+
+    with the structured hinge losses ``L_i`` of Lajugie et al. (eq. objective). ``B`` is in units in
+    which ``B = I`` is the untrained metric with its best penalty, P is the number of features, and
+    ``\bar\ell`` is the mean loss of predicting no change at all: one ``lam`` suits all data sets.
+
+    Parameters
+    ----------
+    problem : PartitionProblem, default ``ChangePoint()``
+    metric : {"full", "diagonal"}
+        A full matrix (features and their combinations) or a diagonal one (a weight per feature).
+    regularizer : {"squared", "trace"} or Regularizer
+        "squared" is the squared Frobenius norm; "trace" favours low rank (few features for a
+        diagonal metric). A :class:`~structsvm.regularizers.SquaredNorm` with a ``center`` shrinks
+        towards a metric other than 0; a :class:`~structsvm.regularizers.Custom` takes any convex
+        cvxpy expression.
+    lam : float
+        Strength of the regularizer, > 0; 0.04 to 1 are usual.
+    standardize : {"recording", "training", None}
+        Scale the features of each recording by itself, or all as on the training set, or not.
+    slack : {"n", "one"}
+        One slack per recording, or one in all (for many recordings).
+    tol : float
+        Certified relative gap at which to stop.
+    max_iter : int
+        Largest number of rounds of oracle calls.
+    master : str or Master
+        Solver of the restricted problem: "auto", or the name of any solver cvxpy has installed.
+    constraints : callable, optional
+        Takes the cvxpy metric ``B`` and returns a list of further convex constraints.
+    callback : callable, optional
+        Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
+    random_state : int or None
+        Seed of the oracles that draw at random; the exact ones do not.
+
+    Attributes
+    ----------
+    components_ : array of shape (rank, P)
+        ``L^T`` with ``B = L L^T``: ``transform`` is ``X @ components_.T`` after standardising.
+    penalty_ : float
+        Price of a segment in the learned metric, calibrated on the training labels. With
+        ``ruptures``: ``Pelt(custom_cost=CostMl(metric=B)).predict(pen=penalty_)``.
+    solution_ : Solution
+        Weight, certified bounds, status and history.
+    calibration_ : Calibration
+        Training loss against the penalty.
+    untrained_ : DecodingMetric
+        The identity with its best penalty: what the learned metric has to beat.
+    standardizer_ : Standardizer
+    feature_names_in_ : array of str, only if the recordings named them
+    n_features_in_, n_iter_ : int
+    converged_ : bool
+    """
+
+    def __init__(
+        self,
+        problem: PartitionProblem | None = None,
+        metric: str = "full",
+        regularizer: str | Regularizer = "squared",
+        lam: float = 0.1,
+        *,
+        standardize: str | None = "recording",
+        slack: str = "n",
+        tol: float = 1e-2,
+        max_iter: int = 200,
+        master: str | Master = "auto",
+        constraints: Callable[[Any], list[Any]] | None = None,
+        callback: Callable[[HistoryEntry], None] | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.problem = problem
+        self.metric = metric
+        self.regularizer = regularizer
+        self.lam = lam
+        self.standardize = standardize
+        self.slack = slack
+        self.tol = tol
+        self.max_iter = max_iter
+        self.master = master
+        self.constraints = constraints
+        self.callback = callback
+        self.random_state = random_state
+
+    def fit(
+        self, Xs: Any, ys: Any, *, feature_names: Sequence[str] | None = None
+    ) -> MetricLearner:
+        """Learn from labelled recordings.
+
+        Parameters
+        ----------
+        Xs : list of arrays or data frames of shape (T_i, P)
+        ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
+        feature_names : sequence of str, optional
+            Taken from data frames when not given.
+
+        Raises
+        ------
+        DataError, SettingsError
+            Naming the recording or the parameter, the value, and the way out.
+        LearningError
+            When the best metric is zero: the regularizer outweighs the labels.
+        """
+        regularizer, solver = self._settings()
+        arrays, names = check_samples(Xs, feature_names)
+        truths = self._encode(arrays, ys, warn=True)
+        warn_about_constant_features(arrays, names)
+        standardizer = Standardizer.fit(self.standardize, arrays)
+        samples = [standardizer(X) for X in arrays]
+
+        P, oracle = samples[0].shape[1], self._partition.oracle
+        untrained = DecodingMetric(np.eye(P), calibrate(oracle, samples, truths).penalty)
+        risk = self._risk(samples, truths, untrained.penalty, regularizer)
+        solution = solver.solve(risk, self.callback)
+        factor = self._factor(risk, solution)
+        calibration = calibrate(oracle, [X @ factor for X in samples], truths)
+
+        self.components_ = factor.T
+        self.penalty_ = calibration.penalty
+        self.solution_: Solution = solution
+        self.calibration_: Calibration = calibration
+        self.untrained_ = untrained
+        self.standardizer_ = standardizer
+        self.n_features_in_ = P
+        self.n_iter_ = solution.n_iter
+        self.converged_ = solution.status.converged
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        return self
+
+    def predict(
+        self, Xs: Any, n_segments: int | Sequence[int] | None = None
+    ) -> list[NDArray[np.int64]]:
+        """Partition recordings: a label vector (T_i,) for each.
+
+        Parameters
+        ----------
+        n_segments : int, or one int per recording, or None
+            None decides by the learned penalty.
+        """
+        decode = self._partition.decode
+        return [decode(M) for M in self.predict_partitions(Xs, n_segments)]
+
+    def predict_breakpoints(
+        self, Xs: Any, n_segments: int | Sequence[int] | None = None
+    ) -> list[list[int]]:
+        """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
+        return [M.breakpoints for M in self.predict_partitions(Xs, n_segments)]
+
+    def predict_partitions(
+        self, Xs: Any, n_segments: int | Sequence[int] | None = None
+    ) -> list[EquivalenceMatrix]:
+        """Partition recordings: an :class:`EquivalenceMatrix` for each."""
+        samples = self._standardized(Xs)
+        metric = DecodingMetric(self.components_.T, self.penalty_)
+        counts = cluster_counts(n_segments, samples)
+        pairs = zip(samples, counts, strict=True)
+        return [metric.decode(self._partition.oracle, X, K) for X, K in pairs]
+
+    def score(self, Xs: Any, ys: Any) -> float:
+        """Minus the mean of ``|M - M_i|_F^2`` over recordings (0 is perfect).
+
+        The number of segments is that of the truth if the problem says it is known.
+        """
+        check_is_fitted(self)
+        arrays, _ = check_samples(Xs, n_features=self.n_features_in_)
+        truths = self._encode(arrays, ys)
+        known = self._partition.known_clusters
+        counts = [truth.n_clusters for truth in truths] if known else None
+        guesses = self.predict_partitions(arrays, counts)
+        losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
+        return -float(np.mean(losses))
+
+    def transform(self, Xs: Any) -> Any:
+        """Recordings in the metric, (T_i, rank): plain Euclidean methods then see ``B``.
+
+        A list for a list, one array for one array.
+        """
+        transformed = [X @ self.components_.T for X in self._standardized(Xs)]
+        single = isinstance(Xs, np.ndarray) and Xs.ndim == 2 or hasattr(Xs, "columns")
+        return transformed[0] if single else transformed
+
+    def get_mahalanobis_matrix(self) -> Floats:
+        """``B``, (P, P), a copy; on standardised features, the identity being the untrained one."""
+        check_is_fitted(self)
+        return np.asarray(self.components_.T @ self.components_)
+
+    @property
+    def _partition(self) -> PartitionProblem:
+        return ChangePoint() if self.problem is None else self.problem
+
+    def _settings(self) -> tuple[Regularizer, CuttingPlane]:
+        """The parameters, checked."""
+        if not isinstance(self._partition, PartitionProblem):
+            raise SettingsError(f"problem must be a PartitionProblem, got {self.problem!r}")
+        if not (np.isfinite(self.lam) and self.lam > 0):
+            raise SettingsError(f"lam must be > 0, got {self.lam}")
+        regularizer = self.regularizer
+        if not isinstance(regularizer, Regularizer):
+            if regularizer not in REGULARIZERS:
+                raise SettingsError(
+                    f"regularizer must be one of {sorted(REGULARIZERS)} or a Regularizer, "
+                    f"got {regularizer!r}"
+                )
+            regularizer = REGULARIZERS[regularizer]
+        MetricProblem(self._partition, self.metric, 1).weight_space()  # refuses an unknown metric
+        master = CvxpyMaster(self.master) if isinstance(self.master, str) else self.master
+        return regularizer, CuttingPlane(self.slack, self.tol, self.max_iter, master=master)
+
+    def _encode(
+        self, arrays: Sequence[Floats], ys: Any, warn: bool = False
+    ) -> list[EquivalenceMatrix]:
+        """Labels to equivalence matrices; with ``warn``, what a learner must know of them."""
+        labels = [ys] if len(arrays) == 1 and np.ndim(ys[0]) == 0 else list(ys)
+        if len(labels) != len(arrays):
+            raise DataError(f"{len(arrays)} recordings but {len(labels)} labellings")
+        truths = []
+        for i, (X, y) in enumerate(zip(arrays, labels, strict=True)):
+            try:
+                truths.append(self._partition.encode(y, X.shape[0]))
+            except DataError as error:
+                raise DataError(f"recording {i}: {error}") from error
+        if warn and all(truth.n_clusters == 1 for truth in truths):
+            raise DataError(
+                f"none of the {len(truths)} recordings has a change (T from "
+                f"{min(map(len, arrays))} to {max(map(len, arrays))}): label at least one change"
+            )
+        if warn and len(truths) == 1:
+            warnings.warn(
+                "one labelled recording: nothing tells whether the metric suits another one; "
+                "label a second one, or cut this one in two",
+                DataWarning,
+                stacklevel=3,
+            )
+        return truths
+
+    def _risk(
+        self,
+        samples: Sequence[Floats],
+        truths: Sequence[EquivalenceMatrix],
+        penalty: float,
+        regularizer: Regularizer,
+    ) -> RegularizedRisk:
+        """The objective, in units where the untrained metric is I and its penalty 1."""
+        P = samples[0].shape[1]
+        problem = MetricProblem(self._partition, self.metric, P)
+        if problem.prices_clusters:
+            regularizer = Separable((regularizer, SquaredNorm()))
+        changes = [(truth.n_clusters - 1) / truth.n_samples for truth in truths]
+        return RegularizedRisk(
+            problem=problem,
+            xs=[X / np.sqrt(penalty) for X in samples],
+            ys=truths,
+            regularizer=regularizer.scaled(self.lam / P),
+            sample_weight=np.full(len(truths), 1.0 / sum(changes)),
+            null=problem.null_weight(),
+            constraints=self.constraints,
+        )
+
+    def _factor(self, risk: RegularizedRisk, solution: Solution) -> Floats:
+        """``L`` of the learned metric; warn or refuse when there is reason to."""
+        assert isinstance(risk.problem, MetricProblem)
+        logger.info("%s", solution.summary())
+        if not solution.status.converged:
+            warnings.warn(solution.summary(), ConvergenceWarning, stacklevel=3)
+        L = metric_factor(risk.problem.split(solution.w)[0])
+        if L.shape[1] == 0:
+            raise LearningError(
+                f"the best metric found is zero, so it separates nothing (lam={self.lam}, "
+                f"{solution.status.value}): lower lam, or check that the labelled changes are "
+                "visible in the features"
+            )
+        return L
+
+    def _standardized(self, Xs: Any) -> list[Floats]:
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        arrays, _ = check_samples(Xs, names, self.n_features_in_)
+        return [self.standardizer_(X) for X in arrays]
+
+
+def cluster_counts(
+    n_clusters: int | Sequence[int] | None, samples: Sequence[Floats]
+) -> list[int | None]:
+    """One number of clusters per sample, checked."""
+    if n_clusters is None:
+        return [None] * len(samples)
+    counts = [n_clusters] * len(samples) if np.ndim(n_clusters) == 0 else list(n_clusters)
+    if len(counts) != len(samples):
+        raise DataError(f"{len(samples)} recordings but {len(counts)} numbers of segments")
+    for i, (X, K) in enumerate(zip(samples, counts, strict=True)):
+        if isinstance(K, bool) or not isinstance(K, (int, np.integer)):
+            raise DataError(f"number of segments for recording {i} must be an integer, got {K!r}")
+        if not 1 <= K <= X.shape[0]:
+            raise DataError(f"recording {i} has {X.shape[0]} samples: it cannot have {K} segments")
+    return [int(K) for K in counts]

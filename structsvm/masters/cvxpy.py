@@ -1,0 +1,132 @@
+"""The master as a cvxpy problem: any cone, any regularizer, any further constraint, any solver."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.cuts import WorkingSet
+from structsvm.errors import MasterError, SettingsError
+from structsvm.masters.base import Master, MasterSolution, clean_multipliers
+from structsvm.problem import RegularizedRisk
+from structsvm.weights import PSD, Product, WeightSpace
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["CvxpyMaster", "solve_with"]
+
+Floats = NDArray[np.float64]
+
+LARGE_ORDER = 40
+"""Order of a matrix beyond which an interior point method is slower than SCS."""
+
+PRECISE_OPTIONS: dict[str, dict[str, Any]] = {
+    "CLARABEL": {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11},
+    "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000},
+    "OSQP": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000},
+    "PIQP": {"eps_abs": 1e-11, "eps_rel": 1e-11},
+}
+USUAL_OPTIONS: dict[str, dict[str, Any]] = {
+    "SCS": {"eps_abs": 1e-6, "eps_rel": 1e-6, "max_iters": 20_000},
+    "OSQP": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iter": 100_000},
+}
+
+
+@dataclass(frozen=True)
+class CvxpyMaster(Master):
+    """Rebuilds the problem at every call, the cuts stacked in one matrix.
+
+    Parameters
+    ----------
+    solver : str
+        Name of any solver cvxpy has installed, or "auto": Clarabel, or SCS for large matrices; when
+        one fails or calls itself inaccurate the next is tried, and the label says so.
+    """
+
+    solver: str = "auto"
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown solver before any work."""
+        if self.solver == "auto":
+            return
+        import cvxpy as cp
+
+        installed = cp.installed_solvers()
+        if self.solver.upper() not in installed:
+            raise SettingsError(
+                f"solver {self.solver!r} is not installed; these are: "
+                f"{', '.join(sorted(installed))} (or 'auto')"
+            )
+
+    def solve(self, risk: RegularizedRisk, cuts: WorkingSet, precise: bool) -> MasterSolution:
+        """Solve the restricted problem."""
+        import cvxpy as cp
+
+        B, w, constraints = risk.space.variable()
+        objective = risk.regularizer.as_cvxpy(B, w, risk.space)
+        stack = None
+        if len(cuts):
+            slacks = cp.Variable(cuts.n_groups, nonneg=True)
+            stack = slacks[cuts.groups] >= cuts.intercepts + cuts.slopes @ w
+            objective, constraints = objective + cp.sum(slacks), [*constraints, stack]
+        if risk.constraints is not None:
+            constraints = [*constraints, *risk.constraints(B)]
+        problem = cp.Problem(cp.Minimize(objective), constraints)
+        label = solve_with(problem, self._candidates(risk.space, precise), precise)
+        if w.value is None or not np.isfinite(w.value).all():
+            raise MasterError(f"the master returned no finite weight ({label})")
+        dual = np.zeros(0) if stack is None else np.atleast_1d(stack.dual_value)
+        return MasterSolution(
+            risk.space.project(np.asarray(w.value)), clean_multipliers(dual, cuts), label
+        )
+
+    def _candidates(self, space: WeightSpace, precise: bool) -> list[str]:
+        usual = ["CLARABEL", "SCS"]
+        if largest_order(space) > LARGE_ORDER and not precise:
+            usual.reverse()
+        if self.solver == "auto":
+            return usual
+        return [self.solver.upper(), *(name for name in usual if name != self.solver.upper())]
+
+
+def largest_order(space: WeightSpace) -> int:
+    """Order of the largest semi-definite block, 0 if there is none."""
+    if isinstance(space, Product):
+        return max(largest_order(factor) for factor in space.factors)
+    return space.order if isinstance(space, PSD) else 0
+
+
+def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
+    """Solve with the first of ``solvers`` that is accurate; who did, and who failed before.
+
+    When none is, an inaccurate answer is kept and the label says so.
+    """
+    import cvxpy as cp
+
+    tried: list[str] = []
+    options = PRECISE_OPTIONS if precise else USUAL_OPTIONS
+    for name in solvers:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                problem.solve(solver=name, **options.get(name, {}))
+        except (cp.error.SolverError, cp.error.DCPError, ValueError, ArithmeticError) as error:
+            if isinstance(error, cp.error.DCPError):
+                raise SettingsError(f"the regularizer or a constraint is not convex: {error}") from error
+            tried.append(f"{name.lower()} failed")
+            continue
+        if problem.status == cp.OPTIMAL:
+            return ", ".join([*tried, name.lower()])
+        tried.append(f"{name.lower()} {problem.status}")
+    if problem.status in (cp.INFEASIBLE, cp.UNBOUNDED):
+        raise MasterError(
+            f"the master is {problem.status}: do the extra constraints contradict each other?"
+        )
+    if problem.status == cp.OPTIMAL_INACCURATE:
+        return ", ".join(tried)
+    raise MasterError(f"no solver could solve the master: {', '.join(tried)}")

@@ -1,0 +1,140 @@
+"""Losses and scores between two partitions of the same samples.
+
+Pure functions of two :class:`EquivalenceMatrix`. Those of segmentations (Hausdorff, margin F1) need
+contiguous partitions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+
+__all__ = [
+    "adjusted_rand_index",
+    "chi_square",
+    "covering",
+    "hausdorff",
+    "margin_f1",
+    "partition_loss",
+    "rand_index",
+]
+
+Ints = NDArray[np.int64]
+
+
+def partition_loss(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
+    r"""``|M - M'|_F^2 = K + K' - 2 sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)``.
+
+    Lajugie et al., eq. (losses), times T: zero for equal partitions, at most ``K + K' - 2`` for
+    partitions, a value that is attained. Symmetric.
+    """
+    return float(truth.n_clusters + guess.n_clusters - 2.0 * truth.inner(guess))
+
+
+def chi_square(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
+    r"""Chi-square statistic of the contingency table of two partitions.
+
+    ``|M - M'|_F^2 = K + K' - 2 (chi^2 + T) / T``; the paper's section "Some standard loss" prints
+    this identity (Hubert and Arabie, 1985) without the factor 2.
+    """
+    observed = truth.contingency(guess)
+    expected = np.outer(truth.sizes, guess.sizes) / truth.n_samples
+    return float(np.sum((observed - expected) ** 2 / expected))
+
+
+def rand_index(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
+    """Share of pairs of samples on which both partitions agree (Rand, 1971), in [0, 1].
+
+    The same as ``sklearn.metrics.rand_score`` and ``ruptures.metrics.randindex`` up to the latter's
+    normalisation by ``T^2``; 1 for a single sample.
+    """
+    both, only_truth, only_guess, pairs = _pair_counts(truth, guess)
+    if pairs == 0:
+        return 1.0
+    return (pairs + 2 * both - only_truth - only_guess) / pairs
+
+
+def adjusted_rand_index(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
+    """Rand index corrected for chance (Hubert and Arabie, 1985): 0 in the mean for random labels.
+
+    The same as ``sklearn.metrics.adjusted_rand_score``.
+    """
+    both, in_truth, in_guess, pairs = _pair_counts(truth, guess)
+    if pairs == 0:
+        return 1.0
+    chance = in_truth * in_guess / pairs
+    best = (in_truth + in_guess) / 2
+    return 1.0 if best == chance else (both - chance) / (best - chance)
+
+
+def covering(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
+    """Mean over samples of the Jaccard index of the best match of their true cluster, in (0, 1].
+
+    ``(1/T) sum_k |A_k| max_l |A_k n B_l| / |A_k u B_l|`` (Arbelaez et al., 2010; van den Burg and
+    Williams, 2020). Not symmetric: each true cluster looks for its best match.
+    """
+    common = truth.contingency(guess)
+    union = truth.sizes[:, None] + guess.sizes[None, :] - common
+    return float(truth.sizes @ (common / union).max(axis=1) / truth.n_samples)
+
+
+def hausdorff(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
+    """Largest distance, in samples, from a change of one segmentation to the other's nearest.
+
+    Boysen et al.; Lajugie et al., section "Hausdorff distance", times T. The same as
+    ``ruptures.metrics.hausdorff`` where both have a change. Zero when neither has one, T when only
+    one of them has.
+    """
+    a, b = _changes(truth), _changes(guess)
+    if truth.n_samples != guess.n_samples:
+        raise DataError(f"recordings of {truth.n_samples} and {guess.n_samples} samples")
+    if a.size == 0 or b.size == 0:
+        return 0.0 if a.size == b.size else float(truth.n_samples)
+    distance = np.abs(a[:, None] - b[None, :])
+    return float(max(distance.min(axis=0).max(), distance.min(axis=1).max()))
+
+
+def margin_f1(truth: EquivalenceMatrix, guess: EquivalenceMatrix, margin: int = 5) -> float:
+    """F1 score of the changes, a hit being one within ``margin`` samples of a true change.
+
+    As in van den Burg and Williams (2020), the start of the recording counts as a change in both, so
+    the score is defined when there is none; each change is matched at most once, and the matching
+    is the largest possible (greedy in time order).
+    """
+    if margin < 0:
+        raise DataError(f"margin must be >= 0 samples, got {margin}")
+    a, b = _changes(truth), _changes(guess)
+    hits = 1 + _matches(a, b, margin)
+    return 2.0 * hits / (a.size + b.size + 2)
+
+
+def _matches(a: Ints, b: Ints, margin: int) -> int:
+    """Size of the largest one-to-one matching of two sorted vectors within ``margin``."""
+    i = j = hits = 0
+    while i < a.size and j < b.size:
+        if abs(a[i] - b[j]) <= margin:
+            i, j, hits = i + 1, j + 1, hits + 1
+        elif a[i] < b[j]:
+            i += 1
+        else:
+            j += 1
+    return hits
+
+
+def _changes(partition: EquivalenceMatrix) -> Ints:
+    return partition.boundaries[1:-1]
+
+
+def _pair_counts(
+    truth: EquivalenceMatrix, guess: EquivalenceMatrix
+) -> tuple[float, float, float, float]:
+    """Pairs together in both, in the truth, in the guess; and all pairs."""
+
+    def pairs(counts: Ints) -> float:
+        return float((counts * (counts - 1)).sum()) / 2
+
+    T = np.array([truth.n_samples], dtype=np.int64)
+    return pairs(truth.contingency(guess)), pairs(truth.sizes), pairs(guess.sizes), pairs(T)

@@ -1,0 +1,173 @@
+"""What every partition problem shares: joint feature map, loss and separation of a metric."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import SettingsError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.oracle import Constraint, Oracle
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.problem import Problem, Separation
+from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
+
+__all__ = ["MetricProblem", "PartitionProblem", "metric_factor"]
+
+Floats = NDArray[np.float64]
+
+
+class PartitionProblem(ABC):
+    """Declares a family of partitions: its oracle and its labels. Settings only.
+
+    Subclasses are frozen dataclasses; :class:`structsvm.MetricLearner` does the rest.
+    """
+
+    @property
+    @abstractmethod
+    def oracle(self) -> Oracle:
+        """Maximises ``Tr(A M)`` over the partitions of this family."""
+
+    @property
+    @abstractmethod
+    def known_clusters(self) -> bool:
+        """Whether the number of clusters is given, at learning time as at prediction time."""
+
+    @property
+    @abstractmethod
+    def learns_penalty(self) -> bool:
+        """Whether the price ``beta`` of a cluster is a weight next to the metric."""
+
+    @property
+    @abstractmethod
+    def margin(self) -> float:
+        """``kappa``: the loss is multiplied by this."""
+
+    @abstractmethod
+    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
+        """Labels as users write them to an equivalence matrix; raises DataError."""
+
+    @abstractmethod
+    def decode(self, M: EquivalenceMatrix) -> NDArray[np.int64]:
+        """An equivalence matrix to one label per sample, (T,)."""
+
+
+@dataclass(frozen=True)
+class MetricProblem(Problem):
+    """Learning the metric ``B`` (and the price ``beta`` of a cluster) of a partition problem.
+
+    The score of a partition is ``<B, X^T M X> / T - beta Tr(M) / T`` (Lajugie et al., section
+    "Structured prediction for metric learning"; ``beta = 1`` there), the loss is
+    ``kappa |M - M_i|_F^2 / T``.
+
+    Samples ``x`` are (T, P) arrays, labellings are :class:`EquivalenceMatrix`. With a known number
+    of clusters the weight is ``B``; otherwise it is ``B``, or ``(B, beta / penalty_unit)`` when the
+    price is learned. Dividing ``beta`` by a large unit makes the norm of the weight nearly blind to
+    it.
+    """
+
+    partition: PartitionProblem
+    metric: str
+    """"diagonal" or "full"."""
+    n_features: int
+
+    @property
+    def penalty_unit(self) -> float:
+        """``10 / sqrt(P)``: ``beta = 1`` costs 1 % of what ``B = I`` costs in the squared norm."""
+        return 10.0 / float(np.sqrt(self.n_features))
+
+    @property
+    def prices_clusters(self) -> bool:
+        """Whether ``beta`` is part of the weight."""
+        return self.partition.learns_penalty and not self.partition.known_clusters
+
+    def weight_space(self) -> WeightSpace:
+        """``B``, or ``(B, beta)``."""
+        B = metric_space(self.metric, self.n_features)
+        return Product((B, Nonnegative(1))) if self.prices_clusters else B
+
+    def split(self, w: Floats) -> tuple[Floats, float]:
+        """``(B, beta)`` of a weight; a vector or a matrix, and the price of a cluster."""
+        B = self.weight_space().to_metric(w)
+        if self.partition.known_clusters:
+            return B, 0.0
+        return B, float(w[-1] * self.penalty_unit) if self.prices_clusters else 1.0
+
+    def join(self, B: Floats, beta: float) -> Floats:
+        """The weight of ``(B, beta)``."""
+        w = self.weight_space().from_metric(B)
+        if self.prices_clusters:
+            w[-1] = beta / self.penalty_unit
+        return w
+
+    def null_weight(self) -> Floats:
+        """``B = 0`` with a cluster priced as much as the loss rewards it."""
+        return self.join(0.0 * self.identity(), self.partition.margin)
+
+    def joint_feature(self, x: Floats, y: EquivalenceMatrix) -> Floats:
+        """``(X^T M X, -penalty_unit Tr M) / T``."""
+        gram = y.gram_diagonal(x) if self.metric == "diagonal" else y.gram(x)
+        phi = self.weight_space().from_metric(gram)
+        if self.prices_clusters:
+            phi[-1] = -self.penalty_unit * y.n_clusters
+        return phi / y.n_samples
+
+    def loss(self, y: EquivalenceMatrix, y_hat: EquivalenceMatrix) -> float:
+        """``kappa |M - M_i|_F^2 / T``, plus the fixed price of more clusters than the truth has."""
+        loss = self.partition.margin * partition_loss(y, y_hat)
+        if not (self.partition.known_clusters or self.prices_clusters):
+            loss -= y_hat.n_clusters - y.n_clusters
+        return loss / y.n_samples
+
+    def separate(self, w: Floats, x: Floats, y: EquivalenceMatrix) -> Separation:
+        """Maximise ``Tr(A M)`` with ``T A = X B X^T - 2 kappa M_i + (kappa - beta) I``."""
+        B, beta = self.split(w)
+        kappa = self.partition.margin
+        objective = TraceObjective(
+            Z=x @ metric_factor(B), truth=y, truth_weight=2 * kappa, shift=kappa - beta
+        )
+        known = y.n_clusters if self.partition.known_clusters else None
+        answer = self.partition.oracle.maximize(objective, Constraint(n_clusters=known))
+        slack = max(0.0, answer.upper_bound - answer.value) / y.n_samples
+        return Separation(answer.y, slack, answer.quality)
+
+    def predict(self, w: Floats, x: Floats) -> EquivalenceMatrix:
+        """The best partition in the metric, the number of clusters being priced."""
+        B, beta = self.split(w)
+        return self.partition.oracle.maximize(TraceObjective(x @ metric_factor(B), shift=-beta)).y
+
+    def identity(self) -> Floats:
+        """``B = I`` as the weight space writes it."""
+        P = self.n_features
+        return np.ones(P) if self.metric == "diagonal" else np.eye(P)
+
+
+def metric_space(metric: str, n_features: int) -> WeightSpace:
+    """The cone of a kind of metric."""
+    spaces = {"diagonal": Nonnegative, "full": PSD}
+    if metric not in spaces:
+        raise SettingsError(f"metric must be one of {sorted(spaces)}, got {metric!r}")
+    return spaces[metric](n_features)
+
+
+def metric_factor(B: Floats) -> Floats:
+    """``L`` (P, r) with ``B = L L^T``, for a diagonal (a vector) or a matrix; r is the rank of B.
+
+    Columns by decreasing weight, each with its largest entry positive: deterministic.
+    """
+    if B.ndim == 1:
+        kept = np.flatnonzero(B > 1e-12 * B.max(initial=0.0))
+        L = np.zeros((B.size, kept.size))
+        L[kept, np.arange(kept.size)] = np.sqrt(B[kept])
+        return L
+    values, vectors = np.linalg.eigh(B)
+    kept = np.flatnonzero(values > 1e-10 * max(values[-1], 0.0))[::-1]
+    L = vectors[:, kept] * np.sqrt(values[kept])
+    if kept.size:
+        L *= np.sign(L[np.abs(L).argmax(axis=0), np.arange(kept.size)])
+    return np.asarray(L)

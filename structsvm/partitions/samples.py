@@ -1,0 +1,178 @@
+"""The door: recordings and tables as users hold them, checked once; and their standardisation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError, DataWarning, SettingsError
+
+__all__ = ["STANDARDIZE", "Standardizer", "check_samples"]
+
+Floats = NDArray[np.float64]
+
+STANDARDIZE = ("recording", "training", None)
+
+
+def check_samples(
+    Xs: Any, feature_names: Sequence[str] | None = None, n_features: int | None = None
+) -> tuple[list[Floats], list[str] | None]:
+    """``Xs`` as a list of finite (T_i, P) float arrays, and the names of the features if known.
+
+    Parameters
+    ----------
+    Xs : list of arrays or data frames of shape (T_i, P); one array (T, P) is a list of one
+    feature_names : sequence of str, optional
+        Names the features must have; columns of data frames are matched by name and order.
+    n_features : int, optional
+        Number of features they must have.
+
+    Raises
+    ------
+    DataError
+        Naming the recording and the offending number.
+    """
+    samples = _as_list(Xs)
+    if not samples:
+        raise DataError("no recordings were given: expected a list of arrays of shape (T, P)")
+    names = list(feature_names) if feature_names is not None else None
+    arrays = []
+    for i, X in enumerate(samples):
+        columns = _column_names(X)
+        if columns is not None:
+            names = columns if names is None else names
+            if columns != names:
+                raise DataError(
+                    f"recording {i} has features {_shorten(columns)}, expected {_shorten(names)}: "
+                    "give the same columns in the same order"
+                )
+        arrays.append(_as_floats(X, i, names))
+    expected = n_features if n_features is not None else arrays[0].shape[1]
+    for i, array in enumerate(arrays):
+        if array.shape[1] != expected:
+            first = "the model" if n_features is not None else "recording 0"
+            raise DataError(
+                f"recording {i} has {array.shape[1]} features, {first} has {expected}"
+            )
+    return arrays, names
+
+
+@dataclass(frozen=True, eq=False)
+class Standardizer:
+    """Centres and scales the features, of each recording by itself or as on the training set.
+
+    A feature that is constant where its scale is measured becomes zero.
+    """
+
+    kind: str | None
+    """"recording", "training" or None."""
+    mean: Floats | None = None
+    scale: Floats | None = None
+
+    @classmethod
+    def fit(cls, kind: str | None, Xs: Sequence[Floats]) -> Standardizer:
+        """Learn what has to be learned from the training recordings."""
+        if kind not in STANDARDIZE:
+            raise SettingsError(f"standardize must be one of {STANDARDIZE}, got {kind!r}")
+        if kind != "training":
+            return cls(kind)
+        stacked = np.vstack(Xs)
+        return cls(kind, stacked.mean(axis=0), _inverse_scale(stacked))
+
+    def __call__(self, X: Floats) -> Floats:
+        """Standardise one recording, (T, P)."""
+        if self.kind is None:
+            return X
+        if self.kind == "recording":
+            return np.asarray((X - X.mean(axis=0)) * _inverse_scale(X))
+        assert self.mean is not None and self.scale is not None
+        return np.asarray((X - self.mean) * self.scale)
+
+
+def warn_about_constant_features(Xs: Sequence[Floats], names: Sequence[str] | None) -> None:
+    """Warn when a feature is constant within every recording; an error when all of them are."""
+    constant = np.all([_inverse_scale(X) == 0 for X in Xs], axis=0)
+    if constant.all():
+        raise DataError("every feature is constant in every recording: nothing ever changes")
+    if constant.any():
+        which = [names[j] if names else str(j) for j in np.flatnonzero(constant)]
+        warnings.warn(
+            f"constant in every recording, so without influence: feature {_shorten(which)}",
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+def _inverse_scale(X: Floats) -> Floats:
+    """One over the standard deviation, 0 for a feature that is constant up to rounding."""
+    deviation = X.std(axis=0)
+    varies = deviation > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
+    return np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
+
+
+def _as_list(Xs: Any) -> list[Any]:
+    if _column_names(Xs) is not None:
+        return [Xs]
+    if isinstance(Xs, np.ndarray) and Xs.dtype != object:
+        if Xs.ndim == 2:
+            return [Xs]
+        if Xs.ndim != 3:
+            raise DataError(
+                f"expected a list of arrays of shape (T, P), got one array of shape {Xs.shape}"
+            )
+    try:
+        return list(Xs)
+    except TypeError:
+        raise DataError(
+            f"expected a list of arrays of shape (T, P), got {type(Xs).__name__}"
+        ) from None
+
+
+def _column_names(X: Any) -> list[str] | None:
+    """Names of the columns of a data frame (pandas or polars), None for anything else."""
+    columns = getattr(X, "columns", None)
+    return None if columns is None else [str(name) for name in columns]
+
+
+def _as_floats(X: Any, i: int, names: Sequence[str] | None) -> Floats:
+    try:
+        array = np.array(X, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise DataError(f"recording {i} {_not_a_number(X, names)}") from None
+    if array.ndim != 2:
+        raise DataError(
+            f"recording {i} has shape {array.shape}, expected (T, P): "
+            "reshape a univariate recording with X[:, None]"
+        )
+    if array.shape[0] == 0 or array.shape[1] == 0:
+        raise DataError(f"recording {i} is empty: shape {array.shape}")
+    if not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        name = f" ({names[column]})" if names is not None else ""
+        raise DataError(
+            f"recording {i} has {array[row, column]} in row {row}, column {column}{name}: "
+            "interpolate or drop missing values first"
+        )
+    return array
+
+
+def _not_a_number(X: Any, names: Sequence[str] | None) -> str:
+    """What cannot be read as a number in ``X``, and where."""
+    for row, values in enumerate(np.asarray(X, dtype=object)):
+        for column, value in enumerate(np.atleast_1d(values)):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                name = f" ({names[column]})" if names and column < len(names) else ""
+                return f"has {value!r} in row {row}, column {column}{name}: not a number"
+    return "is not a numeric array of shape (T, P)"
+
+
+def _shorten(names: Sequence[str], limit: int = 6) -> str:
+    shown = ", ".join(names[:limit])
+    return shown if len(names) <= limit else f"{shown}, ... ({len(names)} in all)"

@@ -1,0 +1,231 @@
+"""What keeps the weight small: Omega(w), its cvxpy form and its part of the dual bound."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import SettingsError
+from structsvm.weights import Product, WeightSpace
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["Custom", "Regularizer", "Separable", "SquaredNorm", "Trace"]
+
+Floats = NDArray[np.float64]
+
+
+class Regularizer(ABC):
+    """A convex, nonnegative function Omega of the weight."""
+
+    @abstractmethod
+    def value(self, w: Floats, space: WeightSpace) -> float:
+        """Omega(w)."""
+
+    @abstractmethod
+    def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
+        """Omega of a cvxpy weight: ``B`` as users see it, ``w`` the vector."""
+
+    @abstractmethod
+    def scaled(self, factor: float) -> Regularizer:
+        """``factor * Omega``."""
+
+    @property
+    @abstractmethod
+    def has_closed_form(self) -> bool:
+        """Whether :meth:`minimum` and :meth:`max_scale` are exact formulas."""
+
+    @abstractmethod
+    def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
+        """``min Omega(w) + <slope, w>`` over the cone, subject to ``Omega(w) <= upper``.
+
+        Possibly a lower bound of it: this is what makes dual certificates valid for any master.
+        """
+
+    @abstractmethod
+    def max_scale(self, slope: Floats, space: WeightSpace) -> float:
+        """Largest s in [0, 1] for which ``Omega(w) + s <slope, w>`` is bounded below on the cone."""
+
+
+@dataclass(frozen=True, eq=False)
+class SquaredNorm(Regularizer):
+    """``weight / 2 * |w - center|^2``: the squared Frobenius norm of a metric.
+
+    Parameters
+    ----------
+    weight : float
+    center : float or array
+        The metric towards which the learned one shrinks: that many times the identity, or a vector
+        or symmetric matrix as in :meth:`WeightSpace.to_metric`.
+    """
+
+    weight: float = 1.0
+    center: Any = 0.0
+
+    def value(self, w: Floats, space: WeightSpace) -> float:
+        """Omega(w)."""
+        away = w - self._center(space)
+        return float(0.5 * self.weight * (away @ away))
+
+    def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
+        """A sum of squares."""
+        import cvxpy as cp
+
+        return 0.5 * self.weight * cp.sum_squares(w - self._center(space))
+
+    def scaled(self, factor: float) -> SquaredNorm:
+        """``factor * Omega``."""
+        return replace(self, weight=self.weight * factor)
+
+    @property
+    def has_closed_form(self) -> bool:
+        """Yes: a projection."""
+        return True
+
+    def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
+        """Attained at ``Pi_C(center - slope / weight)``."""
+        w = space.project(self._center(space) - slope / self.weight)
+        return self.value(w, space) + float(slope @ w)
+
+    def max_scale(self, slope: Floats, space: WeightSpace) -> float:
+        """Always 1: the square wins."""
+        return 1.0
+
+    def _center(self, space: WeightSpace) -> Floats:
+        if np.ndim(self.center) == 0:
+            return float(self.center) * space.identity()
+        return space.from_metric(self.center)
+
+
+@dataclass(frozen=True)
+class Trace(Regularizer):
+    """``weight * Tr B``: low-rank full metrics, sparse diagonal ones (the l1 norm)."""
+
+    weight: float = 1.0
+
+    def value(self, w: Floats, space: WeightSpace) -> float:
+        """Omega(w)."""
+        return float(self.weight * (space.identity() @ w))
+
+    def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
+        """A linear function."""
+        return self.weight * (space.identity() @ w)
+
+    def scaled(self, factor: float) -> Trace:
+        """``factor * Omega``."""
+        return replace(self, weight=self.weight * factor)
+
+    @property
+    def has_closed_form(self) -> bool:
+        """Yes: an eigenvalue."""
+        return True
+
+    def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
+        """Zero if ``slope >= -weight I``; otherwise bounded through ``weight Tr B <= upper``."""
+        below = space.dual_margin(slope) + self.weight
+        return 0.0 if below >= 0 else below * upper / self.weight
+
+    def max_scale(self, slope: Floats, space: WeightSpace) -> float:
+        """``weight / -m`` with m the smallest eigenvalue, when that is below 1."""
+        smallest = space.dual_margin(slope)
+        return 1.0 if smallest >= -self.weight else self.weight / -smallest
+
+
+@dataclass(frozen=True)
+class Custom(Regularizer):
+    """Any convex, nonnegative cvxpy expression of the metric.
+
+    Parameters
+    ----------
+    expression : callable
+        Takes the cvxpy metric (a vector for a diagonal one) and returns a scalar convex expression,
+        such as ``lambda B: cp.norm1(B)``. Use a module-level function if the model is to be pickled.
+    weight : float
+    """
+
+    expression: Callable[[Any], Any]
+    weight: float = 1.0
+
+    def value(self, w: Floats, space: WeightSpace) -> float:
+        """Omega(w)."""
+        import cvxpy as cp
+
+        value = self._checked(cp.Constant(space.to_metric(w))).value
+        return float(self.weight * value)
+
+    def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
+        """The expression, checked to be convex."""
+        return self.weight * self._checked(B)
+
+    def scaled(self, factor: float) -> Custom:
+        """``factor * Omega``."""
+        return replace(self, weight=self.weight * factor)
+
+    @property
+    def has_closed_form(self) -> bool:
+        """No: a conic solver is needed."""
+        return False
+
+    def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
+        """No formula is known, hence no bound."""
+        return -np.inf
+
+    def max_scale(self, slope: Floats, space: WeightSpace) -> float:
+        """No formula is known."""
+        return 1.0
+
+    def _checked(self, B: Any) -> Any:
+        expression = self.expression(B)
+        if not expression.is_scalar() or not expression.is_convex():
+            raise SettingsError(
+                f"a Custom regularizer must be a scalar convex cvxpy expression, got {expression}"
+            )
+        return expression
+
+
+@dataclass(frozen=True)
+class Separable(Regularizer):
+    """A sum of regularizers, one for each factor of a :class:`Product` space."""
+
+    parts: tuple[Regularizer, ...]
+
+    def value(self, w: Floats, space: WeightSpace) -> float:
+        """Sum over the blocks."""
+        return sum(p.value(v, s) for p, v, s in self._blocks(w, space))
+
+    def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
+        """Sum over the blocks; ``B`` belongs to the first."""
+        assert isinstance(space, Product)
+        ends = np.cumsum([0] + [factor.dim for factor in space.factors])
+        terms = []
+        for k, (part, factor) in enumerate(zip(self.parts, space.factors, strict=True)):
+            block = w[int(ends[k]) : int(ends[k + 1])]
+            terms.append(part.as_cvxpy(B if k == 0 else block, block, factor))
+        return sum(terms[1:], start=terms[0])
+
+    def scaled(self, factor: float) -> Separable:
+        """Every part scaled."""
+        return Separable(tuple(part.scaled(factor) for part in self.parts))
+
+    @property
+    def has_closed_form(self) -> bool:
+        """Whether every part has one."""
+        return all(part.has_closed_form for part in self.parts)
+
+    def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
+        """Sum over the blocks: each part is at most the whole."""
+        return sum(p.minimum(v, s, upper) for p, v, s in self._blocks(slope, space))
+
+    def max_scale(self, slope: Floats, space: WeightSpace) -> float:
+        """The smallest of the blocks."""
+        return min(p.max_scale(v, s) for p, v, s in self._blocks(slope, space))
+
+    def _blocks(self, w: Floats, space: WeightSpace) -> list[tuple[Regularizer, Floats, WeightSpace]]:
+        assert isinstance(space, Product)
+        return list(zip(self.parts, space.split(w), space.factors, strict=True))

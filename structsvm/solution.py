@@ -1,0 +1,97 @@
+"""What a solver returns: plain, frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.status import Status
+
+__all__ = ["History", "HistoryEntry", "Solution", "relative_gap"]
+
+Floats = NDArray[np.float64]
+
+
+def relative_gap(lower: float, upper: float, null: float) -> float:
+    """``(upper - lower) / (F(0) - lower)``, F(0) being the objective of the null metric.
+
+    Relative to what learning can gain rather than to ``upper``: with many clusters every weight has
+    an objective within a few per cent of F(0), so that a gap relative to ``upper`` says nothing.
+    """
+    room = null - lower if null > lower else max(abs(upper), abs(lower))
+    return (upper - lower) / room if room > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One iteration."""
+
+    iteration: int
+    seconds: float
+    """Wall time since the start."""
+    oracle_calls: int
+    """Separation oracle calls since the start."""
+    lower: float
+    """Best certified lower bound so far."""
+    upper: float
+    """Best certified upper bound so far: the objective at the best weight."""
+    n_cuts: int
+    """Size of the working set."""
+    master: str
+    """Which solver solved the master, and what it took to get there."""
+
+
+@dataclass(frozen=True)
+class History:
+    """The iterations of a run, oldest first."""
+
+    entries: tuple[HistoryEntry, ...] = ()
+
+    def __len__(self) -> int:
+        """Number of iterations."""
+        return len(self.entries)
+
+    def __getitem__(self, index: int) -> HistoryEntry:
+        """One iteration."""
+        return self.entries[index]
+
+    def as_dict(self) -> dict[str, list[Any]]:
+        """Columns, ready for ``pandas.DataFrame``."""
+        rows = [asdict(entry) for entry in self.entries]
+        names = HistoryEntry.__dataclass_fields__
+        return {name: [row[name] for row in rows] for name in names}
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A weight with its certificate: ``lower <= min F <= F(w) <= upper``."""
+
+    w: Floats
+    """The best weight found, (d,)."""
+    lower: float
+    upper: float
+    null: float
+    """F(0), the objective of the null metric: what no learning at all would pay."""
+    status: Status
+    n_iter: int
+    oracle_calls: int
+    seconds: float
+    bound: str
+    """What the lower bound rests on."""
+    history: History = field(repr=False, default_factory=History)
+
+    @property
+    def gap(self) -> float:
+        """The certified relative gap, see :func:`relative_gap`."""
+        return relative_gap(self.lower, self.upper, self.null)
+
+    def summary(self) -> str:
+        """One paragraph for people."""
+        return (
+            f"{self.status.value}. Objective between {self.lower:.6g} and {self.upper:.6g} "
+            f"(null metric {self.null:.6g}), relative gap {self.gap:.2g} ({self.bound}), "
+            f"{self.n_iter} iterations, {self.oracle_calls} oracle calls, {self.seconds:.1f} s."
+        )

@@ -1,0 +1,32 @@
+"""How a run ended, and what an answer certifies."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+__all__ = ["Quality", "Status"]
+
+
+class Quality(Enum):
+    """What the answer of a separation oracle certifies; the value is the sentence a person reads."""
+
+    EXACT = "the maximum over all labellings"
+    RELAXATION = "the maximum of a relaxation: an upper bound over labellings"
+    HEURISTIC = "a good labelling: a lower bound only"
+
+
+class Status(Enum):
+    """How a solver ended; the value is the sentence a person reads."""
+
+    OPTIMAL = "optimal within the tolerance: the certified relative gap is at most tol"
+    MAX_ITER = "stopped at max_iter with the certified gap shown: raise max_iter or tol"
+    INTERRUPTED = "interrupted: the best certified iterate is returned"
+    STALLED = "stalled: no labelling violates its cut, and the master is no more accurate than this"
+    RELAXED = "optimal for the oracle's relaxation, whose value bounds the true objective from above"
+    HEURISTIC = "no better labelling was found, but a heuristic oracle cannot certify optimality"
+    NOTHING_TO_LEARN = "the null metric is already optimal within the tolerance: nothing to learn"
+
+    @property
+    def converged(self) -> bool:
+        """Whether the solver did what it was asked for."""
+        return self in (Status.OPTIMAL, Status.RELAXED, Status.HEURISTIC, Status.NOTHING_TO_LEARN)

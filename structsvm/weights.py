@@ -1,0 +1,273 @@
+"""Where the weight ``w`` lives: closed convex cones, all of them self-dual or free.
+
+A weight is always a vector. A symmetric matrix is stored as its scaled ``svec`` (off-diagonal
+entries times sqrt(2)), so that ``<A, B>`` is a dot product and one working set of cuts serves every
+cone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from structsvm.errors import SettingsError
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["PSD", "Free", "Nonnegative", "Product", "WeightSpace", "smat", "svec"]
+
+Floats = NDArray[np.float64]
+
+
+def svec(A: Floats) -> Floats:
+    """Upper triangle of a symmetric (P, P) matrix, off-diagonal entries times sqrt(2)."""
+    rows, cols, scale = _triangle(A.shape[0])
+    return np.asarray(A[rows, cols] * scale)
+
+
+def smat(v: Floats) -> Floats:
+    """The symmetric matrix whose :func:`svec` is ``v``."""
+    P = int(round((np.sqrt(8 * v.size + 1) - 1) / 2))
+    rows, cols, scale = _triangle(P)
+    A = np.empty((P, P))
+    A[rows, cols] = A[cols, rows] = v / scale
+    return A
+
+
+class WeightSpace(ABC):
+    """A closed convex cone in R^d."""
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """d."""
+
+    @abstractmethod
+    def project(self, w: Floats) -> Floats:
+        """Euclidean projection on the cone."""
+
+    @abstractmethod
+    def dual_margin(self, s: Floats) -> float:
+        """How far inside the dual cone ``s`` is: its smallest coordinate or eigenvalue.
+
+        Negative outside of the dual cone. For :class:`Free`, whose dual is {0}, minus the norm.
+        """
+
+    @abstractmethod
+    def identity(self) -> Floats:
+        """``e`` with ``<e, w> = Tr B`` (sum of the entries for a vector)."""
+
+    @abstractmethod
+    def to_metric(self, w: Any) -> Any:
+        """``w`` as its users see it: a vector, or a symmetric matrix."""
+
+    @abstractmethod
+    def from_metric(self, B: Any) -> Floats:
+        """The inverse of :meth:`to_metric`."""
+
+    @abstractmethod
+    def variable(self) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
+        """A cvxpy variable as users see it, the vector ``w`` it stands for, and the cone."""
+
+
+@dataclass(frozen=True)
+class Free(WeightSpace):
+    """All of R^d."""
+
+    size: int
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return self.size
+
+    def project(self, w: Floats) -> Floats:
+        """``w`` itself."""
+        return w
+
+    def dual_margin(self, s: Floats) -> float:
+        """Minus the norm of ``s``: the dual cone is {0}."""
+        return -float(np.linalg.norm(s))
+
+    def identity(self) -> Floats:
+        """All ones."""
+        return np.ones(self.size)
+
+    def to_metric(self, w: Any) -> Any:
+        """The vector itself."""
+        return w
+
+    def from_metric(self, B: Any) -> Floats:
+        """The vector itself."""
+        return _vector(B, self.size)
+
+    def variable(self) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
+        """A free vector."""
+        import cvxpy as cp
+
+        w = cp.Variable(self.size)
+        return w, w, []
+
+
+@dataclass(frozen=True)
+class Nonnegative(WeightSpace):
+    """The nonnegative orthant: a diagonal metric ``B = Diag(w)``."""
+
+    size: int
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return self.size
+
+    def project(self, w: Floats) -> Floats:
+        """Negative coordinates become zero."""
+        return np.maximum(w, 0.0)
+
+    def dual_margin(self, s: Floats) -> float:
+        """Smallest coordinate."""
+        return float(s.min())
+
+    def identity(self) -> Floats:
+        """All ones."""
+        return np.ones(self.size)
+
+    def to_metric(self, w: Any) -> Any:
+        """The diagonal."""
+        return w
+
+    def from_metric(self, B: Any) -> Floats:
+        """The diagonal, of a vector or of a diagonal matrix."""
+        B = np.asarray(B, dtype=np.float64)
+        if B.ndim == 2 and np.count_nonzero(B - np.diag(np.diag(B))) == 0:
+            B = np.diag(B)
+        return _vector(B, self.size)
+
+    def variable(self) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
+        """A nonnegative vector."""
+        import cvxpy as cp
+
+        w = cp.Variable(self.size)
+        return w, w, [w >= 0]
+
+
+@dataclass(frozen=True)
+class PSD(WeightSpace):
+    """Positive semi-definite matrices (P, P), as scaled svec of length P (P + 1) / 2."""
+
+    order: int
+
+    @property
+    def dim(self) -> int:
+        """P (P + 1) / 2."""
+        return self.order * (self.order + 1) // 2
+
+    def project(self, w: Floats) -> Floats:
+        """Negative eigenvalues become zero."""
+        values, vectors = np.linalg.eigh(smat(w))
+        if values[0] >= 0:
+            return w
+        kept = values > 0
+        return svec((vectors[:, kept] * values[kept]) @ vectors[:, kept].T)
+
+    def dual_margin(self, s: Floats) -> float:
+        """Smallest eigenvalue."""
+        return float(np.linalg.eigvalsh(smat(s))[0])
+
+    def identity(self) -> Floats:
+        """The identity matrix."""
+        return svec(np.eye(self.order))
+
+    def to_metric(self, w: Any) -> Any:
+        """The symmetric matrix."""
+        return smat(w)
+
+    def from_metric(self, B: Any) -> Floats:
+        """Scaled svec of a symmetric matrix."""
+        B = np.asarray(B, dtype=np.float64)
+        if B.shape != (self.order, self.order) or not np.allclose(B, B.T):
+            raise SettingsError(
+                f"expected a symmetric matrix of shape {(self.order, self.order)}, got {B.shape}"
+            )
+        return svec(B)
+
+    def variable(self) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
+        """A symmetric matrix, and its svec as a sparse linear image of it."""
+        import cvxpy as cp
+
+        B = cp.Variable((self.order, self.order), symmetric=True)
+        return B, _svec_operator(self.order) @ cp.vec(B, order="F"), [B >> 0]
+
+
+@dataclass(frozen=True)
+class Product(WeightSpace):
+    """A product of cones, such as (B, beta); the first factor is what users call the metric."""
+
+    factors: tuple[WeightSpace, ...]
+
+    @property
+    def dim(self) -> int:
+        """Sum of the dimensions."""
+        return sum(factor.dim for factor in self.factors)
+
+    def split(self, w: Floats) -> list[Floats]:
+        """The blocks of ``w``."""
+        return np.split(w, np.cumsum([factor.dim for factor in self.factors])[:-1])
+
+    def project(self, w: Floats) -> Floats:
+        """Block by block."""
+        blocks = zip(self.factors, self.split(w), strict=True)
+        return np.concatenate([factor.project(block) for factor, block in blocks])
+
+    def dual_margin(self, s: Floats) -> float:
+        """Smallest margin of a block."""
+        blocks = zip(self.factors, self.split(s), strict=True)
+        return min(factor.dual_margin(block) for factor, block in blocks)
+
+    def identity(self) -> Floats:
+        """The identities of the blocks."""
+        return np.concatenate([factor.identity() for factor in self.factors])
+
+    def to_metric(self, w: Any) -> Any:
+        """The first block as users see it."""
+        return self.factors[0].to_metric(self.split(w)[0])
+
+    def from_metric(self, B: Any) -> Floats:
+        """The first block from ``B``, the others zero."""
+        rest = sum(factor.dim for factor in self.factors[1:])
+        return np.concatenate([self.factors[0].from_metric(B), np.zeros(rest)])
+
+    def variable(self) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
+        """The variable of the first factor; the vector of all of them."""
+        import cvxpy as cp
+
+        parts = [factor.variable() for factor in self.factors]
+        w = cp.hstack([vector for _, vector, _ in parts])
+        return parts[0][0], w, [constraint for _, _, cone in parts for constraint in cone]
+
+
+@cache
+def _triangle(P: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+    rows, cols = np.triu_indices(P)
+    return rows, cols, np.where(rows == cols, 1.0, np.sqrt(2.0))
+
+
+@cache
+def _svec_operator(P: int) -> sp.csr_array:
+    """Sparse (P (P + 1) / 2, P^2) map from the column-major vec of B to its svec."""
+    rows, cols, scale = _triangle(P)
+    return sp.csr_array((scale, (np.arange(rows.size), cols * P + rows)), shape=(rows.size, P * P))
+
+
+def _vector(w: Any, size: int) -> Floats:
+    w = np.asarray(w, dtype=np.float64)
+    if w.shape != (size,):
+        raise SettingsError(f"expected a vector of length {size}, got shape {w.shape}")
+    return w
