@@ -1,1 +1,27 @@
 """Learn Mahalanobis metrics for partitioning problems from labelled examples."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from structsvm.learner import MetricLearner
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.problems.change_point import ChangePoint
+from structsvm.regularizers import Custom, SquaredNorm, Trace
+from structsvm.solution import Solution
+from structsvm.status import Status
+
+try:
+    __version__ = version("structsvm-partitioning")
+except PackageNotFoundError:  # a bare checkout
+    __version__ = "0+unknown"
+
+__all__ = [
+    "ChangePoint",
+    "Custom",
+    "EquivalenceMatrix",
+    "MetricLearner",
+    "Solution",
+    "SquaredNorm",
+    "Status",
+    "Trace",
+    "__version__",
+]

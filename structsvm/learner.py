@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm import baselines
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.masters.base import Master
 from structsvm.masters.cvxpy import CvxpyMaster
@@ -91,8 +92,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Weight, certified bounds, status and history.
     calibration_ : Calibration
         Training loss against the penalty.
-    untrained_ : DecodingMetric
-        The identity with its best penalty: what the learned metric has to beat.
+    baselines_ : dict of DecodingMetric
+        What the learned metric has to beat, tuned on the same labels: "untrained" (the identity with
+        its best penalty) and, after :meth:`fit_baselines`, "pca".
     standardizer_ : Standardizer
     feature_names_in_ : array of str, only if the recordings named them
     n_features_in_, n_iter_ : int
@@ -128,9 +130,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.callback = callback
         self.random_state = random_state
 
-    def fit(
-        self, Xs: Any, ys: Any, *, feature_names: Sequence[str] | None = None
-    ) -> MetricLearner:
+    def fit(self, Xs: Any, ys: Any, *, feature_names: Sequence[str] | None = None) -> MetricLearner:
         """Learn from labelled recordings.
 
         Parameters
@@ -155,7 +155,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         samples = [standardizer(X) for X in arrays]
 
         P, oracle = samples[0].shape[1], self._partition.oracle
-        untrained = DecodingMetric(np.eye(P), calibrate(oracle, samples, truths).penalty)
+        untrained = baselines.untrained(oracle, samples, truths)
         risk = self._risk(samples, truths, untrained.penalty, regularizer)
         solution = solver.solve(risk, self.callback)
         factor = self._factor(risk, solution)
@@ -165,7 +165,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.penalty_ = calibration.penalty
         self.solution_: Solution = solution
         self.calibration_: Calibration = calibration
-        self.untrained_ = untrained
+        self.baselines_ = {"untrained": untrained}
         self.standardizer_ = standardizer
         self.n_features_in_ = P
         self.n_iter_ = solution.n_iter
@@ -173,6 +173,13 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
+        return self
+
+    def fit_baselines(self, Xs: Any, ys: Any) -> MetricLearner:
+        """Tune the rivals that :meth:`fit` has no need of on the same labels, into ``baselines_``."""
+        samples = self._standardized(Xs)
+        truths = self._encode(samples, ys)
+        self.baselines_["pca"] = baselines.pca(self._partition.oracle, samples, truths)
         return self
 
     def predict(
@@ -198,23 +205,34 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self, Xs: Any, n_segments: int | Sequence[int] | None = None
     ) -> list[EquivalenceMatrix]:
         """Partition recordings: an :class:`EquivalenceMatrix` for each."""
-        samples = self._standardized(Xs)
+        check_is_fitted(self)
         metric = DecodingMetric(self.components_.T, self.penalty_)
+        return self.decode_with(metric, Xs, n_segments)
+
+    def decode_with(
+        self, metric: DecodingMetric, Xs: Any, n_segments: int | Sequence[int] | None = None
+    ) -> list[EquivalenceMatrix]:
+        """Partition recordings with another metric, such as one of ``baselines_``."""
+        samples = self._standardized(Xs)
         counts = cluster_counts(n_segments, samples)
         pairs = zip(samples, counts, strict=True)
         return [metric.decode(self._partition.oracle, X, K) for X, K in pairs]
+
+    def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
+        """Labels of recordings as equivalence matrices, checked."""
+        check_is_fitted(self)
+        arrays, _ = check_samples(Xs, n_features=self.n_features_in_)
+        return self._encode(arrays, ys)
 
     def score(self, Xs: Any, ys: Any) -> float:
         """Minus the mean of ``|M - M_i|_F^2`` over recordings (0 is perfect).
 
         The number of segments is that of the truth if the problem says it is known.
         """
-        check_is_fitted(self)
-        arrays, _ = check_samples(Xs, n_features=self.n_features_in_)
-        truths = self._encode(arrays, ys)
+        truths = self.encode(Xs, ys)
         known = self._partition.known_clusters
         counts = [truth.n_clusters for truth in truths] if known else None
-        guesses = self.predict_partitions(arrays, counts)
+        guesses = self.predict_partitions(Xs, counts)
         losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
         return -float(np.mean(losses))
 

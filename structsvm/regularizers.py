@@ -226,6 +226,8 @@ class Separable(Regularizer):
         """The smallest of the blocks."""
         return min(p.max_scale(v, s) for p, v, s in self._blocks(slope, space))
 
-    def _blocks(self, w: Floats, space: WeightSpace) -> list[tuple[Regularizer, Floats, WeightSpace]]:
+    def _blocks(
+        self, w: Floats, space: WeightSpace
+    ) -> list[tuple[Regularizer, Floats, WeightSpace]]:
         assert isinstance(space, Product)
         return list(zip(self.parts, space.split(w), space.factors, strict=True))

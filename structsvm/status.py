@@ -22,7 +22,9 @@ class Status(Enum):
     MAX_ITER = "stopped at max_iter with the certified gap shown: raise max_iter or tol"
     INTERRUPTED = "interrupted: the best certified iterate is returned"
     STALLED = "stalled: no labelling violates its cut, and the master is no more accurate than this"
-    RELAXED = "optimal for the oracle's relaxation, whose value bounds the true objective from above"
+    RELAXED = (
+        "optimal for the oracle's relaxation, whose value bounds the true objective from above"
+    )
     HEURISTIC = "no better labelling was found, but a heuristic oracle cannot certify optimality"
     NOTHING_TO_LEARN = "the null metric is already optimal within the tolerance: nothing to learn"
 

@@ -26,9 +26,11 @@ FLOORS = (
     {
         "__init__",
         "__main__",
+        "baselines",
         "cli",
         "compare",
         "datasets",
+        "evaluation",
         "learner",
         "persistence",
         "plotting",

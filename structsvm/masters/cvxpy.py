@@ -117,7 +117,9 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
                 problem.solve(solver=name, **options.get(name, {}))
         except (cp.error.SolverError, cp.error.DCPError, ValueError, ArithmeticError) as error:
             if isinstance(error, cp.error.DCPError):
-                raise SettingsError(f"the regularizer or a constraint is not convex: {error}") from error
+                raise SettingsError(
+                    f"the regularizer or a constraint is not convex: {error}"
+                ) from error
             tried.append(f"{name.lower()} failed")
             continue
         if problem.status == cp.OPTIMAL:

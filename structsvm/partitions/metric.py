@@ -92,9 +92,7 @@ def calibrate(
     return Calibration(penalties, losses)
 
 
-def _loss_curve(
-    oracle: Oracle, Z: Floats, truth: EquivalenceMatrix, penalties: Floats
-) -> Floats:
+def _loss_curve(oracle: Oracle, Z: Floats, truth: EquivalenceMatrix, penalties: Floats) -> Floats:
     """Loss of the optimal partition of one sample at every penalty."""
 
     def decode(index: int) -> EquivalenceMatrix:

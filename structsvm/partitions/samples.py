@@ -56,9 +56,7 @@ def check_samples(
     for i, array in enumerate(arrays):
         if array.shape[1] != expected:
             first = "the model" if n_features is not None else "recording 0"
-            raise DataError(
-                f"recording {i} has {array.shape[1]} features, {first} has {expected}"
-            )
+            raise DataError(f"recording {i} has {array.shape[1]} features, {first} has {expected}")
     return arrays, names
 
 
