@@ -10,7 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from structsvm.oracles._segment_table import FAST, LANES, SegmentTable, end_row, lane_scores
+from structsvm.oracles._lanes import LANES, max_plus
+from structsvm.oracles._segment_table import FAST, SegmentTable, end_row, lane_scores
 
 __all__ = ["backtrack", "layers", "layers_backtrack", "scan"]
 
@@ -79,71 +80,54 @@ def layers(table: SegmentTable, earliest: Ints, K: int) -> Floats:
     m = table.position.size - 1
     band = np.full((K + 1, m - K + 1), -np.inf)
     band[0, 0] = 0.0
-    tile, top = np.empty((LANES, CHUNK * LANES)), np.empty((K + 1, LANES))
-    rows = np.empty((LANES, table.sums.shape[1]))
+    tile, top = np.empty((CHUNK * LANES, LANES)), np.empty((K + 1, LANES))
     zero = np.zeros((table.first_group[1], LANES))
     for block in range((m - 1) // LANES + 1):
-        ends = np.arange(block * LANES + 1, min((block + 1) * LANES, m) + 1)
-        for i in range(ends.size):
-            end_row(table.sums, ends[i], rows[i])
+        first_end, last_end = block * LANES + 1, min((block + 1) * LANES, m)
         top[:] = -np.inf
-        for g in range(earliest[ends[0]] // LANES, block, CHUNK):
+        for g in range(earliest[first_end] // LANES, block, CHUNK):
             last = min(g + CHUNK, block)
-            _tile_scores(table, earliest, zero, g, last, ends, rows, tile)
-            for i in range(ends.size):
-                _raise_layers(band, g * LANES, last * LANES, tile[i], top[:, i], ends[i])
-        _tile_scores(table, earliest, zero, block, block + 1, ends, rows, tile)
-        for i in range(ends.size):
-            _raise_layers(band, block * LANES, ends[i], tile[i], top[:, i], ends[i])
-            _store_layers(band, top[:, i], ends[i], table.shift)
+            _fill_tile(table, earliest, zero, g, last, first_end, last_end, tile)
+            _raise_layers(band, g * LANES, last * LANES, tile, top)
+        _fill_tile(table, earliest, zero, block, block + 1, first_end, last_end, tile)
+        for t in range(first_end, last_end + 1):
+            _raise_layers(band, t - 1, t, tile[t - first_end :], top)
+            for k in range(max(1, t - m + K), min(K, t) + 1):
+                band[k, t - k] = top[k, t - first_end] + table.shift
     return band
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)  # type: ignore[untyped-decorator]
-def _tile_scores(
+def _fill_tile(
     table: SegmentTable,
     earliest: Ints,
     zero: Floats,
     first: int,
     last: int,
-    ends: Ints,
-    rows: Floats,
+    first_end: int,
+    last_end: int,
     tile: Floats,
 ) -> None:
-    """Scores without shift of the starts in groups ``first..last-1`` for all ``ends``."""
-    for i in range(ends.size):
-        for g in range(first, last):
-            a = (g - first) * LANES
-            lane_scores(table, g, zero, ends[i], rows[i], tile[i, a : a + LANES])
-        for s in range(first * LANES, min(earliest[ends[i]], last * LANES)):
-            tile[i, s - first * LANES] = -np.inf
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)  # type: ignore[untyped-decorator]
-def _raise_layers(
-    band: Floats, first: int, last: int, scores: Floats, top: Floats, end: int
-) -> None:
-    """``top[k] = max(top[k], max_s F(k-1, s) + scores[s - first])`` over ``first <= s < last``."""
-    K, width = band.shape[0] - 1, band.shape[1]
-    for k in range(max(1, end - width + 1), min(K, end) + 1):
-        begin, stop = max(first, k - 1), min(last, k - 1 + width)
-        if begin >= stop:
-            continue
-        values = band[k - 1, begin - (k - 1) : stop - (k - 1)]
-        gains = scores[begin - first : stop - first]
-        best = top[k]
-        for s in range(values.size):
-            candidate = values[s] + gains[s]
-            best = candidate if candidate > best else best
-        top[k] = best
+    """``tile[s, i]``: score without shift from start ``first * 16 + s`` to ``first_end + i``."""
+    row, out = np.empty(table.sums.shape[1]), np.empty(LANES)
+    tile[:] = -np.inf
+    for end in range(first_end, last_end + 1):
+        end_row(table.sums, end, row)
+        for g in range(max(first, earliest[end] // LANES), last):
+            lane_scores(table, g, zero, end, row, out)
+            for s in range(max(g * LANES, earliest[end]), min((g + 1) * LANES, end)):
+                tile[s - first * LANES, end - first_end] = out[s % LANES]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _store_layers(band: Floats, top: Floats, end: int, shift: float) -> None:
-    """Write the finished column ``end`` into the band."""
+def _raise_layers(band: Floats, first: int, stop: int, tile: Floats, top: Floats) -> None:
+    """``top[k, i] = max(top[k, i], F(k-1, s) + tile[s - first, i])`` over ``first <= s < stop``."""
     width = band.shape[1]
-    for k in range(max(1, end - width + 1), min(band.shape[0] - 1, end) + 1):
-        band[k, end - k] = top[k] + shift
+    for k in range(1, band.shape[0]):
+        begin, end = max(first, k - 1), min(stop, k - 1 + width)
+        if begin < end:
+            values = band[k - 1, begin - (k - 1) :]
+            max_plus(tile[begin - first :], values, top[k], 0, end - begin)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)  # type: ignore[untyped-decorator]

@@ -24,15 +24,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from structsvm.oracles._lanes import LANES, squares
 from structsvm.partitions.trace_objective import TraceObjective
 
-__all__ = ["FAST", "LANES", "SegmentTable", "build_table", "end_row", "lane_scores"]
+__all__ = ["FAST", "SegmentTable", "build_table", "end_row", "lane_scores"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LANES = 16
-"""Starts evaluated together: a node of the tree of starts has this many children."""
 FAST = {"reassoc", "contract", "nsz", "arcp", "nnan"}
 """Floating-point freedoms of the kernels: no NaN can occur, infinities do."""
 
@@ -105,7 +104,7 @@ def build_table(objective: TraceObjective, knots: Ints) -> tuple[SegmentTable, f
     return table, constant
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")  # type: ignore[untyped-decorator]
 def lane_scores(
     table: SegmentTable, group: int, value: Floats, end: int, row: Floats, out: Floats
 ) -> None:
@@ -114,16 +113,9 @@ def lane_scores(
     In a group of inner nodes the score is an upper bound for every start of the run, given
     ``value >= F(s) + |C_e - C_s|^2 / (e - s)`` for its starts ``s``, ``e`` the anchor.
     """
-    sums, anchor, origin = table.sums[group], table.anchor[group], table.origin[group]
+    anchor, origin = table.anchor[group], table.origin[group]
     position = table.position[end]
-    for i in range(LANES):
-        out[i] = 0.0
-    for j in range(table.n_plus):
-        for i in range(LANES):
-            out[i] += (row[j] - sums[j, i]) * (row[j] - sums[j, i])
-    for j in range(table.n_plus, row.size):
-        for i in range(LANES):
-            out[i] -= (row[j] - sums[j, i]) * (row[j] - sums[j, i])
+    signed_squares(table, group, row, out)
     if table.has_truth:
         left, low = table.left[group], table.low[end]
         right, rate = table.right[end], table.rate[end]
@@ -135,6 +127,17 @@ def lane_scores(
     else:
         for i in range(LANES):
             out[i] = value[group, i] + out[i] / max(position - anchor[i], 1.0)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")  # type: ignore[untyped-decorator]
+def signed_squares(table: SegmentTable, group: int, row: Floats, out: Floats) -> None:
+    """``out[i] = |row - C_e|^2_S`` at the anchors ``e`` of a group."""
+    squares(table.sums[group], row, out, 0, table.n_plus)
+    if table.n_plus < row.size:
+        negative = np.empty(LANES)
+        squares(table.sums[group], row, negative, table.n_plus, row.size)
+        for i in range(LANES):
+            out[i] -= negative[i]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

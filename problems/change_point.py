@@ -30,8 +30,8 @@ class ChangePoint(PartitionProblem):
         Whether learning is told the number of segments. A metric learned either way decodes both
         ways; "unknown" measured no worse even where the number is given when predicting.
     penalty : {"learned", "fixed"}
-        For an unknown number of segments: learn the price of a segment next to the metric, or fix it
-        as in the paper. Fixed prices collapse the metric on noisy data. Either way the penalty is
+        For an unknown number of segments: learn the price of a segment next to the metric, or fix
+        it as in the paper. Fixed prices collapse the metric on noisy data. Either way the penalty is
         calibrated on the training labels afterwards.
     margin : float in (0, 1]
         ``kappa``, the weight of the loss. Beyond 1 a fixed penalty no longer outweighs the reward

@@ -24,6 +24,7 @@ from structsvm.partitions.problem import MetricProblem, PartitionProblem, metric
 from structsvm.partitions.samples import (
     Standardizer,
     check_samples,
+    cluster_counts,
     warn_about_constant_features,
 )
 from structsvm.problem import RegularizedRisk
@@ -93,8 +94,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     calibration_ : Calibration
         Training loss against the penalty.
     baselines_ : dict of DecodingMetric
-        What the learned metric has to beat, tuned on the same labels: "untrained" (the identity with
-        its best penalty) and, after :meth:`fit_baselines`, "pca".
+        What the learned metric has to beat, tuned on the same labels: "untrained" (the identity
+        with its best penalty) and, after :meth:`fit_baselines`, "pca".
     standardizer_ : Standardizer
     feature_names_in_ : array of str, only if the recordings named them
     n_features_in_, n_iter_ : int
@@ -176,7 +177,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit_baselines(self, Xs: Any, ys: Any) -> MetricLearner:
-        """Tune the rivals that :meth:`fit` has no need of on the same labels, into ``baselines_``."""
+        """Tune on the same labels the rivals :meth:`fit` has no need of, into ``baselines_``."""
         samples = self._standardized(Xs)
         truths = self._encode(samples, ys)
         self.baselines_["pca"] = baselines.pca(self._partition.oracle, samples, truths)
@@ -242,7 +243,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         A list for a list, one array for one array.
         """
         transformed = [X @ self.components_.T for X in self._standardized(Xs)]
-        single = isinstance(Xs, np.ndarray) and Xs.ndim == 2 or hasattr(Xs, "columns")
+        single = (isinstance(Xs, np.ndarray) and Xs.ndim == 2) or hasattr(Xs, "columns")
         return transformed[0] if single else transformed
 
     def get_mahalanobis_matrix(self) -> Floats:
@@ -342,20 +343,3 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         arrays, _ = check_samples(Xs, names, self.n_features_in_)
         return [self.standardizer_(X) for X in arrays]
-
-
-def cluster_counts(
-    n_clusters: int | Sequence[int] | None, samples: Sequence[Floats]
-) -> list[int | None]:
-    """One number of clusters per sample, checked."""
-    if n_clusters is None:
-        return [None] * len(samples)
-    counts = [n_clusters] * len(samples) if np.ndim(n_clusters) == 0 else list(n_clusters)
-    if len(counts) != len(samples):
-        raise DataError(f"{len(samples)} recordings but {len(counts)} numbers of segments")
-    for i, (X, K) in enumerate(zip(samples, counts, strict=True)):
-        if isinstance(K, bool) or not isinstance(K, (int, np.integer)):
-            raise DataError(f"number of segments for recording {i} must be an integer, got {K!r}")
-        if not 1 <= K <= X.shape[0]:
-            raise DataError(f"recording {i} has {X.shape[0]} samples: it cannot have {K} segments")
-    return [int(K) for K in counts]

@@ -37,8 +37,8 @@ class Separation:
 class Problem(ABC):
     """Declares the joint feature map, the loss and loss-augmented inference.
 
-    The score of a labelling is ``<w, joint_feature(x, y)>``; the structured hinge loss of a sample is
-    ``L(w) = max_y' loss(y, y') + <w, joint_feature(x, y') - joint_feature(x, y)>`` (margin
+    The score of a labelling is ``<w, joint_feature(x, y)>``; the structured hinge loss of a sample
+    is ``L(w) = max_y' loss(y, y') + <w, joint_feature(x, y') - joint_feature(x, y)>`` (margin
     rescaling; Lajugie et al., section "Large-margin structured output learning").
     """
 
@@ -56,7 +56,7 @@ class Problem(ABC):
 
     @abstractmethod
     def separate(self, w: Floats, x: Any, y: Any) -> Separation:
-        """Loss-augmented inference: maximise ``loss(y, y') + <w, joint_feature(x, y')>`` over y'."""
+        """Loss-augmented inference: maximise over y' ``loss(y, y') + <w, joint_feature(x, y')>``."""
 
     @abstractmethod
     def predict(self, w: Floats, x: Any) -> Any:

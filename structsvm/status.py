@@ -8,7 +8,7 @@ __all__ = ["Quality", "Status"]
 
 
 class Quality(Enum):
-    """What the answer of a separation oracle certifies; the value is the sentence a person reads."""
+    """What an oracle's answer certifies; the value is the sentence a person reads."""
 
     EXACT = "the maximum over all labellings"
     RELAXATION = "the maximum of a relaxation: an upper bound over labellings"

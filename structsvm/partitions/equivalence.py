@@ -21,9 +21,9 @@ Ints = NDArray[np.int64]
 class EquivalenceMatrix:
     """A rescaled equivalence matrix ``M = U U^T``, an orthogonal projector of rank K.
 
-    For a partition with assignment matrix ``Y`` (T, K), ``U = Y (Y^T Y)^{-1/2}`` and ``M_ij`` is one
-    over the size of the cluster that holds both ``i`` and ``j``, or zero (Lajugie et al., section
-    "Representing partitions"). A spectral relaxation gives the same object from any orthonormal
+    For a partition with assignment matrix ``Y`` (T, K), ``U = Y (Y^T Y)^{-1/2}`` and ``M_ij`` is
+    one over the size of the cluster that holds both ``i`` and ``j``, or zero (Lajugie et al.,
+    section "Representing partitions"). A spectral relaxation gives the same object from any orthonormal
     ``U``, so partitions and spectral projectors are one type. The T x T matrix exists only in
     :meth:`dense`.
 

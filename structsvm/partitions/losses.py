@@ -100,8 +100,8 @@ def hausdorff(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
 def margin_f1(truth: EquivalenceMatrix, guess: EquivalenceMatrix, margin: int = 5) -> float:
     """F1 score of the changes, a hit being one within ``margin`` samples of a true change.
 
-    As in van den Burg and Williams (2020), the start of the recording counts as a change in both, so
-    the score is defined when there is none; each change is matched at most once, and the matching
+    As in van den Burg and Williams (2020), the start of the recording counts as a change in both,
+    so the score is defined when there is none; each change is matched at most once, and the matching
     is the largest possible (greedy in time order).
     """
     if margin < 0:

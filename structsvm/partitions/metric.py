@@ -30,7 +30,7 @@ class DecodingMetric:
     """``lambda_0``: what one more cluster must save in distortion."""
 
     def decode(self, oracle: Oracle, X: Floats, n_clusters: int | None = None) -> EquivalenceMatrix:
-        """Partition the rows of ``X`` into ``n_clusters``, or into as many as the penalty allows."""
+        """Partition the rows of ``X`` into ``n_clusters``, or as many as the penalty allows."""
         shift = 0.0 if n_clusters is not None else -self.penalty
         objective = TraceObjective(X @ self.factor, shift=shift)
         return oracle.maximize(objective, Constraint(n_clusters=n_clusters)).y

@@ -58,7 +58,8 @@ class Constraint:
             raise OracleError(f"{n_forced} forced boundaries make more than {K} segments")
         if K is not None and n_samples - n_forbidden < K:
             raise OracleError(
-                f"{n_forbidden} forbidden boundaries of {n_samples - 1} leave fewer than {K} segments"
+                f"{n_forbidden} forbidden boundaries of {n_samples - 1} leave fewer than {K} "
+                "segments"
             )
 
     def boundary_masks(self, n_samples: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError
 
-__all__ = ["STANDARDIZE", "Standardizer", "check_samples"]
+__all__ = [
+    "STANDARDIZE",
+    "Standardizer",
+    "check_samples",
+    "cluster_counts",
+    "warn_about_constant_features",
+]
 
 Floats = NDArray[np.float64]
 
@@ -88,7 +94,8 @@ class Standardizer:
             return X
         if self.kind == "recording":
             return np.asarray((X - X.mean(axis=0)) * _inverse_scale(X))
-        assert self.mean is not None and self.scale is not None
+        assert self.mean is not None
+        assert self.scale is not None
         return np.asarray((X - self.mean) * self.scale)
 
 
@@ -98,7 +105,7 @@ def warn_about_constant_features(Xs: Sequence[Floats], names: Sequence[str] | No
     if constant.all():
         raise DataError("every feature is constant in every recording: nothing ever changes")
     if constant.any():
-        which = [names[j] if names else str(j) for j in np.flatnonzero(constant)]
+        which = [names[j] if names else str(j) for j in np.flatnonzero(constant).tolist()]
         warnings.warn(
             f"constant in every recording, so without influence: feature {_shorten(which)}",
             DataWarning,
@@ -106,11 +113,30 @@ def warn_about_constant_features(Xs: Sequence[Floats], names: Sequence[str] | No
         )
 
 
+def cluster_counts(
+    n_clusters: int | Sequence[int] | None, samples: Sequence[Floats]
+) -> list[int | None]:
+    """One number of clusters per sample, checked."""
+    if n_clusters is None:
+        return [None] * len(samples)
+    given: Any = n_clusters
+    counts = [given] * len(samples) if np.ndim(given) == 0 else list(given)
+    if len(counts) != len(samples):
+        raise DataError(f"{len(samples)} recordings but {len(counts)} numbers of segments")
+    for i, (X, K) in enumerate(zip(samples, counts, strict=True)):
+        if isinstance(K, bool) or not isinstance(K, (int, np.integer)):
+            raise DataError(f"number of segments for recording {i} must be an integer, got {K!r}")
+        if not 1 <= K <= X.shape[0]:
+            raise DataError(f"recording {i} has {X.shape[0]} samples: it cannot have {K} segments")
+    return [int(K) for K in counts]
+
+
 def _inverse_scale(X: Floats) -> Floats:
     """One over the standard deviation, 0 for a feature that is constant up to rounding."""
     deviation = X.std(axis=0)
     varies = deviation > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
-    return np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
+    inverse: Floats = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
+    return inverse
 
 
 def _as_list(Xs: Any) -> list[Any]:

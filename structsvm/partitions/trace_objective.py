@@ -21,8 +21,8 @@ class TraceObjective:
 
     With ``Z = X L`` and ``B = L L^T`` this is ``T A_i = X B X^T - 2 kappa M_i + (kappa - beta) I``
     of Lajugie et al., section "Loss-augmented inference problem" (``c = 2 kappa``,
-    ``d = kappa - beta``); without a truth it is the objective of plain decoding. ``S`` is a diagonal
-    of signs, so that every symmetric matrix has such a form.
+    ``d = kappa - beta``); without a truth it is the objective of plain decoding. ``S`` is a
+    diagonal of signs, so that every symmetric matrix has such a form.
 
     Parameters
     ----------
