@@ -1,0 +1,19 @@
+"""What the oracles over set partitions check at the door."""
+
+from __future__ import annotations
+
+from structsvm.errors import OracleError
+from structsvm.partitions.oracle import Constraint
+
+__all__ = ["number_of_clusters"]
+
+
+def number_of_clusters(constraint: Constraint, n_samples: int) -> int | None:
+    """The K that a constraint on set partitions asks for, None if it is left open."""
+    constraint.validate(n_samples)
+    if constraint.has_boundaries:
+        raise OracleError(
+            "forced and forbidden boundaries belong to segmentations; clusters have none: use a "
+            "sequential oracle, or drop them"
+        )
+    return constraint.n_clusters

@@ -1,0 +1,101 @@
+"""Leading eigenpairs of a symmetric operator, always the same ones: Lanczos with a fixed start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse.linalg as sla
+from numpy.typing import NDArray
+
+from structsvm.errors import OracleError
+
+__all__ = ["fix_signs", "leading_eigenpairs", "positive_eigenpairs"]
+
+Floats = NDArray[np.float64]
+
+DENSE = 64
+"""Operators up to this size are formed and decomposed whole."""
+
+
+def leading_eigenpairs(
+    A: sla.LinearOperator, count: int, start: Floats, tol: float = 0.0
+) -> tuple[Floats, Floats]:
+    """The ``count`` largest eigenvalues of ``A`` (T, T), decreasing, and their eigenvectors.
+
+    Parameters
+    ----------
+    A : LinearOperator of shape (T, T)
+        Symmetric.
+    count : int
+        Between 0 and T.
+    start : array of shape (T,)
+        Start of the Lanczos iteration: the sum of the eigenvectors of a nearby operator is good.
+    tol : float
+        Relative accuracy of the eigenvalues; 0 is machine precision.
+
+    Returns
+    -------
+    values : array of shape (count,)
+    vectors : array of shape (T, count)
+        Orthonormal; the entry of largest modulus of each is positive.
+
+    Raises
+    ------
+    OracleError
+        When Lanczos does not converge.
+    """
+    T = A.shape[0]
+    if T <= DENSE or 2 * count >= T:
+        dense = A @ np.eye(T)
+        values, vectors = np.linalg.eigh((dense + dense.T) / 2)
+        order = np.arange(T)[::-1][:count]
+    elif count == 0:
+        return np.empty(0), np.empty((T, 0))
+    else:
+        try:
+            values, vectors = sla.eigsh(A, k=count, which="LA", v0=start, tol=tol)
+        except sla.ArpackError as error:
+            raise OracleError(
+                f"Lanczos failed on an operator of size {T} ({error}): ask for fewer clusters or "
+                "a larger tolerance"
+            ) from error
+        order = np.argsort(-values, kind="stable")
+    return values[order], fix_signs(vectors[:, order])
+
+
+def positive_eigenpairs(
+    A: sla.LinearOperator, start: Floats, tol: float = 0.0
+) -> tuple[Floats, Floats]:
+    """All positive eigenvalues of ``A`` and their eigenvectors, as :func:`leading_eigenpairs`.
+
+    How many there are is found by doubling.
+    """
+    T, count = A.shape[0], min(8, A.shape[0])
+    values, vectors = leading_eigenpairs(A, count, start, tol)
+    while count < T and is_positive(values)[-1]:
+        count = min(2 * count, T)
+        values, vectors = leading_eigenpairs(A, count, start, tol)
+    kept = is_positive(values)
+    return values[kept], vectors[:, kept]
+
+
+def is_positive(values: Floats) -> NDArray[np.bool_]:
+    """Which eigenvalues, decreasing, are positive beyond rounding."""
+    scale = float(np.abs(values).max(initial=0.0))
+    return np.asarray(values > values.size * np.finfo(float).eps * scale)
+
+
+def residual_norm(A: Any, values: Floats, vectors: Floats) -> float:
+    """``sum_k |A v_k - w_k v_k|``: each ``w_k`` is that near to an eigenvalue of ``A``."""
+    if not values.size:
+        return 0.0
+    return float(np.linalg.norm(A @ vectors - vectors * values, axis=0).sum())
+
+
+def fix_signs(vectors: Floats) -> Floats:
+    """Eigenvectors with their entry of largest modulus positive."""
+    if not vectors.size:
+        return vectors
+    top = np.abs(vectors).argmax(axis=0)
+    return np.asarray(vectors * np.where(vectors[top, np.arange(top.size)] < 0, -1.0, 1.0))
