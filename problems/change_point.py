@@ -31,8 +31,8 @@ class ChangePoint(PartitionProblem):
         ways; "unknown" measured no worse even where the number is given when predicting.
     penalty : {"learned", "fixed"}
         For an unknown number of segments: learn the price of a segment next to the metric, or fix
-        it as in the paper. Fixed prices collapse the metric on noisy data. Either way the penalty is
-        calibrated on the training labels afterwards.
+        it as in the paper. Fixed prices collapse the metric on noisy data. Either way the penalty
+        is calibrated on the training labels afterwards.
     margin : float in (0, 1]
         ``kappa``, the weight of the loss. Beyond 1 a fixed penalty no longer outweighs the reward
         the loss puts on each segment, and the metric collapses.

@@ -32,6 +32,7 @@ from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.status import Status
 
 __all__ = ["MetricLearner"]
 
@@ -277,7 +278,10 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self, arrays: Sequence[Floats], ys: Any, warn: bool = False
     ) -> list[EquivalenceMatrix]:
         """Labels to equivalence matrices; with ``warn``, what a learner must know of them."""
-        labels = [ys] if len(arrays) == 1 and np.ndim(ys[0]) == 0 else list(ys)
+        try:
+            labels = [ys] if len(arrays) == 1 and np.ndim(ys[0]) == 0 else list(ys)
+        except TypeError:
+            raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
         if len(labels) != len(arrays):
             raise DataError(f"{len(arrays)} recordings but {len(labels)} labellings")
         truths = []
@@ -330,7 +334,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         if not solution.status.converged:
             warnings.warn(solution.summary(), ConvergenceWarning, stacklevel=3)
         L = metric_factor(risk.problem.split(solution.w)[0])
-        if L.shape[1] == 0:
+        if L.shape[1] == 0 or solution.status is Status.NOTHING_TO_LEARN:
             raise LearningError(
                 f"the best metric found is zero, so it separates nothing (lam={self.lam}, "
                 f"{solution.status.value}): lower lam, or check that the labelled changes are "

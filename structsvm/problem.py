@@ -56,7 +56,7 @@ class Problem(ABC):
 
     @abstractmethod
     def separate(self, w: Floats, x: Any, y: Any) -> Separation:
-        """Loss-augmented inference: maximise over y' ``loss(y, y') + <w, joint_feature(x, y')>``."""
+        """Loss-augmented inference: maximise ``loss(y, y') + <w, joint_feature(x, y')>``."""
 
     @abstractmethod
     def predict(self, w: Floats, x: Any) -> Any:

@@ -16,6 +16,14 @@ SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 IN_CI = os.environ.get("CI", "").lower() not in {"", "0", "false"}
 
 
+@pytest.fixture
+def rng():
+    """Return a seeded generator."""
+    import numpy as np
+
+    return np.random.default_rng(0)
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Return the folder of the shared recordings, which lie beside the checkout."""

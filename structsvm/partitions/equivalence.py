@@ -23,9 +23,9 @@ class EquivalenceMatrix:
 
     For a partition with assignment matrix ``Y`` (T, K), ``U = Y (Y^T Y)^{-1/2}`` and ``M_ij`` is
     one over the size of the cluster that holds both ``i`` and ``j``, or zero (Lajugie et al.,
-    section "Representing partitions"). A spectral relaxation gives the same object from any orthonormal
-    ``U``, so partitions and spectral projectors are one type. The T x T matrix exists only in
-    :meth:`dense`.
+    section "Representing partitions"). A spectral relaxation gives the same object from any
+    orthonormal ``U``, so partitions and spectral projectors are one type. The T x T matrix exists
+    only in :meth:`dense`.
 
     Build one with :meth:`from_labels`, :meth:`from_breakpoints` or :meth:`from_factor`.
     """
@@ -132,7 +132,8 @@ class EquivalenceMatrix:
     def gram_diagonal(self, X: Floats) -> Floats:
         """The diagonal of ``X^T M X``, (P,), in O(T P)."""
         projected = self.project(X)
-        return np.einsum("kp,kp->p", projected, projected)
+        diagonal: Floats = np.einsum("kp,kp->p", projected, projected)
+        return diagonal
 
     def inner(self, other: EquivalenceMatrix) -> float:
         """``Tr(M M')``: ``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` for two partitions."""

@@ -48,8 +48,8 @@ def chi_square(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
 def rand_index(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
     """Share of pairs of samples on which both partitions agree (Rand, 1971), in [0, 1].
 
-    The same as ``sklearn.metrics.rand_score`` and ``ruptures.metrics.randindex`` up to the latter's
-    normalisation by ``T^2``; 1 for a single sample.
+    The same as ``sklearn.metrics.rand_score`` and, for segmentations,
+    ``ruptures.metrics.randindex``; 1 for a single sample.
     """
     both, only_truth, only_guess, pairs = _pair_counts(truth, guess)
     if pairs == 0:
@@ -101,8 +101,8 @@ def margin_f1(truth: EquivalenceMatrix, guess: EquivalenceMatrix, margin: int = 
     """F1 score of the changes, a hit being one within ``margin`` samples of a true change.
 
     As in van den Burg and Williams (2020), the start of the recording counts as a change in both,
-    so the score is defined when there is none; each change is matched at most once, and the matching
-    is the largest possible (greedy in time order).
+    so the score is defined when there is none; each change is matched at most once, and the
+    matching is the largest possible (greedy in time order).
     """
     if margin < 0:
         raise DataError(f"margin must be >= 0 samples, got {margin}")

@@ -1,0 +1,375 @@
+"""The scikit-learn face: what goes in, what comes out, what is refused."""
+
+import pickle
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+import ruptures as rpt
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+
+from structsvm import ChangePoint, Custom, MetricLearner, SquaredNorm, Status, Trace
+from structsvm.errors import DataError, DataWarning, LearningError, MasterError, SettingsError
+
+P = 4
+
+
+def recordings(n=8, T=60, seed=0, noise=0.5):
+    """Feature 0 follows the labels, feature 1 its own changes, the rest are noise."""
+    rng = np.random.default_rng(seed)
+    Xs, ys = [], []
+    for _ in range(n):
+        X = noise * rng.normal(size=(T, P))
+        for column, target in ((0, "truth"), (1, None)):
+            ends = np.sort(rng.choice(np.arange(6, T - 5, 7), 3, replace=False))
+            labels = np.searchsorted(ends, np.arange(T), side="right")
+            X[:, column] += np.array([0, 3, -2, 4])[labels] * rng.choice([-1, 1])
+            if target:
+                ys.append(labels)
+        Xs.append(X)
+    return Xs, ys
+
+
+@pytest.fixture(scope="module")
+def data():
+    return recordings()
+
+
+@pytest.fixture(scope="module")
+def learner(data):
+    return MetricLearner(metric="diagonal").fit(*data)
+
+
+@pytest.mark.parametrize("metric", ["diagonal", "full"])
+@pytest.mark.parametrize("problem", [None, ChangePoint("known"), ChangePoint(penalty="fixed")])
+def test_learns_which_feature_matters(data, metric, problem):
+    learner = MetricLearner(problem, metric).fit(*data)
+    Xt, yt = recordings(seed=1)
+    B = learner.get_mahalanobis_matrix()
+    assert B.shape == (P, P)
+    assert B[0, 0] > 5 * np.delete(np.diag(B), 0).max()
+    truths = learner.encode(Xt, yt)
+    untrained = learner.decode_with(learner.baselines_["untrained"], Xt)
+    errors = [sum(t != g for t, g in zip(truths, untrained, strict=True))]
+    errors.append(sum(t != g for t, g in zip(truths, learner.predict_partitions(Xt), strict=True)))
+    assert errors[1] <= 2 < errors[0]
+    assert learner.solution_.lower <= learner.solution_.upper <= learner.solution_.null
+    assert learner.converged_
+    assert learner.solution_.gap <= learner.tol
+
+
+def test_labels_and_breakpoints_are_the_same_labels(data, learner):
+    Xs, ys = data
+    names = np.array(["sit", "walk"])
+    breakpoints = [[*(np.flatnonzero(np.diff(y)) + 1).tolist(), len(y)] for y in ys]
+    for labels in (breakpoints, [names[y % 2] for y in ys]):
+        again = MetricLearner(metric="diagonal").fit(Xs, labels)
+        np.testing.assert_array_equal(again.components_, learner.components_)
+        assert again.penalty_ == learner.penalty_
+
+
+def test_predict_gives_the_numbers_of_segments_asked_for(data, learner):
+    Xs, _ = data
+    for asked in (1, 3, [1, 2, 3, 4, 5, 6, 7, 60]):
+        expected = [asked] * 8 if isinstance(asked, int) else asked
+        labels = learner.predict(Xs, n_segments=asked)
+        assert [len(set(y.tolist())) for y in labels] == expected
+        assert all((np.diff(y) >= 0).all() and y[0] == 0 for y in labels)
+    ends = learner.predict_breakpoints(Xs, n_segments=3)
+    assert [len(e) for e in ends] == [3] * 8
+    assert all(e[-1] == len(X) for e, X in zip(ends, Xs, strict=True))
+
+
+def test_ruptures_finds_the_same_changes_with_the_learned_metric(data, learner):
+    """CostMl with B and the penalty, and KernelCPD on the transformed recording."""
+    Xs, _ = data
+    ours = learner.predict_breakpoints(Xs)
+    for X, Z, expected in zip(Xs, learner.transform(Xs), ours, strict=True):
+        detector = rpt.KernelCPD("linear", min_size=1).fit(Z)
+        assert detector.predict(pen=learner.penalty_) == expected
+        cost = rpt.costs.CostMl(metric=learner.get_mahalanobis_matrix())
+        pelt = rpt.Pelt(custom_cost=cost, min_size=1, jump=1).fit(learner.standardizer_(X))
+        assert pelt.predict(pen=learner.penalty_) == expected
+
+
+def test_score_is_minus_the_mean_loss(data, learner):
+    Xs, ys = data
+    assert learner.score(Xs, ys) <= 0
+    perfect = learner.predict(Xs)
+    assert learner.score(Xs, perfect) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_transform_makes_plain_distances_those_of_the_metric(data, learner):
+    X = data[0][0]
+    Z = learner.transform(X)
+    B, S = learner.get_mahalanobis_matrix(), learner.standardizer_(X)
+    d = S[3] - S[40]
+    assert ((Z[3] - Z[40]) ** 2).sum() == pytest.approx(d @ B @ d)
+    assert isinstance(learner.transform([X]), list)
+
+
+def test_one_recording_is_a_list_of_one():
+    (X,), (y,) = recordings(1)
+    with pytest.warns(DataWarning, match="one labelled recording"):
+        learner = MetricLearner(metric="diagonal").fit(X, y)
+    np.testing.assert_array_equal(learner.predict(X)[0], learner.predict([X])[0])
+
+
+def test_fitting_twice_gives_the_same_and_leaves_the_data_alone(data, learner):
+    Xs, ys = data
+    before = [X.copy() for X in Xs]
+    again = clone(learner).fit(Xs, ys).fit(Xs, ys)
+    np.testing.assert_array_equal(again.components_, learner.components_)
+    for X, kept in zip(Xs, before, strict=True):
+        np.testing.assert_array_equal(X, kept)
+
+
+def test_the_metric_does_not_depend_on_the_scale_of_the_data(data):
+    """Without standardisation, 1e6 or 1e-6 times the data is the same problem: lam has no unit."""
+    Xs, ys = data
+    reference = MetricLearner(metric="full", standardize=None, tol=1e-4).fit(Xs, ys)
+    for scale in (1e-6, 1e6):
+        scaled = [scale * X for X in Xs]
+        learner = MetricLearner(metric="full", standardize=None, tol=1e-4).fit(scaled, ys)
+        np.testing.assert_allclose(
+            learner.get_mahalanobis_matrix(), reference.get_mahalanobis_matrix(), atol=1e-3
+        )
+        assert learner.penalty_ == pytest.approx(scale**2 * reference.penalty_, rel=1e-6)
+
+
+def test_pickles_clones_and_shows_its_parameters(data, learner):
+    copy = pickle.loads(pickle.dumps(learner))
+    assert copy.predict_breakpoints(data[0]) == learner.predict_breakpoints(data[0])
+    assert clone(learner).get_params() == learner.get_params()
+    assert "metric='diagonal'" in repr(learner)
+
+
+def test_grid_search_and_cross_validation_over_lists(data):
+    Xs, ys = data
+    grid = {"lam": [0.1, 1.0], "metric": ["diagonal"], "problem": [ChangePoint("known")]}
+    search = GridSearchCV(MetricLearner(), grid, cv=2).fit(Xs, ys)
+    assert search.best_params_["lam"] in grid["lam"]
+    scores = cross_val_score(MetricLearner(metric="diagonal"), Xs, ys, cv=KFold(2), n_jobs=2)
+    assert (scores <= 0).all()
+
+
+def test_data_frames_bring_their_names(data):
+    Xs, ys = data
+    frames = [pd.DataFrame(X, columns=["x", "y", "z", "t"]) for X in Xs]
+    learner = MetricLearner(metric="diagonal").fit(frames, ys)
+    assert learner.feature_names_in_.tolist() == ["x", "y", "z", "t"]
+    assert len(learner.predict(frames[0])) == 1
+    with pytest.raises(DataError, match="recording 0 has features y, x, z, t, expected x, y, z, t"):
+        learner.predict([frames[0][["y", "x", "z", "t"]]])
+    assert not hasattr(learner.fit(Xs, ys), "feature_names_in_")
+
+
+def test_standardize_on_the_training_set_is_remembered(data):
+    Xs, ys = data
+    learner = MetricLearner(metric="diagonal", standardize="training").fit(Xs, ys)
+    stacked = np.vstack(Xs)
+    np.testing.assert_allclose(learner.standardizer_.mean, stacked.mean(axis=0))
+    expected = (Xs[0] - stacked.mean(axis=0)) / stacked.std(axis=0)
+    np.testing.assert_allclose(learner.standardizer_(Xs[0]), expected)
+
+
+@pytest.mark.parametrize("regularizer", ["squared", "trace", SquaredNorm(center=1.0), Trace()])
+def test_regularizers(data, regularizer):
+    learner = MetricLearner(metric="full", regularizer=regularizer).fit(*data)
+    assert learner.get_mahalanobis_matrix()[0, 0] > 0
+    assert learner.solution_.status is Status.OPTIMAL
+
+
+def test_a_centre_holds_the_metric_when_the_regularizer_is_strong(data):
+    learner = MetricLearner(regularizer=SquaredNorm(center=1.0), lam=1e6).fit(*data)
+    np.testing.assert_allclose(learner.get_mahalanobis_matrix(), np.eye(P), atol=1e-2)
+
+
+def l1(B):
+    return cp.norm1(B)
+
+
+def small_trace(B):
+    return [cp.trace(B) <= 0.5]
+
+
+def test_custom_regularizer_and_constraints_on_the_metric(data):
+    trace = MetricLearner(metric="diagonal", regularizer="trace", tol=1e-4).fit(*data)
+    custom = MetricLearner(metric="diagonal", regularizer=Custom(l1), tol=1e-4).fit(*data)
+    assert custom.solution_.upper == pytest.approx(trace.solution_.upper, rel=1e-3)
+    assert custom.solution_.bound == "to the accuracy of the conic solver"
+    held = MetricLearner(metric="full", constraints=small_trace).fit(*data)
+    assert np.trace(held.get_mahalanobis_matrix()) <= 0.5 + 1e-4
+    pickle.dumps(held)
+
+
+def impossible(B):
+    return [cp.trace(B) >= 2, cp.trace(B) <= 1]
+
+
+def test_constraints_that_contradict_each_other(data):
+    with pytest.raises(MasterError, match="infeasible: do the extra constraints contradict"):
+        MetricLearner(constraints=impossible).fit(*data)
+
+
+def test_the_callback_sees_every_iteration(data):
+    seen = []
+    learner = MetricLearner(metric="diagonal", callback=seen.append).fit(*data)
+    assert [entry.iteration for entry in seen] == list(range(learner.n_iter_))
+    assert seen[-1] == learner.solution_.history[-1]
+
+
+def test_max_iter_is_said(data):
+    with pytest.warns(ConvergenceWarning, match="stopped at max_iter with the certified gap"):
+        learner = MetricLearner(metric="full", max_iter=4, tol=1e-9).fit(*data)
+    assert learner.solution_.status is Status.MAX_ITER
+    assert not learner.converged_
+
+
+def test_interrupting_returns_the_best_certified_iterate(data):
+    def interrupt(entry):
+        if entry.iteration == 2:
+            raise KeyboardInterrupt
+
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        learner = MetricLearner(tol=1e-9, callback=interrupt).fit(*data)
+    assert learner.solution_.status is Status.INTERRUPTED
+    assert learner.solution_.n_iter == 3
+    assert learner.predict(data[0])[0].shape == (60,)
+
+
+def with_value(data, value, where=(2, 7, 1)):
+    Xs = [X.copy() for X in data[0]]
+    Xs[where[0]][where[1:]] = value
+    return Xs, data[1]
+
+
+def bad_length(data):
+    return data[0], [*data[1][:3], data[1][3][:-1], *data[1][4:]]
+
+
+def strings(data):
+    Xs = [X.astype(object) for X in data[0]]
+    Xs[1][5, 2] = "n/a"
+    return Xs, data[1]
+
+
+def bad_breakpoints(ends):
+    return lambda data: (data[0], [ends, *data[1][1:]])
+
+
+FLAT = [np.zeros(60, dtype=int)] * 8
+
+BAD_DATA = [
+    (lambda d: with_value(d, np.nan), "recording 2 has nan in row 7, column 1: interpolate"),
+    (lambda d: with_value(d, -np.inf), "recording 2 has -inf in row 7, column 1"),
+    (lambda d: ([*d[0][:2], d[0][2][:, :3], *d[0][3:]], d[1]), "recording 2 has 3 features, rec"),
+    (bad_length, "recording 3: 59 labels for 60 samples"),
+    (bad_breakpoints([30, 20, 60]), "recording 0: breakpoints must be .* increasing"),
+    (bad_breakpoints([20, 30]), r"recording 0: 2 labels .* must lie in 1..60 .* got 30 at the end"),
+    (bad_breakpoints([0, 60]), r"recording 0: .* must lie in 1..60 and end with 60, got 0"),
+    (bad_breakpoints([20.5, 60.0]), "recording 0: 2 labels for 60 samples: give one label per"),
+    (bad_breakpoints([]), "recording 0: labels must be a non-empty vector"),
+    (lambda d: (d[0], FLAT), "none of the 8 recordings has a change"),
+    (lambda d: ([X[:1] for X in d[0]], [[1]] * 8), r"no.* change \(T from 1 to 1\)"),
+    (lambda d: ([np.ones((60, 2))] * 8, d[1]), "every feature is constant in every recording"),
+    (lambda d: ([], []), "no recordings were given"),
+    (lambda d: (d[0], d[1][:5]), "8 recordings but 5 labellings"),
+    (strings, "recording 1 has 'n/a' in row 5, column 2: not a number"),
+    (lambda d: ([X[:, 0] for X in d[0]], d[1]), r"recording 0 has shape \(60,\).*X\[:, None\]"),
+    (lambda d: ([X[:0] for X in d[0]], d[1]), r"recording 0 is empty: shape \(0, 4\)"),
+    (lambda d: (np.zeros(5), d[1]), "one array of shape"),
+    (lambda d: (3, d[1]), "got int"),
+    (lambda d: (d[0], 3), "expected a list of labellings, got int"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "message"), BAD_DATA)
+def test_bad_data_is_refused_with_its_place(data, spoil, message):
+    with pytest.raises(DataError, match=message):
+        MetricLearner().fit(*spoil(data))
+
+
+BAD_SETTINGS = [
+    ({"lam": 0}, "lam must be > 0, got 0"),
+    ({"lam": np.nan}, "lam must be > 0, got nan"),
+    ({"metric": "round"}, r"metric must be one of \['diagonal', 'full'\], got 'round'"),
+    ({"regularizer": "l7"}, r"one of \['squared', 'trace'\] or a Regularizer, got 'l7'"),
+    ({"master": "CPLEXX"}, "solver 'CPLEXX' is not installed; these are: .*CLARABEL.*SCS"),
+    ({"standardize": "rows"}, "standardize must be one of .*'recording', 'training', None"),
+    ({"slack": "two"}, "slack must be 'n' or 'one', got 'two'"),
+    ({"tol": 0}, "tol must be > 0"),
+    ({"max_iter": 0}, "max_iter must be at least 1"),
+    ({"problem": "change-point"}, "must be a PartitionProblem, got 'change-point'"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "message"), BAD_SETTINGS)
+def test_bad_settings_are_refused(data, parameters, message):
+    with pytest.raises(SettingsError, match=message):
+        MetricLearner(**parameters).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("maybe",), "'unknown' or 'known', got 'maybe'"),
+        (("unknown", "free"), "'learned' or 'fixed', got 'free'"),
+        (("unknown", "fixed", 1.5), r"margin must be in \(0, 1\], got 1.5"),
+    ],
+)
+def test_bad_problems_are_refused(arguments, message):
+    with pytest.raises(SettingsError, match=message):
+        ChangePoint(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (61, "recording 0 has 60 samples: it cannot have 61 segments"),
+        (0, "cannot have 0 segments"),
+        ([2] * 7, "8 recordings but 7 numbers of segments"),
+        ([2.5] * 8, "recording 0 must be an integer, got 2.5"),
+    ],
+)
+def test_impossible_numbers_of_segments(data, learner, asked, message):
+    with pytest.raises(DataError, match=message):
+        learner.predict(data[0], n_segments=asked)
+
+
+def test_another_number_of_features_than_the_model(data, learner):
+    with pytest.raises(DataError, match="recording 0 has 3 features, the model has 4"):
+        learner.predict([data[0][0][:, :3]])
+
+
+@pytest.mark.parametrize("method", ["predict", "transform", "predict_breakpoints"])
+def test_before_fit(data, method):
+    with pytest.raises(NotFittedError):
+        getattr(MetricLearner(), method)(data[0])
+    with pytest.raises(NotFittedError):
+        MetricLearner().score(*data)
+
+
+def test_a_metric_of_zero_is_an_error_that_says_what_to_do(data):
+    with pytest.raises(LearningError, match=r"is zero.*lam=1000000.* lower lam"):
+        MetricLearner(regularizer="trace", lam=1e6).fit(*data)
+
+
+def test_some_constant_features_are_a_warning_that_names_them(data):
+    frames = [pd.DataFrame(X, columns=list("abcd")).assign(d=1.0) for X in data[0]]
+    with pytest.warns(DataWarning, match="constant in every recording.*feature d"):
+        learner = MetricLearner(metric="diagonal").fit(frames, data[1])
+    assert learner.get_mahalanobis_matrix()[3, 3] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_recording_of_one_sample_is_one_segment(data):
+    Xs, ys = data
+    short = np.ones((1, P))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner = MetricLearner(metric="diagonal").fit([*Xs, short], [*ys, [0]])
+    assert [y.tolist() for y in learner.predict([short])] == [[0]]
