@@ -1,0 +1,134 @@
+"""The best partition of a handful of samples by looking at every one: for tests and teaching."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import OracleError
+from structsvm.oracles._checks import number_of_clusters
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.trace_objective import TraceObjective
+
+__all__ = ["ExhaustiveOracle", "all_partitions", "all_segmentations"]
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int8]
+
+MOST_SAMPLES = {False: 11, True: 18}
+"""Largest T, by whether only segmentations count: 678,570 partitions, 131,072 segmentations."""
+
+
+@dataclass(frozen=True)
+class ExhaustiveOracle(Oracle):
+    """Maximises ``Tr(A M)`` by enumeration.
+
+    The first of several maximisers in lexicographic order of labels is returned.
+
+    Parameters
+    ----------
+    contiguous : bool
+        Enumerate the ``2^(T-1)`` segmentations (T at most 18) instead of all partitions of a set
+        (T at most 11; their number is the Bell number).
+    """
+
+    contiguous: bool = False
+
+    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+        """Maximise ``Tr(A M)`` over every partition that ``constraint`` allows.
+
+        Raises
+        ------
+        OracleError
+            When there are too many samples, or the constraint cannot be satisfied.
+        """
+        T = objective.n_samples
+        _refuse_large(T, self.contiguous)
+        if self.contiguous:
+            constraint.validate(T)
+            labels = all_segmentations(T)
+            labels = labels[_respects_boundaries(labels, constraint)]
+        else:
+            number_of_clusters(constraint, T)
+            labels = all_partitions(T)
+        if constraint.n_clusters is not None:
+            labels = labels[labels.max(axis=1) == constraint.n_clusters - 1]
+        # M 1 = 1: the mean adds the same to every partition, and would cost digits.
+        centred = replace(objective, Z=objective.Z - objective.Z.mean(axis=0))
+        best = int(np.argmax(_values(labels, centred)))
+        y = EquivalenceMatrix.from_labels(labels[best].astype(np.int64))
+        value = objective.value(y)
+        return Argmax(y, value, value, Quality.EXACT)
+
+
+def all_partitions(n_samples: int) -> Labels:
+    """Every partition of a set, one row of labels each, in lexicographic order.
+
+    The labels are restricted growth strings: a sample joins one of the clusters used so far or
+    opens the next one.
+
+    Returns
+    -------
+    array of shape (Bell(T), T)
+    """
+    labels = np.zeros((1, 1), dtype=np.int8)
+    for _ in range(n_samples - 1):
+        choices = labels.max(axis=1) + 2
+        first = np.repeat(np.cumsum(choices) - choices, choices)
+        joined = (np.arange(first.size) - first).astype(np.int8)
+        labels = np.column_stack((np.repeat(labels, choices, axis=0), joined))
+    return labels
+
+
+def all_segmentations(n_samples: int) -> Labels:
+    """Every segmentation, one row of labels each, in lexicographic order.
+
+    Returns
+    -------
+    array of shape (2^(T-1), T)
+    """
+    codes = np.arange(2 ** (n_samples - 1))[:, None]
+    changes = (codes >> np.arange(n_samples - 2, -1, -1)) & 1
+    labels = np.zeros((codes.size, n_samples), dtype=np.int8)
+    np.cumsum(changes, axis=1, out=labels[:, 1:])
+    return labels
+
+
+def _values(labels: Labels, objective: TraceObjective) -> Floats:
+    """``Tr(A M)`` of every row of labels, from the ``2^T`` values of single clusters."""
+    T = objective.n_samples
+    single = _cluster_values(objective)
+    powers = 1 << np.arange(T)
+    total = np.zeros(labels.shape[0])
+    for k in range(T):
+        total += single[(labels == k) @ powers]
+    return total
+
+
+def _cluster_values(objective: TraceObjective) -> Floats:
+    """``1_S^T A 1_S / |S|`` of every subset S of the samples, coded by its bits, (2^T,)."""
+    T = objective.n_samples
+    members = ((np.arange(2**T)[:, None] >> np.arange(T)) & 1).astype(np.float64)
+    sizes = np.maximum(members.sum(axis=1), 1.0)
+    return np.asarray(np.einsum("st,st->s", members @ objective.dense(), members) / sizes)
+
+
+def _respects_boundaries(labels: Labels, constraint: Constraint) -> NDArray[np.bool_]:
+    """Which segmentations have every forced boundary and no forbidden one."""
+    boundary = np.diff(labels, axis=1) != 0
+    forced = boundary[:, [t - 1 for t in constraint.forced]].all(axis=1)
+    forbidden = boundary[:, [t - 1 for t in constraint.forbidden]].any(axis=1)
+    return np.asarray(forced & ~forbidden)
+
+
+def _refuse_large(n_samples: int, contiguous: bool) -> None:
+    most = MOST_SAMPLES[contiguous]
+    if n_samples > most:
+        what = "segmentations" if contiguous else "partitions"
+        raise OracleError(
+            f"there are too many {what} of {n_samples} samples to look at each (at most {most} "
+            "samples): use a sequential, spectral or clustering oracle"
+        )
