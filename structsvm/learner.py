@@ -27,6 +27,7 @@ from structsvm.partitions.samples import (
     cluster_counts,
     warn_about_constant_features,
 )
+from structsvm.partitions.training import TrainingData
 from structsvm.problem import RegularizedRisk
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
@@ -98,6 +99,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         What the learned metric has to beat, tuned on the same labels: "untrained" (the identity
         with its best penalty) and, after :meth:`fit_baselines`, "pca".
     standardizer_ : Standardizer
+    problem_ : PartitionProblem
+    training_data_ : TrainingData
     feature_names_in_ : array of str, only if the recordings named them
     n_features_in_, n_iter_ : int
     converged_ : bool
@@ -169,6 +172,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.calibration_: Calibration = calibration
         self.baselines_ = {"untrained": untrained}
         self.standardizer_ = standardizer
+        self.problem_ = self._partition
+        self.training_data_ = TrainingData.of(arrays, truths)
         self.n_features_in_ = P
         self.n_iter_ = solution.n_iter
         self.converged_ = solution.status.converged
