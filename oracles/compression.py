@@ -221,15 +221,16 @@ def compress(X: Floats, truth: EquivalenceMatrix | None = None) -> tuple[Compres
     with single_threaded():
         space = _LabelSpace.of(T, truth)
         mean = X.mean(axis=0)
-        centred = space.project(X - mean)
-        within = (X[rows] - (mean + space.expand(centred, rows)) for rows in _blocks(T))
+        deviation = X - mean
+        between = space.project(deviation)
+        within = (deviation[rows] - space.expand(between, rows) for rows in _blocks(T))
         blocks, mixing, triangle = _orthogonalize(
-            within, max_rank=T - space.dimension, noise=float(np.linalg.norm(X))
+            within, max_rank=T - space.dimension, noise=float(np.linalg.norm(deviation))
         )
-    centred[0] = np.sqrt(T) * mean
+    between[0] = np.sqrt(T) * mean
     compressed_truth = np.zeros((space.dimension + triangle.shape[0], space.truth.shape[1]))
     compressed_truth[: space.dimension] = space.truth
-    data = CompressedData(np.vstack((centred, triangle)), compressed_truth, T)
+    data = CompressedData(np.vstack((between, triangle)), compressed_truth, T)
     return data, Basis(space, blocks, mixing, T)
 
 

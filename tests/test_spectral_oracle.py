@@ -1,0 +1,385 @@
+"""The spectral oracle: the eigendecomposition it avoids, and the partitions it bounds."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+from structsvm.errors import OracleError
+from structsvm.oracles.compression import CompressedData, CompressedObjective, compress
+from structsvm.oracles.exhaustive import ExhaustiveOracle
+from structsvm.oracles.lanczos import leading_eigenpairs
+from structsvm.oracles.spectral import SpectralOracle
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.oracle import Constraint, Quality
+from structsvm.partitions.trace_objective import TraceObjective
+
+both = pytest.mark.parametrize("centered", [True, False])
+
+
+@dataclass(frozen=True)
+class Case:
+    objective: TraceObjective
+    K: int | None
+
+    @property
+    def scale(self) -> float:
+        """What an eigenvalue is rounded against."""
+        return max(1.0, float(np.sum(self.objective.Z**2)))
+
+    @property
+    def constraint(self) -> Constraint:
+        return Constraint(n_clusters=self.K)
+
+
+def random_truth(rng: np.random.Generator, T: int) -> EquivalenceMatrix | None:
+    K = int(rng.integers(1, min(T, 6) + 1))
+    kind = rng.integers(5)
+    if kind == 0:
+        return None
+    if kind == 1:
+        return EquivalenceMatrix.from_factor(np.linalg.qr(rng.standard_normal((T, K)))[0])
+    return EquivalenceMatrix.from_labels(rng.integers(0, K, T))
+
+
+def random_case(seed: int) -> Case:
+    """Gaussian, integer, duplicated, constant, rank-deficient, offset; any truth, shift and K."""
+    rng = np.random.default_rng(seed)
+    T, r = int(rng.integers(1, 25)), int(rng.integers(0, 7))
+    Z = rng.standard_normal((T, r)) * 10.0 ** rng.integers(-2, 2)
+    variant = seed % 6
+    if variant == 1:
+        Z = np.round(Z)
+    elif variant == 2:
+        Z = Z[rng.integers(0, T, T)]
+    elif variant == 3:
+        Z = Z @ np.diag(rng.random(r) < 0.4)
+    elif variant == 4:
+        Z = Z + 100.0
+    elif variant == 5:
+        Z = Z @ rng.standard_normal((r, r)) @ np.diag(np.arange(r) < 2)
+    signs = rng.choice([-1.0, 1.0], r) if rng.random() < 0.3 else None
+    objective = TraceObjective(
+        Z,
+        random_truth(rng, T),
+        truth_weight=float(rng.choice([0.0, 0.5, 2.0])),
+        shift=float(rng.choice([-1.0, -0.2, 0.0, 0.7])),
+        signs=signs,
+    )
+    return Case(objective, int(rng.integers(1, T + 1)) if rng.random() < 0.5 else None)
+
+
+def dense_maximum(A: np.ndarray, K: int | None, centered: bool) -> float:
+    """The value of the relaxation from all eigenvalues of the T x T matrix."""
+    T = A.shape[0]
+    if not centered:
+        w = np.linalg.eigvalsh(A)[::-1]
+        return float(w[: max(1, int(np.sum(w > 0))) if K is None else K].sum())
+    others = np.linalg.svd(np.ones((1, T)))[2][1:].T
+    w = np.linalg.eigvalsh(others.T @ A @ others)[::-1] if T > 1 else np.empty(0)
+    return float(A.sum() / T + (w[: K - 1].sum() if K is not None else w[w > 0].sum()))
+
+
+@both
+def test_value_is_that_of_the_dense_eigendecomposition(centered: bool) -> None:
+    oracle = SpectralOracle(centered)
+    for seed in range(600):
+        case = random_case(seed)
+        answer = oracle.maximize(case.objective, case.constraint)
+        expected = dense_maximum(case.objective.dense(), case.K, centered)
+        assert abs(answer.upper_bound - expected) <= 2e-13 * case.scale, seed
+        assert abs(answer.value - expected) <= 2e-12 * case.scale, seed
+        assert answer.value <= answer.upper_bound
+        assert answer.quality is Quality.RELAXATION
+        assert case.K is None or answer.y.n_clusters == case.K
+        if centered:
+            ones = np.ones(case.objective.n_samples)
+            assert np.allclose(answer.y.factor() @ (answer.y.factor().T @ ones), ones)
+
+
+@both
+def test_compressed_answer_is_consistent(centered: bool) -> None:
+    """The value is ``<B, phi> - c Tr(M M_i) + d Tr M``; diagonal, full and indefinite metrics."""
+    rng = np.random.default_rng(5)
+    for seed in range(400):
+        case = random_case(seed)
+        X, truth = case.objective.Z, case.objective.truth
+        P = X.shape[1]
+        G = rng.standard_normal((P, P))
+        for metric in (rng.random(P) * (rng.random(P) < 0.6), G @ G.T, G + G.T):
+            B = np.diag(metric) if metric.ndim == 1 else metric
+            weight = 0.0 if truth is None else 2.0
+            objective = CompressedObjective(
+                CompressedData.from_samples(X, truth), metric, weight, case.objective.shift
+            )
+            answer = SpectralOracle(centered).maximize_compressed(objective, case.constraint)
+            M = answer.y
+            value = np.sum(B * M.gram()) - weight * M.overlap() + objective.shift * M.n_clusters
+            scale = case.scale * max(1.0, float(np.abs(metric).sum()))
+            assert abs(value - answer.value) <= 1e-12 * scale, seed
+            assert np.allclose(np.diag(M.gram()), M.gram_diagonal(), atol=1e-12 * scale)
+            A = X @ B @ X.T + objective.shift * np.eye(X.shape[0])
+            if truth is not None:
+                A -= weight * truth.dense()
+            assert abs(dense_maximum(A, case.K, centered) - value) <= 1e-12 * scale, seed
+
+
+@both
+def test_bounds_every_partition_and_the_centred_bound_is_tighter(centered: bool) -> None:
+    tighter = 0
+    for seed in range(300):
+        case = random_case(seed)
+        if not 2 <= case.objective.n_samples <= 8:
+            continue
+        best = ExhaustiveOracle().maximize(case.objective, case.constraint).value
+        answer = SpectralOracle(centered).maximize(case.objective, case.constraint)
+        plain = SpectralOracle(False).maximize(case.objective, case.constraint)
+        assert best <= answer.upper_bound + 1e-11 * case.scale, seed
+        assert answer.upper_bound <= plain.upper_bound + 1e-11 * case.scale, seed
+        tighter += answer.upper_bound < plain.upper_bound - 1e-6 * case.scale
+    assert (tighter > 30) == centered
+
+
+def test_compression_is_a_rotation() -> None:
+    """``Q`` is orthonormal, begins with ``1 / sqrt(T)``, and spans data and truth."""
+    for seed in range(200):
+        case = random_case(seed)
+        X, truth = case.objective.Z, case.objective.truth
+        T = X.shape[0]
+        data, basis = compress(X, truth)
+        Q = basis.lift(np.eye(data.n_rows))
+        assert np.allclose(Q.T @ Q, np.eye(data.n_rows), atol=1e-12)
+        assert np.allclose(Q[:, 0], 1 / np.sqrt(T), atol=1e-12)
+        assert np.allclose(Q @ data.X, X, atol=1e-12 * case.scale)
+        assert data.n_rows + data.n_null == T
+        null = basis.complement(data.n_null)
+        assert np.allclose(np.hstack((Q, null)).T @ null, np.eye(T)[:, data.n_rows :], atol=1e-12)
+        if truth is not None:
+            assert np.allclose(Q @ data.U, truth.factor(), atol=1e-12)
+            assert data.n_rows <= X.shape[1] + truth.n_clusters + (not truth.is_partition)
+
+
+def test_compression_goes_through_several_blocks() -> None:
+    """More rows than a block of the QR decomposition, the last one a few rows short of P."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2 * 16_384 + 3, 6)) + 50.0
+    truth = EquivalenceMatrix.from_labels(rng.integers(0, 4, X.shape[0]))
+    data, basis = compress(X, truth)
+    V = np.linalg.qr(rng.standard_normal((data.n_rows, 3)))[0]
+    lifted = EquivalenceMatrix.from_factor(basis.lift(V))
+    assert data.n_rows == 10
+    assert np.allclose(lifted.gram(X), (V.T @ data.X).T @ (V.T @ data.X), rtol=1e-10)
+    assert np.isclose(lifted.inner(truth), np.sum((V.T @ data.U) ** 2), rtol=1e-10)
+
+
+def test_null_directions_come_before_negative_ones() -> None:
+    """Rank 2 and a margin of weight 2: the four other directions of K = 6 cost nothing."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((30, 2))
+    truth = EquivalenceMatrix.from_labels(rng.integers(0, 3, 30))
+    objective = TraceObjective(X, truth, truth_weight=2.0)
+    answer = SpectralOracle(centered=False).maximize(objective, Constraint(n_clusters=6))
+    w = np.linalg.eigvalsh(objective.dense())
+    assert answer.y.n_clusters == 6
+    assert answer.value == pytest.approx(w[w > 0].sum(), rel=1e-12)
+    null = answer.y.factor()[:, 2:]
+    assert np.abs(null.T @ X).max() < 1e-12
+    assert np.abs(null.T @ truth.factor()).max() < 1e-12
+
+
+def test_as_many_clusters_as_samples_uses_every_direction() -> None:
+    rng = np.random.default_rng(2)
+    truth = EquivalenceMatrix.from_labels(rng.integers(0, 3, 9))
+    objective = TraceObjective(rng.standard_normal((9, 2)), truth, 2.0, 0.3)
+    for oracle in (SpectralOracle(True), SpectralOracle(False)):
+        answer = oracle.maximize(objective, Constraint(n_clusters=9))
+        assert np.allclose(answer.y.dense(), np.eye(9), atol=1e-10)
+        assert answer.value == pytest.approx(np.trace(objective.dense()), rel=1e-12)
+
+
+def test_unknown_number_keeps_strictly_positive_directions_only() -> None:
+    X = np.random.default_rng(3).standard_normal((20, 3))
+    flat = SpectralOracle(centered=False).maximize(TraceObjective(X))
+    assert flat.y.n_clusters == 3
+    assert SpectralOracle(centered=True).maximize(TraceObjective(X)).y.n_clusters == 4
+    assert SpectralOracle(centered=False).maximize(TraceObjective(X, shift=0.1)).y.n_clusters == 20
+    negative = SpectralOracle(centered=False).maximize(TraceObjective(X, shift=-1e3))
+    assert negative.y.n_clusters == 1
+    assert negative.value < 0
+
+
+def test_a_null_metric_has_its_answer() -> None:
+    truth = EquivalenceMatrix.from_labels([0, 0, 0, 1, 1, 2])
+    objective = TraceObjective(np.zeros((6, 0)), truth, truth_weight=2.0)
+    answer = SpectralOracle().maximize(objective, Constraint(n_clusters=3))
+    assert answer.value == pytest.approx(-2.0)  # only the constant overlaps with the truth
+    assert SpectralOracle().maximize(objective).y.n_clusters == 1
+
+
+@both
+def test_one_sample(centered: bool) -> None:
+    truth = EquivalenceMatrix.from_labels([0])
+    objective = TraceObjective(np.array([[3.0, 4.0]]), truth, truth_weight=2.0, shift=-30.0)
+    answer = SpectralOracle(centered).maximize(objective)
+    assert answer.value == pytest.approx(25.0 - 2.0 - 30.0)
+    operator = SpectralOracle(centered).maximize_operator(np.array([[-7.0]]))
+    assert (operator.value, operator.y.n_clusters) == (-7.0, 1)
+
+
+def test_the_mean_changes_nothing_in_the_centred_variant() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((200, 4))
+    truth = EquivalenceMatrix.from_labels(rng.integers(0, 5, 200))
+    answers = [
+        SpectralOracle().maximize(TraceObjective(X + m, truth, 2.0), Constraint(n_clusters=5)).y
+        for m in (0.0, 1e5)
+    ]
+    assert np.allclose(answers[0].dense(), answers[1].dense(), atol=1e-8)
+
+
+def test_null_directions_of_a_positive_price_are_counted_not_written() -> None:
+    data = CompressedData.from_samples(np.random.default_rng(0).standard_normal((50_000, 2)))
+    objective = CompressedObjective(data, np.ones(2), shift=0.5)
+    answer = SpectralOracle().maximize_compressed(objective)
+    assert answer.y.n_clusters == 50_000
+    assert answer.y.V.shape == (3, 3)
+    with pytest.raises(OracleError, match="too large to be written down"):
+        SpectralOracle().maximize(TraceObjective(np.zeros((50_000, 1)), shift=0.5))
+
+
+@both
+@pytest.mark.parametrize("T", [20, 150])
+@pytest.mark.parametrize("K", [None, 1, 4])
+def test_operator_agrees_with_dense(centered: bool, T: int, K: int | None) -> None:
+    rng = np.random.default_rng(T)
+    A = sp.random_array((T, T), density=0.1, rng=rng, data_sampler=rng.standard_normal)
+    A = (A + A.T - 0.5 * sp.eye_array(T)).tocsr()
+    expected = dense_maximum(A.toarray(), K, centered)
+    for operator in (A, A.toarray(), aslinearoperator(A)):
+        answer = SpectralOracle(centered).maximize_operator(operator, Constraint(n_clusters=K))
+        U = answer.y.factor()
+        assert answer.value == pytest.approx(expected, rel=1e-10)
+        assert np.sum(U * (A @ U)) == pytest.approx(expected, rel=1e-10)
+        assert expected <= answer.upper_bound + 1e-9
+        assert answer.upper_bound - answer.value < 1e-8
+        assert K is None or answer.y.n_clusters == K
+
+
+def test_an_operator_without_positive_eigenvalues_keeps_one_direction() -> None:
+    answer = SpectralOracle(centered=False).maximize_operator(-sp.diags_array(np.arange(1.0, 101)))
+    assert answer.y.n_clusters == 1
+    assert answer.value == pytest.approx(-1.0)
+
+
+def test_operator_and_factored_objective_agree() -> None:
+    rng = np.random.default_rng(7)
+    truth = EquivalenceMatrix.from_labels(rng.integers(0, 4, 120))
+    objective = TraceObjective(rng.standard_normal((120, 6)), truth, 2.0)
+    operator = LinearOperator((120, 120), objective.matvec, matmat=objective.matvec, dtype=float)
+    for constraint in (Constraint(), Constraint(n_clusters=4)):
+        factored = SpectralOracle().maximize(objective, constraint)
+        lanczos = SpectralOracle().maximize_operator(operator, constraint)
+        assert lanczos.value == pytest.approx(factored.value, rel=1e-12)
+        assert lanczos.y.inner(factored.y) == pytest.approx(factored.y.n_clusters, rel=1e-9)
+
+
+def test_lanczos_is_deterministic_and_warm_starts_are_cheaper() -> None:
+    """A chain of 400 pixels, whose smooth eigenvectors are hard to reach from a random start."""
+    weights = np.random.default_rng(8).random(399)
+    similarity = sp.diags_array([weights, weights], offsets=[-1, 1])
+    products = 0
+
+    def count(v):
+        nonlocal products
+        products += v.shape[1] if v.ndim == 2 else 1
+        return similarity @ v
+
+    operator = LinearOperator((400, 400), count, matmat=count, dtype=float)
+    constraint = Constraint(n_clusters=3)
+    oracle = SpectralOracle(lanczos_tol=1e-6)
+    first, second = (oracle.maximize_operator(operator, constraint) for _ in range(2))
+    assert np.array_equal(first.y.factor(), second.y.factor())
+    cold, products = products / 2, 0
+    warm = oracle.maximize_operator(operator, constraint, start=first.y.factor().sum(axis=1))
+    assert warm.value == pytest.approx(first.value, rel=1e-6)
+    assert products < cold / 2
+
+
+def test_signs_are_fixed() -> None:
+    values, vectors = leading_eigenpairs(
+        aslinearoperator(np.diag(np.arange(100.0))), 5, np.ones(100)
+    )
+    assert np.allclose(values, [99, 98, 97, 96, 95])
+    assert (vectors[np.abs(vectors).argmax(axis=0), np.arange(5)] > 0.9).all()
+
+
+def test_deterministic_and_safe_in_threads() -> None:
+    rng = np.random.default_rng(9)
+    objectives = [
+        TraceObjective(
+            rng.standard_normal((300, 5)),
+            EquivalenceMatrix.from_labels(rng.integers(0, 4, 300)),
+            truth_weight=2.0,
+        )
+        for _ in range(12)
+    ]
+    before = [objective.Z.copy() for objective in objectives]
+    alone = [SpectralOracle().maximize(o, Constraint(n_clusters=8)) for o in objectives]
+    with ThreadPoolExecutor(4) as executor:
+        together = list(
+            executor.map(
+                lambda o: SpectralOracle().maximize(o, Constraint(n_clusters=8)), objectives * 3
+            )
+        )
+    for k, answer in enumerate(together):
+        assert np.array_equal(answer.y.factor(), alone[k % 12].y.factor())
+    assert all(np.array_equal(o.Z, Z) for o, Z in zip(objectives, before, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message"),
+    [
+        (Constraint(n_clusters=5), "cannot make 5 clusters out of 4 samples"),
+        (Constraint(n_clusters=0), "cannot make 0 clusters"),
+        (Constraint(forbidden=(2,)), "belong to segmentations"),
+    ],
+)
+def test_impossible_constraints(constraint: Constraint, message: str) -> None:
+    X = np.ones((4, 1))
+    compressed = CompressedObjective(CompressedData.from_samples(X), np.ones(1))
+    for ask in (
+        lambda: SpectralOracle().maximize(TraceObjective(X), constraint),
+        lambda: SpectralOracle().maximize_compressed(compressed, constraint),
+        lambda: SpectralOracle().maximize_operator(np.eye(4), constraint),
+    ):
+        with pytest.raises(OracleError, match=message):
+            ask()
+
+
+def test_bad_data() -> None:
+    X = np.ones((4, 2))
+    data = CompressedData.from_samples(X)
+    with pytest.raises(OracleError, match="not finite: look for NaN"):
+        CompressedData.from_samples(np.array([[np.nan], [1.0]]))
+    with pytest.raises(OracleError, match=r"shape \(T, P\) with T >= 1, got \(0, 2\)"):
+        CompressedData.from_samples(np.empty((0, 2)))
+    with pytest.raises(OracleError, match="labels 3 samples, X has 4"):
+        CompressedData.from_samples(X, EquivalenceMatrix.from_labels([0, 1, 1]))
+    with pytest.raises(OracleError, match=r"must have shape \(2,\) or \(2, 2\), got \(3,\)"):
+        CompressedObjective(data, np.ones(3))
+    with pytest.raises(OracleError, match="not finite: look for NaN or inf in the metric"):
+        CompressedObjective(data, np.array([1.0, np.inf]))
+    with pytest.raises(OracleError, match="compressed with their truth"):
+        CompressedObjective(data, np.ones(2), truth_weight=1.0)
+    with pytest.raises(OracleError, match=r"must be square, got shape \(4, 2\)"):
+        SpectralOracle().maximize_operator(X)
+    with pytest.raises(OracleError, match="operator is not finite"):
+        SpectralOracle().maximize_operator(sp.diags_array([1.0, np.nan]))
+
+
+def test_lanczos_that_fails_says_so() -> None:
+    with pytest.raises(OracleError, match="Lanczos failed on an operator of size 299"):
+        SpectralOracle().maximize_operator(np.eye(300), start=np.zeros(300))
