@@ -13,6 +13,8 @@ __all__ = ["Cut", "WorkingSet"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_COLUMNS = ("_slopes", "_intercepts", "_groups", "_idle", "_multipliers")
+
 
 @dataclass(frozen=True, eq=False)
 class Cut:
@@ -39,6 +41,7 @@ class WorkingSet:
         self._intercepts: Floats = np.empty(16)
         self._groups: Ints = np.empty(16, dtype=np.int64)
         self._idle: Ints = np.empty(16, dtype=np.int64)
+        self._multipliers: Floats = np.empty(16)
         self._keys: list[int] = []
 
     def __len__(self) -> int:
@@ -59,6 +62,11 @@ class WorkingSet:
     def groups(self) -> Ints:
         """Group of each cut, (C,)."""
         return self._groups[: len(self)]
+
+    @property
+    def multipliers(self) -> Floats:
+        """Last multiplier of each cut, 0 for a new one: where a master may start, (C,)."""
+        return self._multipliers[: len(self)]
 
     def values(self, w: Floats) -> Floats:
         """Every cut at ``w``, (C,)."""
@@ -81,12 +89,13 @@ class WorkingSet:
         return len(self) - before
 
     def retire(self, multipliers: Floats, max_idle: int) -> int:
-        """Drop the cuts whose multiplier has been zero ``max_idle`` times running; how many."""
+        """Note the multipliers; drop the cuts without one ``max_idle`` times running; how many."""
         n = len(self)
+        self._multipliers[:n] = multipliers
         active = multipliers > 1e-10 * max(1.0, float(multipliers.max(initial=0.0)))
         self._idle[:n] = np.where(active, 0, self._idle[:n] + 1)
         keep = np.flatnonzero(self._idle[:n] < max_idle)
-        for name in ("_slopes", "_intercepts", "_groups", "_idle"):
+        for name in _COLUMNS:
             array = getattr(self, name)
             array[: keep.size] = array[keep]
         self._keys = [self._keys[k] for k in keep]
@@ -95,9 +104,9 @@ class WorkingSet:
     def _append(self, cut: Cut, key: int) -> None:
         n = len(self)
         if n == self._intercepts.size:
-            for name in ("_slopes", "_intercepts", "_groups", "_idle"):
+            for name in _COLUMNS:
                 array = getattr(self, name)
                 setattr(self, name, np.concatenate((array, np.empty_like(array))))
         self._slopes[n], self._intercepts[n] = cut.slope, cut.intercept
-        self._groups[n], self._idle[n] = cut.group, 0
+        self._groups[n], self._idle[n], self._multipliers[n] = cut.group, 0, 0.0
         self._keys.append(key)

@@ -16,9 +16,19 @@ from structsvm.weights import Product, WeightSpace
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["Custom", "Regularizer", "Separable", "SquaredNorm", "Trace"]
+__all__ = ["Custom", "Quadratic", "Regularizer", "Separable", "SquaredNorm", "Trace"]
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """``1/2 sum_j curvature_j (w_j - center_j)^2 + <linear, w>``, one curvature in each block."""
+
+    curvature: Floats
+    """Nonnegative, (d,)."""
+    center: Floats
+    linear: Floats
 
 
 class Regularizer(ABC):
@@ -36,6 +46,14 @@ class Regularizer(ABC):
     def scaled(self, factor: float) -> Regularizer:
         """``factor * Omega``."""
 
+    @abstractmethod
+    def as_quadratic(self, space: WeightSpace) -> Quadratic | None:
+        """Omega as a separable quadratic, which fast masters need; None if it is not one."""
+
+    @abstractmethod
+    def floor(self, space: WeightSpace) -> float:
+        """A lower bound of Omega over the cone: 0, or minus infinity when its sign is not known."""
+
     @property
     @abstractmethod
     def has_closed_form(self) -> bool:
@@ -50,7 +68,7 @@ class Regularizer(ABC):
 
     @abstractmethod
     def max_scale(self, slope: Floats, space: WeightSpace) -> float:
-        """Largest s in [0, 1] for which ``Omega(w) + s <slope, w>`` is bounded below on the cone."""
+        """Largest s in [0, 1] for which ``Omega(w) + s <slope, w>`` is bounded on the cone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +95,21 @@ class SquaredNorm(Regularizer):
         """A sum of squares."""
         import cvxpy as cp
 
-        return 0.5 * self.weight * cp.sum_squares(w - self._center(space))
+        omega: cp.Expression = 0.5 * self.weight * cp.sum_squares(w - self._center(space))
+        return omega
 
     def scaled(self, factor: float) -> SquaredNorm:
         """``factor * Omega``."""
         return replace(self, weight=self.weight * factor)
+
+    def as_quadratic(self, space: WeightSpace) -> Quadratic:
+        """The same curvature everywhere."""
+        center = self._center(space)
+        return Quadratic(np.full(space.dim, self.weight), center, np.zeros(space.dim))
+
+    def floor(self, space: WeightSpace) -> float:
+        """A square is nonnegative."""
+        return 0.0
 
     @property
     def has_closed_form(self) -> bool:
@@ -115,11 +143,21 @@ class Trace(Regularizer):
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
         """A linear function."""
-        return self.weight * (space.identity() @ w)
+        omega: cp.Expression = self.weight * (space.identity() @ w)
+        return omega
 
     def scaled(self, factor: float) -> Trace:
         """``factor * Omega``."""
         return replace(self, weight=self.weight * factor)
+
+    def as_quadratic(self, space: WeightSpace) -> Quadratic:
+        """No curvature."""
+        zero = np.zeros(space.dim)
+        return Quadratic(zero, zero, self.weight * space.identity())
+
+    def floor(self, space: WeightSpace) -> float:
+        """The trace is nonnegative on the cone."""
+        return 0.0
 
     @property
     def has_closed_form(self) -> bool:
@@ -145,7 +183,7 @@ class Custom(Regularizer):
     ----------
     expression : callable
         Takes the cvxpy metric (a vector for a diagonal one) and returns a scalar convex expression,
-        such as ``lambda B: cp.norm1(B)``. Use a module-level function if the model is to be pickled.
+        such as ``lambda B: cp.norm1(B)``. A module-level function if the model is to be pickled.
     weight : float
     """
 
@@ -161,11 +199,21 @@ class Custom(Regularizer):
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
         """The expression, checked to be convex."""
-        return self.weight * self._checked(B)
+        omega: cp.Expression = self.weight * self._checked(B)
+        return omega
 
     def scaled(self, factor: float) -> Custom:
         """``factor * Omega``."""
         return replace(self, weight=self.weight * factor)
+
+    def as_quadratic(self, space: WeightSpace) -> Quadratic | None:
+        """Not known to be one."""
+        return None
+
+    def floor(self, space: WeightSpace) -> float:
+        """0 if the rules of cvxpy can tell that the expression is nonnegative."""
+        B, _, _ = space.variable()
+        return 0.0 if self._checked(B).is_nonneg() else -np.inf
 
     @property
     def has_closed_form(self) -> bool:
@@ -212,6 +260,25 @@ class Separable(Regularizer):
     def scaled(self, factor: float) -> Separable:
         """Every part scaled."""
         return Separable(tuple(part.scaled(factor) for part in self.parts))
+
+    def as_quadratic(self, space: WeightSpace) -> Quadratic | None:
+        """Block by block, if every part is one."""
+        assert isinstance(space, Product)
+        pairs = zip(self.parts, space.factors, strict=True)
+        forms = [form for p, s in pairs if (form := p.as_quadratic(s)) is not None]
+        if len(forms) < len(self.parts):
+            return None
+        return Quadratic(
+            np.concatenate([form.curvature for form in forms]),
+            np.concatenate([form.center for form in forms]),
+            np.concatenate([form.linear for form in forms]),
+        )
+
+    def floor(self, space: WeightSpace) -> float:
+        """Sum over the blocks."""
+        assert isinstance(space, Product)
+        pairs = zip(self.parts, space.factors, strict=True)
+        return sum(part.floor(factor) for part, factor in pairs)
 
     @property
     def has_closed_form(self) -> bool:

@@ -8,6 +8,7 @@ cone.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from structsvm.errors import SettingsError
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["PSD", "Free", "Nonnegative", "Product", "WeightSpace", "smat", "svec"]
+__all__ = ["PSD", "Free", "Nonnegative", "Product", "Projection", "WeightSpace", "smat", "svec"]
 
 Floats = NDArray[np.float64]
 
@@ -34,11 +35,21 @@ def svec(A: Floats) -> Floats:
 
 def smat(v: Floats) -> Floats:
     """The symmetric matrix whose :func:`svec` is ``v``."""
-    P = int(round((np.sqrt(8 * v.size + 1) - 1) / 2))
+    P = round((np.sqrt(8 * v.size + 1) - 1) / 2)
     rows, cols, scale = _triangle(P)
     A = np.empty((P, P))
     A[rows, cols] = A[cols, rows] = v / scale
     return A
+
+
+@dataclass(frozen=True)
+class Projection:
+    """The projection of a point on a cone, with a generalised derivative ``J`` of it there."""
+
+    w: Floats
+    """The projection, (d,)."""
+    factor: Callable[[Floats], Floats]
+    """Rows ``R`` (n, d) to ``F`` (n, f) with ``F F^T = R J R^T``."""
 
 
 class WeightSpace(ABC):
@@ -52,6 +63,10 @@ class WeightSpace(ABC):
     @abstractmethod
     def project(self, w: Floats) -> Floats:
         """Euclidean projection on the cone."""
+
+    @abstractmethod
+    def projection(self, u: Floats) -> Projection:
+        """:meth:`project`, and the derivative that a Newton method needs."""
 
     @abstractmethod
     def dual_margin(self, s: Floats) -> float:
@@ -92,6 +107,10 @@ class Free(WeightSpace):
         """``w`` itself."""
         return w
 
+    def projection(self, u: Floats) -> Projection:
+        """The identity."""
+        return Projection(u, lambda rows: rows)
+
     def dual_margin(self, s: Floats) -> float:
         """Minus the norm of ``s``: the dual cone is {0}."""
         return -float(np.linalg.norm(s))
@@ -130,6 +149,11 @@ class Nonnegative(WeightSpace):
     def project(self, w: Floats) -> Floats:
         """Negative coordinates become zero."""
         return np.maximum(w, 0.0)
+
+    def projection(self, u: Floats) -> Projection:
+        """The derivative keeps the positive coordinates."""
+        positive = np.flatnonzero(u > 0)
+        return Projection(np.maximum(u, 0.0), lambda rows: rows[:, positive])
 
     def dual_margin(self, s: Floats) -> float:
         """Smallest coordinate."""
@@ -176,6 +200,13 @@ class PSD(WeightSpace):
             return w
         kept = values > 0
         return svec((vectors[:, kept] * values[kept]) @ vectors[:, kept].T)
+
+    def projection(self, u: Floats) -> Projection:
+        """The derivative is diagonal in products of eigenvectors (Loewner's formula)."""
+        values, vectors = np.linalg.eigh(smat(u))
+        kept = values > 0
+        w = u if kept.all() else svec((vectors[:, kept] * values[kept]) @ vectors[:, kept].T)
+        return Projection(w, lambda rows: _spectral_factor(rows, values, vectors))
 
     def dual_margin(self, s: Floats) -> float:
         """Smallest eigenvalue."""
@@ -226,6 +257,18 @@ class Product(WeightSpace):
         blocks = zip(self.factors, self.split(w), strict=True)
         return np.concatenate([factor.project(block) for factor, block in blocks])
 
+    def projection(self, u: Floats) -> Projection:
+        """Block by block."""
+        blocks = zip(self.factors, self.split(u), strict=True)
+        parts = [factor.projection(block) for factor, block in blocks]
+        ends = np.cumsum([factor.dim for factor in self.factors])[:-1]
+
+        def factor_rows(rows: Floats) -> Floats:
+            pieces = zip(parts, np.split(rows, ends, axis=1), strict=True)
+            return np.hstack([part.factor(piece) for part, piece in pieces])
+
+        return Projection(np.concatenate([part.w for part in parts]), factor_rows)
+
     def dual_margin(self, s: Floats) -> float:
         """Smallest margin of a block."""
         blocks = zip(self.factors, self.split(s), strict=True)
@@ -253,10 +296,44 @@ class Product(WeightSpace):
         return parts[0][0], w, [constraint for _, _, cone in parts for constraint in cone]
 
 
+def _spectral_factor(rows: Floats, values: Floats, vectors: Floats) -> Floats:
+    """Rows (n, d) in svec form to the square root of the derivative of the PSD projection.
+
+    In the eigenbasis the derivative multiplies entry (j, k) by 1 if both eigenvalues are positive,
+    by ``e_k / (e_k - e_j)`` if only ``e_k`` is, else by 0. The mixed entries stand for two.
+    """
+    P, n, positive = values.size, rows.shape[0], values > 0
+    r = int(positive.sum())
+    mixed = values[positive] - values[~positive][:, None]
+    root = np.sqrt(2.0 * values[positive] / mixed)
+    rows_r, cols_r, scale = _triangle(r)
+    gather, shrink = _gather(P)
+    factor = np.empty((n, rows_r.size + root.size))
+    step = max(1, 4_000_000 // (P * P))  # keeps the matrices of a chunk under 32 MB
+    for start in range(0, n, step):
+        chunk, block = rows[start : start + step], factor[start : start + step]
+        matrices = (chunk[:, gather] * shrink).reshape(-1, P)
+        half = (matrices @ vectors[:, positive]).reshape(len(chunk), P, r)
+        inner = np.matmul(vectors[:, positive].T, half)
+        outer = np.matmul(vectors[:, ~positive].T, half) * root
+        block[:, : rows_r.size] = inner[:, rows_r, cols_r] * scale
+        block[:, rows_r.size :] = outer.reshape(len(chunk), -1)
+    return factor
+
+
 @cache
 def _triangle(P: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
     rows, cols = np.triu_indices(P)
     return rows, cols, np.where(rows == cols, 1.0, np.sqrt(2.0))
+
+
+@cache
+def _gather(P: int) -> tuple[NDArray[np.intp], Floats]:
+    """Where each of the P^2 entries of a matrix lies in its svec, and what to multiply it by."""
+    rows, cols, scale = _triangle(P)
+    position = np.empty((P, P), dtype=np.intp)
+    position[rows, cols] = position[cols, rows] = np.arange(rows.size)
+    return position.ravel(), 1.0 / scale[position.ravel()]
 
 
 @cache
@@ -267,7 +344,7 @@ def _svec_operator(P: int) -> sp.csr_array:
 
 
 def _vector(w: Any, size: int) -> Floats:
-    w = np.asarray(w, dtype=np.float64)
-    if w.shape != (size,):
-        raise SettingsError(f"expected a vector of length {size}, got shape {w.shape}")
-    return w
+    vector: Floats = np.asarray(w, dtype=np.float64)
+    if vector.shape != (size,):
+        raise SettingsError(f"expected a vector of length {size}, got shape {vector.shape}")
+    return vector

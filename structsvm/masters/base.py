@@ -1,4 +1,4 @@
-"""What a master promises."""
+"""What a master promises, and what it may be asked."""
 
 from __future__ import annotations
 
@@ -9,11 +9,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.cuts import WorkingSet
+from structsvm.errors import MasterError
 from structsvm.problem import RegularizedRisk
 
-__all__ = ["Master", "MasterSolution"]
+__all__ = ["Master", "MasterSolution", "Proximal", "Request", "checked", "clean_multipliers"]
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Proximal:
+    """``weight / 2 * |w - center|^2``, added to the restricted problem to keep ``w`` near."""
+
+    center: Floats
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What a solver asks of its master, apart from the problem."""
+
+    tol: float = 1e-7
+    """Duality gap of the restricted problem to aim at, relative to its value."""
+    proximal: Proximal | None = None
+    start: Floats | None = None
+    """A weight in the cone near which the answer is expected."""
+
+
+USUAL = Request()
 
 
 @dataclass(frozen=True)
@@ -32,12 +55,15 @@ class Master(ABC):
     """Solves ``min Omega(w) + sum_g max(0, max_{c in g} intercept_c + <slope_c, w>)`` over a cone.
 
     The answer may be inaccurate: bounds are computed from the multipliers by
-    :func:`structsvm.solvers.bounds.lower_bound`, which is valid whatever they are.
+    :func:`structsvm.masters.bounds.lower_bound`, which is valid whatever they are. Settings only: a
+    warm start is found in the request and next to the cuts.
     """
 
     @abstractmethod
-    def solve(self, risk: RegularizedRisk, cuts: WorkingSet, precise: bool) -> MasterSolution:
-        """Solve the restricted problem, as accurately as can be if ``precise``.
+    def solve(
+        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = USUAL
+    ) -> MasterSolution:
+        """Solve the restricted problem.
 
         Raises
         ------
@@ -48,6 +74,25 @@ class Master(ABC):
 
 def clean_multipliers(multipliers: Floats, cuts: WorkingSet) -> Floats:
     """Clip to ``>= 0`` and scale every group down to a sum of at most 1."""
-    alpha = np.maximum(np.nan_to_num(multipliers), 0.0)
+    alpha = np.maximum(np.nan_to_num(multipliers, posinf=0.0, neginf=0.0), 0.0)
     sums = np.bincount(cuts.groups, weights=alpha, minlength=cuts.n_groups)
     return np.asarray(alpha / np.maximum(sums, 1.0)[cuts.groups])
+
+
+def checked(answer: MasterSolution, risk: RegularizedRisk, cuts: WorkingSet) -> MasterSolution:
+    """An answer made to keep the promises of :class:`MasterSolution`, whoever gave it.
+
+    Raises
+    ------
+    MasterError
+        When the weight is not finite, or a shape is wrong.
+    """
+    w, alpha = np.asarray(answer.w), np.asarray(answer.multipliers)
+    if w.shape != (risk.space.dim,) or alpha.shape != (len(cuts),):
+        raise MasterError(
+            f"the master ({answer.label}) returned shapes {w.shape} and {alpha.shape} "
+            f"for {risk.space.dim} weights and {len(cuts)} cuts"
+        )
+    if not np.isfinite(w).all():
+        raise MasterError(f"the master ({answer.label}) returned no finite weight")
+    return MasterSolution(risk.space.project(w), clean_multipliers(alpha, cuts), answer.label)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.cuts import WorkingSet
 from structsvm.errors import MasterError, SettingsError
-from structsvm.masters.base import Master, MasterSolution, clean_multipliers
+from structsvm.masters.base import USUAL, Master, MasterSolution, Request, clean_multipliers
 from structsvm.problem import RegularizedRisk
 from structsvm.weights import PSD, Product, WeightSpace
 
@@ -24,6 +24,9 @@ Floats = NDArray[np.float64]
 
 LARGE_ORDER = 40
 """Order of a matrix beyond which an interior point method is slower than SCS."""
+
+PRECISE = 1e-7
+"""Tolerance below which every solver is told to be as accurate as it can."""
 
 PRECISE_OPTIONS: dict[str, dict[str, Any]] = {
     "CLARABEL": {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11},
@@ -63,12 +66,16 @@ class CvxpyMaster(Master):
                 f"{', '.join(sorted(installed))} (or 'auto')"
             )
 
-    def solve(self, risk: RegularizedRisk, cuts: WorkingSet, precise: bool) -> MasterSolution:
+    def solve(
+        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = USUAL
+    ) -> MasterSolution:
         """Solve the restricted problem."""
         import cvxpy as cp
 
         B, w, constraints = risk.space.variable()
         objective = risk.regularizer.as_cvxpy(B, w, risk.space)
+        if (near := request.proximal) is not None:
+            objective = objective + 0.5 * near.weight * cp.sum_squares(w - near.center)
         stack = None
         if len(cuts):
             slacks = cp.Variable(cuts.n_groups, nonneg=True)
@@ -77,6 +84,7 @@ class CvxpyMaster(Master):
         if risk.constraints is not None:
             constraints = [*constraints, *risk.constraints(B)]
         problem = cp.Problem(cp.Minimize(objective), constraints)
+        precise = request.tol < PRECISE
         label = solve_with(problem, self._candidates(risk.space, precise), precise)
         if w.value is None or not np.isfinite(w.value).all():
             raise MasterError(f"the master returned no finite weight ({label})")

@@ -10,16 +10,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cuts import WorkingSet
 from structsvm.errors import StructSVMError
-from structsvm.masters.cvxpy import solve_with
 from structsvm.problem import RegularizedRisk, Separation
 from structsvm.solution import History, HistoryEntry, Solution, relative_gap
 from structsvm.status import Quality, Status
 
-__all__ = ["Certificate", "Evaluation", "Evaluator", "Solver", "lower_bound"]
+__all__ = ["Certificate", "Evaluation", "Evaluator", "Solver"]
 
 Floats = NDArray[np.float64]
+NOTHING = 1e-6
+"""Share of F(0) below which what learning could gain is called nothing."""
+
 Callback = Callable[[HistoryEntry], None]
 
 
@@ -92,42 +93,6 @@ class Evaluator:
             raise
 
 
-def lower_bound(
-    risk: RegularizedRisk, cuts: WorkingSet, multipliers: Floats, upper: float
-) -> tuple[float, str]:
-    """``(bound, basis)``: a lower bound of ``min F`` from multipliers of any accuracy.
-
-    ``sum_c alpha_c (o_c + <psi_c, w>)`` is below the sum of the hinge losses when ``alpha >= 0`` sums
-    to at most 1 in each group, the rest being on the null cut; the same is true of ``s alpha`` for
-    ``s`` in [0, 1]. What is left is a minimum of ``Omega(w) + <v, w>`` over the cone: a formula for
-    the usual regularizers, else a conic program.
-    """
-    offset = float(multipliers @ cuts.intercepts)
-    slope = multipliers @ cuts.slopes
-    if not risk.regularizer.has_closed_form or risk.constraints is not None:
-        return _conic_minimum(risk, offset, slope), "to the accuracy of the conic solver"
-    scales = {1.0, risk.regularizer.max_scale(slope, risk.space)}
-    bounds = [s * offset + risk.regularizer.minimum(s * slope, risk.space, upper) for s in scales]
-    return max(0.0, *bounds), "certified"
-
-
-def _conic_minimum(risk: RegularizedRisk, offset: float, slope: Floats) -> float:
-    """``offset + min Omega(w) + <slope, w>`` over the cone and the constraints, less a safety."""
-    import cvxpy as cp
-
-    B, w, constraints = risk.space.variable()
-    if risk.constraints is not None:
-        constraints = [*constraints, *risk.constraints(B)]
-    objective = risk.regularizer.as_cvxpy(B, w, risk.space) + slope @ w
-    problem = cp.Problem(cp.Minimize(objective), constraints)
-    try:
-        solve_with(problem, ["CLARABEL", "SCS"], precise=True)
-    except StructSVMError:
-        return 0.0
-    value = float(problem.value)
-    return max(0.0, offset + value - 1e-7 * (abs(offset) + abs(value)))
-
-
 @dataclass
 class Certificate:
     """The best bounds of a run so far, and its history."""
@@ -174,7 +139,7 @@ class Certificate:
 
     def status(self, tol: float) -> Status:
         """The status of a run that ended by itself."""
-        if self.null - self.lower <= tol * abs(self.null):
+        if self.null - self.lower <= NOTHING * abs(self.null):
             return Status.NOTHING_TO_LEARN
         if Quality.HEURISTIC in self.qualities:
             return Status.HEURISTIC

@@ -9,8 +9,9 @@ import numpy as np
 
 from structsvm.cuts import Cut, WorkingSet
 from structsvm.errors import SettingsError
-from structsvm.masters.base import Master, MasterSolution
-from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.masters.auto import AutoMaster
+from structsvm.masters.base import Master, MasterSolution, Request, checked
+from structsvm.masters.bounds import lower_bound
 from structsvm.problem import RegularizedRisk
 from structsvm.solution import Solution
 from structsvm.solvers.base import (
@@ -19,7 +20,6 @@ from structsvm.solvers.base import (
     Evaluation,
     Evaluator,
     Solver,
-    lower_bound,
 )
 from structsvm.status import Status
 
@@ -40,8 +40,8 @@ class CuttingPlane(Solver):
     slack : {"n", "one"}
         "n" needs fewer oracle calls, "one" keeps the master small when samples are many.
     tol : float
-        Stop when the certified relative gap (see :func:`structsvm.solution.relative_gap`) is at most
-        this.
+        Stop when the certified relative gap (see :func:`structsvm.solution.relative_gap`) is at
+        most this.
     max_iter : int
         At most this many rounds of oracle calls.
     max_idle : int
@@ -53,7 +53,7 @@ class CuttingPlane(Solver):
     tol: float = 1e-2
     max_iter: int = 200
     max_idle: int = 10
-    master: Master = field(default_factory=CvxpyMaster)
+    master: Master = field(default_factory=AutoMaster)
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -104,8 +104,10 @@ class CuttingPlane(Solver):
     ) -> _Step:
         """One master, one round of oracles; again, and precisely, if no cut was violated."""
         labels = []
-        for precise in (False, True):
-            answer = self.master.solve(risk, cuts, precise)
+        for tol in (min(1e-3, max(1e-7, 0.01 * certificate.gap)), 1e-10):
+            request = Request(tol, start=certificate.best.w if certificate.best else None)
+            answer = self.master.solve(risk, cuts, request)
+            answer = checked(answer, risk, cuts)
             labels.append(answer.label)
             self._bound(risk, cuts, answer, certificate)
             evaluation = evaluate(answer.w)

@@ -1,0 +1,215 @@
+"""The fast master: a semismooth Newton method on the dual, whatever the cone.
+
+With a strongly convex separable Omega the weight is a projection of an affine function of the
+multipliers, so that the dual is smooth and concave over a product of capped simplices. A Newton
+step maximises its quadratic model over that set. Without strong convexity (the trace), the proximal
+point method makes it so: each step solves one strongly convex problem around the last answer. Zhao,
+Sun and Toh (2010) solve semi-definite programs so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from structsvm.cuts import WorkingSet
+from structsvm.errors import MasterError
+from structsvm.masters.base import USUAL, Master, MasterSolution, Request
+from structsvm.masters.bounds import lower_bound
+from structsvm.masters.simplex_qp import maximize_on_simplices
+from structsvm.parallel import single_threaded
+from structsvm.problem import RegularizedRisk
+from structsvm.regularizers import Quadratic
+from structsvm.weights import Projection, WeightSpace
+
+__all__ = ["NewtonMaster"]
+
+Floats = NDArray[np.float64]
+
+REACH = 0.5
+"""A Newton step looks at the cuts that have a multiplier, or whose value is within this part of
+their group's duality gap from the largest."""
+
+
+@dataclass(frozen=True)
+class NewtonMaster(Master):
+    """Dual semismooth Newton; for squared norms, traces and their sums, without extra constraints.
+
+    Parameters
+    ----------
+    max_steps : int
+        At most this many Newton steps, and as many proximal ones.
+    """
+
+    max_steps: int = 60
+
+    def handles(self, risk: RegularizedRisk) -> bool:
+        """Whether this master can solve the restricted problems of ``risk``."""
+        return risk.constraints is None and risk.regularizer.as_quadratic(risk.space) is not None
+
+    def solve(
+        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = USUAL
+    ) -> MasterSolution:
+        """Solve the restricted problem; MasterError when the gap does not close."""
+        omega = risk.regularizer.as_quadratic(risk.space)
+        if omega is None or risk.constraints is not None:
+            raise MasterError("newton handles squared norms and traces, without extra constraints")
+        with single_threaded():
+            if request.proximal is None and omega.curvature.min() <= 0:
+                return self._proximal_point(risk, cuts, omega, request)
+            if (near := request.proximal) is not None:
+                omega = _with_proximal(omega, near.center, near.weight)
+            restricted = _Restricted(cuts, risk.space, omega)
+            found = _ascend(restricted, cuts.multipliers, request.tol, self.max_steps)
+        if not found.relative_gap <= _acceptable(request.tol):
+            raise MasterError(f"newton stalled at a relative gap of {found.relative_gap:.1g}")
+        return MasterSolution(found.w, found.alpha, "newton")
+
+    def _proximal_point(
+        self,
+        risk: RegularizedRisk,
+        cuts: WorkingSet,
+        omega: Quadratic,
+        request: Request,
+    ) -> MasterSolution:
+        """Strongly convex problems around the last answer, ever less bound to it."""
+        w = np.zeros(risk.space.dim) if request.start is None else request.start
+        alpha = cuts.multipliers
+        worth = _restricted_value(risk, cuts, np.zeros(risk.space.dim))
+        weight = max(omega.linear.max() ** 2 / max(worth, 1e-300), 1e-300)
+        lower, gap = 0.0, np.inf
+        for _ in range(self.max_steps):
+            near = _with_proximal(omega, w, weight)
+            found = _ascend(
+                _Restricted(cuts, risk.space, near), alpha, 0.1 * request.tol, self.max_steps
+            )
+            w, alpha = found.w, found.alpha
+            upper = _restricted_value(risk, cuts, w)
+            lower = max(lower, lower_bound(risk, cuts, alpha, upper)[0])
+            gap = (upper - lower) / max(abs(upper), 1e-300)
+            if gap <= request.tol:
+                break
+            weight /= 3.0
+        if not gap <= _acceptable(request.tol):
+            raise MasterError(f"proximal newton stalled at a relative gap of {gap:.1g}")
+        return MasterSolution(w, alpha, "proximal newton")
+
+
+def _acceptable(tol: float) -> float:
+    """The gap beyond which a master has stalled rather than met the limits of rounding."""
+    return max(tol, min(1e3 * tol, 1e-6))
+
+
+def _with_proximal(omega: Quadratic, center: Floats, weight: float) -> Quadratic:
+    """``omega + weight / 2 * |w - center|^2``, up to a constant."""
+    curvature = omega.curvature + weight
+    center = (omega.curvature * omega.center + weight * center) / curvature
+    return Quadratic(curvature, center, omega.linear)
+
+
+def _restricted_value(risk: RegularizedRisk, cuts: WorkingSet, w: Floats) -> float:
+    """The objective of the restricted problem."""
+    return risk.penalty(w) + float(cuts.group_values(w).sum())
+
+
+@dataclass(frozen=True)
+class _Point:
+    """The dual at a vector of multipliers."""
+
+    alpha: Floats
+    value: float
+    gradient: Floats
+    """The cuts at ``w``, (C,)."""
+    best: Floats
+    """The largest cut of each group at ``w``, at least 0."""
+    projection: Projection
+
+    @property
+    def w(self) -> Floats:
+        """The weight that minimises the Lagrangian."""
+        return self.projection.w
+
+    @property
+    def gap(self) -> float:
+        """Duality gap: how much a linear maximisation over the simplices could gain."""
+        return max(0.0, float(self.best.sum() - self.gradient @ self.alpha))
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap relative to the primal value."""
+        return self.gap / max(abs(self.value + self.gap), 1e-300)
+
+
+class _Restricted:
+    """The restricted problem with a strongly convex quadratic Omega, seen from its dual."""
+
+    def __init__(self, cuts: WorkingSet, space: WeightSpace, omega: Quadratic) -> None:
+        self.cuts, self.space, self.curvature = cuts, space, omega.curvature
+        self.target = omega.center - omega.linear / omega.curvature
+        self.constant = 0.5 * float(omega.curvature @ omega.center**2)
+
+    def at(self, alpha: Floats) -> _Point:
+        """The dual ``o^T alpha + min_w Omega(w) + <Psi^T alpha, w>``, attained at a projection."""
+        cuts = self.cuts
+        projection = self.space.projection(self.target - (alpha @ cuts.slopes) / self.curvature)
+        w = projection.w
+        gradient = cuts.values(w)
+        best = np.zeros(cuts.n_groups)
+        np.maximum.at(best, cuts.groups, gradient)
+        value = float(alpha @ cuts.intercepts) - 0.5 * float(self.curvature @ w**2) + self.constant
+        return _Point(alpha, value, gradient, best, projection)
+
+    def newton_direction(self, at: _Point, damping: float) -> Floats:
+        """Maximise the quadratic model over the simplices, among the cuts that may matter."""
+        groups = self.cuts.groups
+        shortfall = at.best - np.bincount(groups, at.alpha * at.gradient, self.cuts.n_groups)
+        reach = at.best[groups] - at.gradient <= REACH * shortfall[groups]
+        active = np.flatnonzero((at.alpha > 0) | reach)
+        active = active[np.argsort(groups[active], kind="stable")]
+        F = at.projection.factor(self.cuts.slopes[active] / np.sqrt(self.curvature))
+        if F.shape[1] > active.size:
+            F = _square_root(F @ F.T)
+        alpha = at.alpha[active]
+        ridge = damping * max(float((F**2).sum()) / active.size, 1e-300)
+        q = at.gradient[active] + F @ (alpha @ F) + ridge * alpha
+        used, inside = np.unique(groups[active], return_inverse=True)
+        tol = 1e-3 * at.gap * min(1.0, max(at.relative_gap, 1e-4))
+        direction = -at.alpha
+        direction[active] += maximize_on_simplices(q, F, ridge, inside, used.size, tol)
+        return direction
+
+
+def _ascend(restricted: _Restricted, alpha: Floats, tol: float, max_steps: int) -> _Point:
+    """Newton steps with a line search, until the relative gap is ``tol`` or nothing moves."""
+    at, damping = restricted.at(alpha), 1e-10
+    for _ in range(max_steps):
+        if at.relative_gap <= tol:
+            break
+        direction = restricted.newton_direction(at, damping)
+        ahead, step = _search(restricted, at, direction)
+        if ahead.value <= at.value and ahead.gap >= at.gap:
+            break
+        damping = damping * 100 if step < 0.3 else max(1e-10, damping / 10)
+        at = ahead
+    return at
+
+
+def _search(restricted: _Restricted, at: _Point, direction: Floats) -> tuple[_Point, float]:
+    """Backtrack until the dual has risen by a part of what its slope promises."""
+    promised = float(at.gradient @ direction)
+    step = 1.0
+    while True:
+        ahead = restricted.at(at.alpha + step * direction)
+        if ahead.value >= at.value + 1e-4 * step * promised - 1e-14 * abs(at.value) or step < 1e-6:
+            return ahead, step
+        step *= 0.5
+
+
+def _square_root(H: Floats) -> Floats:
+    """``F`` (C, r) with ``F F^T = H`` for a positive semi-definite H, r its numerical rank."""
+    values, vectors = eigh(H, check_finite=False)
+    kept = values > 1e-14 * max(values[-1], 0.0)
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
