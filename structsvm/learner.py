@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm import baselines
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
+from structsvm.masters.auto import master_from
 from structsvm.masters.base import Master
-from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, DecodingMetric, calibrate
@@ -276,7 +276,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
                 )
             regularizer = REGULARIZERS[regularizer]
         MetricProblem(self._partition, self.metric, 1).weight_space()  # refuses an unknown metric
-        master = CvxpyMaster(self.master) if isinstance(self.master, str) else self.master
+        master = master_from(self.master)
         return regularizer, CuttingPlane(self.slack, self.tol, self.max_iter, master=master)
 
     def _encode(
