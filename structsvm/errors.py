@@ -5,6 +5,7 @@ __all__ = [
     "DataWarning",
     "LearningError",
     "MasterError",
+    "MissingExtraError",
     "ModelFileError",
     "OracleError",
     "PluginError",
@@ -43,6 +44,10 @@ class PluginError(StructSVMError, TypeError):
 
 class ModelFileError(StructSVMError, ValueError):
     """A file that is not a readable structsvm model."""
+
+
+class MissingExtraError(StructSVMError, ImportError):
+    """An optional library that is not installed; the message says how to install it."""
 
 
 class DataWarning(UserWarning):

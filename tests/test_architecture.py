@@ -31,6 +31,7 @@ FLOORS = (
         "compare",
         "datasets",
         "evaluation",
+        "extras",
         "learner",
         "persistence",
         "plotting",

@@ -1,0 +1,31 @@
+"""Optional libraries, imported where they are used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from structsvm.errors import MissingExtraError
+
+__all__ = ["require"]
+
+
+def require(module: str, extra: str, purpose: str) -> Any:
+    """Import an optional library, or say how to install it.
+
+    Parameters
+    ----------
+    module : str
+        What to import, such as "matplotlib.pyplot".
+    extra : str
+        The extra of this distribution that brings it.
+    purpose : str
+        What needs it, the beginning of the message.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        library = module.partition(".")[0]
+        raise MissingExtraError(
+            f"{purpose} needs {library}: pip install 'structsvm-partitioning[{extra}]'"
+        ) from error
