@@ -1,0 +1,119 @@
+"""Handwritten digits as labelled recordings: real data that scikit-learn brings along."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits
+
+from structsvm.datasets.recording import Recording
+from structsvm.errors import SettingsError
+
+__all__ = ["digits_recordings"]
+
+Ints = NDArray[np.int64]
+
+SIDE = 8
+FIRST_TEST_IMAGE = 1029
+"""The images come in 14 blocks, writer by writer, that begin 0, 1, ..., 9; here the ninth does."""
+
+
+def digits_recordings(
+    n_recordings: int = 9,
+    *,
+    split: str = "train",
+    n_runs: tuple[int, int] = (5, 9),
+    run_length: tuple[int, int] = (8, 25),
+    random_state: int | np.random.Generator | None = None,
+) -> list[Recording]:
+    """Recordings made of runs of images of one digit, written by different people.
+
+    Within a run the hand changes from image to image; from one run to the next the digit does. A
+    metric that finds the changes has to see past the handwriting.
+
+    Parameters
+    ----------
+    n_recordings : int
+        Of up to 9 (train) or 6 (test) recordings of the default size hardly any image comes twice;
+        with more, images are dealt anew.
+    split : {"train", "test"}
+        Images of the first eight blocks of writers, or of the last six: no image and, as far as the
+        order of the set tells, no writer is in both.
+    n_runs : (int, int)
+        Fewest and most runs of a recording; adjacent runs show different digits.
+    run_length : (int, int)
+        Fewest and most images of a run, all different.
+    random_state : int, Generator or None
+
+    Returns
+    -------
+    list of Recording
+        ``X`` holds the 64 intensities, 0 to 16, of each image, called ``pixel_row_column``; ``y``
+        the digit.
+
+    References
+    ----------
+    Alpaydin and Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine Learning
+    Repository.
+    """
+    images, digits = load_digits(return_X_y=True)
+    rng = np.random.default_rng(random_state)
+    decks = [_Deck(rng, images) for images in _images_by_digit(digits, split)]
+    _check_range("n_runs", n_runs, 1, None)
+    _check_range("run_length", run_length, 1, min(deck.size for deck in decks))
+    features = tuple(f"pixel_{r}_{c}" for r in range(SIDE) for c in range(SIDE))
+    recordings = []
+    for i in range(n_recordings):
+        shown = np.concatenate(
+            [
+                decks[digit].deal(int(rng.integers(run_length[0], run_length[1] + 1)))
+                for digit in _digits_of_runs(rng, int(rng.integers(n_runs[0], n_runs[1] + 1)))
+            ]
+        )
+        X, y = images[shown], digits[shown].astype(np.int64)
+        recordings.append(Recording(f"digits_{split}_{i:02d}", X, y, features))
+    return recordings
+
+
+class _Deck:
+    """Images of one digit, dealt without repetition until too few are left."""
+
+    def __init__(self, rng: np.random.Generator, images: Ints) -> None:
+        self._rng = rng
+        self._images = images
+        self._left = rng.permutation(images)
+
+    @property
+    def size(self) -> int:
+        return int(self._images.size)
+
+    def deal(self, n: int) -> Ints:
+        """``n`` different images."""
+        if n > self._left.size:
+            self._left = self._rng.permutation(self._images)
+        dealt, self._left = self._left[:n], self._left[n:]
+        return dealt
+
+
+def _images_by_digit(digits: Ints, split: str) -> list[Ints]:
+    pools = {
+        "train": np.arange(FIRST_TEST_IMAGE),
+        "test": np.arange(FIRST_TEST_IMAGE, digits.size),
+    }
+    if split not in pools:
+        raise SettingsError(f"split must be one of {sorted(pools)}, got {split!r}")
+    pool = pools[split]
+    return [pool[digits[pool] == digit] for digit in range(10)]
+
+
+def _digits_of_runs(rng: np.random.Generator, n_runs: int) -> list[int]:
+    """Digits drawn uniformly among those that differ from the one before."""
+    steps = rng.integers(1, 10, size=n_runs)
+    return [int(digit) for digit in (rng.integers(10) + np.cumsum(steps)) % 10]
+
+
+def _check_range(name: str, bounds: tuple[int, int], least: int, most: int | None) -> None:
+    low, high = bounds
+    if not least <= low <= high or (most is not None and high > most):
+        limit = f"{least} <= fewest <= most" + ("" if most is None else f" <= {most}")
+        raise SettingsError(f"{name} must be (fewest, most) with {limit}, got {bounds}")

@@ -1,0 +1,158 @@
+"""Labelled recordings in files: where they are, what they are called, that they fit together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from structsvm.datasets.readers import read_npz, read_table
+from structsvm.datasets.recording import Recording, share_features
+from structsvm.errors import DataError
+
+__all__ = ["Found", "find_recordings", "read_recording", "read_recordings"]
+
+KINDS = (".npz", ".parquet", ".csv")
+"""In a folder that holds several kinds, the first of these that is there."""
+INDEX = "index.csv"
+"""A table of contents rather than a recording, when other files lie beside it."""
+
+logger = logging.getLogger("structsvm")
+
+
+@dataclass(frozen=True)
+class Found:
+    """Files that hold recordings, and what lay beside them."""
+
+    files: tuple[Path, ...]
+    names: tuple[str, ...]
+    """As short as tells them apart: ``walk``, or ``anna/walk`` when there is a second ``walk``."""
+    skipped: tuple[Path, ...]
+    """Files of the folders that were searched that are no recordings."""
+
+
+def read_recordings(
+    paths: str | PathLike[str] | Iterable[str | PathLike[str]],
+    *,
+    label_column: str = "label",
+    time_column: str | None = None,
+    need_labels: bool = True,
+) -> list[Recording]:
+    """Read recordings from files and folders.
+
+    Parameters
+    ----------
+    paths : path or list of paths
+        ``.npz`` files hold ``X`` (T, P), either ``y`` (T,) or ``bkps`` (sorted segment ends, the
+        last being T), and ``features``, the names of the columns, if they have names. ``.csv`` and
+        ``.parquet`` files have a header; every column but the label and the time is a feature. Of
+        a folder, all files of one kind are read in the order of their names, subfolders are not.
+    label_column, time_column : str
+        Columns of tables. The time column is ignored.
+    need_labels : bool
+        Whether a recording without labels is an error.
+
+    Returns
+    -------
+    list of Recording
+        All with the features of the first, in its order.
+
+    Raises
+    ------
+    DataError
+        Naming the file, and the row and the column where there is one.
+    """
+    found = find_recordings(paths)
+    for path in found.skipped:
+        logger.info("skipped %s", path)
+    recordings = [
+        read_recording(
+            path,
+            name=name,
+            label_column=label_column,
+            time_column=time_column,
+            need_labels=need_labels,
+        )
+        for path, name in zip(found.files, found.names, strict=True)
+    ]
+    return share_features(recordings)
+
+
+def find_recordings(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> Found:
+    """Which files :func:`read_recordings` reads, and which it passes over.
+
+    Raises
+    ------
+    DataError
+        For a path that does not exist, a folder without recordings, a file of another kind.
+    """
+    if isinstance(paths, str | PathLike):
+        paths = [paths]
+    files: dict[Path, Path] = {}
+    skipped: list[Path] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            inside, beside = _search(path)
+            skipped += beside
+        else:
+            inside = [_checked(path)]
+        for file in inside:
+            files.setdefault(file.resolve(), file)
+    if not files:
+        raise DataError("no recordings were given: name files or folders")
+    return Found(tuple(files.values()), _names(list(files)), tuple(skipped))
+
+
+def read_recording(
+    path: str | PathLike[str],
+    *,
+    name: str | None = None,
+    label_column: str = "label",
+    time_column: str | None = None,
+    need_labels: bool = True,
+) -> Recording:
+    """Read one file; the parameters are those of :func:`read_recordings`."""
+    file = _checked(Path(path))
+    name = file.stem if name is None else name
+    if file.suffix.lower() == ".npz":
+        return read_npz(file, name, need_labels)
+    return read_table(file, name, need_labels, label_column, time_column)
+
+
+def _checked(path: Path) -> Path:
+    if not path.exists():
+        raise DataError(f"{path}: no such file or folder")
+    if path.is_dir():
+        raise DataError(f"{path} is a folder, expected one recording")
+    if path.suffix.lower() not in KINDS:
+        raise DataError(f"{path}: not a kind of file that is read; give {', '.join(KINDS)}")
+    return path
+
+
+def _search(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The recordings of a folder and its other files, by name."""
+    inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    files = [path for path in inside if path.is_file()]
+    for kind in KINDS:
+        chosen = [path for path in files if path.suffix.lower() == kind]
+        if len(chosen) > 1:
+            chosen = [path for path in chosen if path.name.lower() != INDEX]
+        if chosen:
+            return chosen, [path for path in files if path not in chosen]
+    folders = [path.name for path in inside if path.is_dir()]
+    hint = f"; subfolders are not searched: {', '.join(folders[:5])}" if folders else ""
+    raise DataError(f"{folder}: no {', '.join(KINDS)} files in this folder{hint}")
+
+
+def _names(files: Sequence[Path]) -> tuple[str, ...]:
+    """The shortest ends of the paths that tell them apart, without suffix if that suffices."""
+    bare = [path.with_suffix("") for path in files]
+    if len(set(bare)) < len(bare):
+        bare = list(files)
+    for depth in range(1, max(len(path.parts) for path in bare)):
+        names = ["/".join(path.parts[-depth:]) for path in bare]
+        if len(set(names)) == len(names):
+            return tuple(names)
+    return tuple(str(path) for path in bare)

@@ -1,0 +1,193 @@
+"""One reader per kind of file; every complaint names the file, the row and the column."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.datasets.recording import Recording, listed
+from structsvm.errors import DataError
+from structsvm.extras import require
+
+__all__ = ["read_npz", "read_table"]
+
+Floats = NDArray[np.float64]
+Labels = NDArray[Any]
+
+UNNAMED = "Unnamed: 0"
+"""What pandas calls the column of row numbers that it writes itself."""
+
+
+def read_npz(path: Path, name: str, need_labels: bool) -> Recording:
+    """Read ``X``, ``y`` or ``bkps``, and ``features``; whatever else is there is left alone."""
+    arrays, present = _load_arrays(path, ("X", "y", "bkps", "features"))
+    if "X" not in arrays:
+        raise DataError(f"{path}: no array 'X'; it holds {listed(present)}")
+    X = arrays["X"]
+    if X.ndim != 2 or 0 in X.shape:
+        raise DataError(f"{path}: X has shape {X.shape}, expected (T, P), one row per sample")
+    if X.dtype.kind not in "fiub":
+        raise DataError(f"{path}: X holds {X.dtype} values, expected numbers")
+    features = _features(path, arrays.get("features"), X.shape[1])
+    y = _labels(path, arrays, X.shape[0])
+    if y is None and need_labels:
+        raise DataError(f"{path}: no labels, neither 'y' nor 'bkps'; it holds {listed(present)}")
+    values = X.astype(np.float64)
+    for column, feature in enumerate(features):
+        _refuse_gaps(path, feature, values[:, column])
+    return Recording(name, values, y, features, str(path))
+
+
+def read_table(
+    path: Path, name: str, need_labels: bool, label_column: str, time_column: str | None
+) -> Recording:
+    """Read a ``.csv`` or ``.parquet`` file with a header."""
+    frame = _load_frame(path)
+    columns = [str(column) for column in frame.columns]
+    frame.columns = columns
+    _refuse_repeated(path, columns)
+    aside = {UNNAMED, label_column, *([time_column] if time_column is not None else [])}
+    needed = [label_column] if need_labels else []
+    needed += [time_column] if time_column is not None else []
+    for column in needed:
+        if column not in columns:
+            raise DataError(f"{path}: no column {column!r}; the columns are {listed(columns)}")
+    features = tuple(column for column in columns if column not in aside)
+    if not features or not len(frame):
+        raise DataError(f"{path}: {len(frame)} rows and {len(features)} features: nothing to read")
+    X = np.column_stack([_numbers(path, feature, frame[feature]) for feature in features])
+    has_labels = label_column in columns
+    y = _label_column(path, label_column, frame[label_column]) if has_labels else None
+    return Recording(name, X, y, features, str(path))
+
+
+def _load_arrays(path: Path, names: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """The named arrays as far as the file has them, and the names of all it has."""
+    try:
+        # numpy leaves a file that it opened itself open when the archive is damaged
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            present = list(archive.files)
+            return {name: archive[name] for name in names if name in present}, present
+    except (AttributeError, TypeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise DataError(f"{path}: damaged, or not an .npz file") from error
+    except (OSError, ValueError, NotImplementedError) as error:
+        raise DataError(f"{path}: cannot be read: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if "allow_pickle" in str(error):
+        return "it is no .npz file, or one with pickled objects, which are never loaded"
+    return " ".join(str(error).split())
+
+
+def _features(path: Path, names: Any, n_features: int) -> tuple[str, ...]:
+    """The names of the columns of ``X``: x0, x1, ... if the file has none."""
+    if names is None:
+        return tuple(f"x{j}" for j in range(n_features))
+    features = tuple(str(feature) for feature in np.atleast_1d(names).ravel())
+    if len(features) != n_features:
+        raise DataError(f"{path}: {len(features)} names in 'features', X has {n_features} columns")
+    _refuse_repeated(path, features)
+    return features
+
+
+def _labels(path: Path, arrays: dict[str, Any], n_samples: int) -> Labels | None:
+    """One label per sample, from ``y`` or from ``bkps``."""
+    if "y" in arrays:
+        y = arrays["y"]
+        if y.shape != (n_samples,):
+            raise DataError(f"{path}: y has shape {y.shape}, X has {n_samples} rows")
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            row = int(np.flatnonzero(~np.isfinite(y))[0])
+            raise DataError(f"{path}: the label of row {row} is {y[row]}")
+        return np.asarray(y)
+    if "bkps" not in arrays:
+        return None
+    bkps = arrays["bkps"]
+    if bkps.ndim != 1 or bkps.size == 0 or bkps.dtype.kind not in "iu":
+        raise DataError(f"{path}: bkps must be a vector of integers, the last being {n_samples}")
+    ends = bkps.astype(np.int64)
+    sizes = np.diff(ends, prepend=0)
+    if (sizes <= 0).any() or ends[-1] != n_samples:
+        raise DataError(
+            f"{path}: bkps must increase and end with {n_samples}, the number of rows; "
+            f"got {ends.tolist()}"
+        )
+    return np.repeat(np.arange(ends.size, dtype=np.int64), sizes)
+
+
+def _load_frame(path: Path) -> Any:
+    """A pandas data frame."""
+    pandas = require("pandas", "files", f"reading {path.suffix} files")
+    if path.suffix.lower() == ".parquet":
+        require("pyarrow", "files", "reading .parquet files")
+    try:
+        if path.suffix.lower() == ".parquet":
+            return pandas.read_parquet(path)
+        return pandas.read_csv(path, skipinitialspace=True, low_memory=False)
+    except pandas.errors.EmptyDataError as error:
+        raise DataError(f"{path}: the file is empty") from error
+    except (OSError, ValueError, EOFError) as error:  # the errors of pandas and pyarrow are these
+        raise DataError(f"{path}: cannot be read: {_reason(error)}") from error
+
+
+def _numbers(path: Path, name: str, column: Any) -> Floats:
+    """A column as finite floats."""
+    pandas = require("pandas", "files", "reading tables")
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "mMc":
+        raise DataError(
+            f"{path}: column {name!r} holds {column.dtype} values, not numbers; "
+            "leave it out as the time column if that is what it is"
+        )
+    values = pandas.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    words = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())
+    if words.size:
+        row = int(words[0])
+        raise DataError(
+            f"{path}: {column.iloc[row]!r} is not a number, {_place(path, row)}, column {name!r}; "
+            "is it the column of labels, or of time?"
+        )
+    _refuse_gaps(path, name, values)
+    return np.asarray(values)
+
+
+def _label_column(path: Path, name: str, column: Any) -> Labels:
+    missing = np.flatnonzero(column.isna().to_numpy())
+    if missing.size:
+        place = _place(path, int(missing[0]))
+        raise DataError(f"{path}: no label, {place}, column {name!r}; {missing.size} are missing")
+    if getattr(column.dtype, "kind", "O") in "biuf":
+        return np.asarray(column.to_numpy())
+    return np.array([str(label) for label in column])
+
+
+def _refuse_gaps(path: Path, feature: str, values: Floats) -> None:
+    gaps = np.flatnonzero(~np.isfinite(values))
+    if gaps.size:
+        row = int(gaps[0])
+        what = "a missing value" if np.isnan(values[row]) else str(values[row])
+        more = f" and {gaps.size - 1} more below it" if gaps.size > 1 else ""
+        raise DataError(
+            f"{path}: {what} in {_place(path, row)}, column {feature!r}{more}; "
+            "interpolate or drop them first"
+        )
+
+
+def _place(path: Path, row: int) -> str:
+    """Rows count from 0, as in the arrays; the lines of a text file from 1, after the header."""
+    return f"row {row} (line {row + 2})" if path.suffix.lower() == ".csv" else f"row {row}"
+
+
+def _refuse_repeated(path: Path, names: Sequence[str]) -> None:
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise DataError(f"{path}: features need different names, repeated: {listed(repeated)}")

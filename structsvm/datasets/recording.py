@@ -1,0 +1,91 @@
+"""One recording, labelled or not, with the names of its features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError
+
+__all__ = ["Recording", "arrays_and_labels", "listed", "share_features"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """A recording as it was measured, before any standardisation."""
+
+    name: str
+    X: Floats
+    """(T, P)."""
+    y: NDArray[Any] | None
+    """A label for each sample, (T,); a segment ends where the label changes. None if unlabelled."""
+    features: tuple[str, ...]
+    """Names of the columns of ``X``, (P,)."""
+    source: str | None = None
+    """The file it was read from."""
+
+    @property
+    def where(self) -> str:
+        """What to call it in a message: its file if it has one."""
+        return self.name if self.source is None else self.source
+
+    def with_features(self, features: Sequence[str], owner: str) -> Recording:
+        """The same recording with its columns in the order of ``features``, matched by name.
+
+        Raises
+        ------
+        DataError
+            Naming the features that are missing and those that are too many; ``owner`` is who has
+            the right ones.
+        """
+        wanted = tuple(features)
+        if wanted == self.features:
+            return self
+        missing = [name for name in wanted if name not in self.features]
+        extra = [name for name in self.features if name not in wanted]
+        if missing or extra:
+            lines = [f"lacks {listed(missing)}"] if missing else []
+            lines += [f"has {listed(extra)} besides"] if extra else []
+            raise DataError(f"{self.where} has other features than {owner}: {' and '.join(lines)}")
+        order = [self.features.index(name) for name in wanted]
+        return replace(self, X=np.ascontiguousarray(self.X[:, order]), features=wanted)
+
+
+def share_features(recordings: Sequence[Recording]) -> list[Recording]:
+    """The recordings with the features of the first, in its order; DataError if one has others."""
+    return [
+        recording.with_features(recordings[0].features, recordings[0].where)
+        for recording in recordings
+    ]
+
+
+def arrays_and_labels(
+    recordings: Sequence[Recording],
+) -> tuple[list[Floats], list[NDArray[Any]]]:
+    """``(Xs, ys)`` as :meth:`structsvm.MetricLearner.fit` takes them.
+
+    Raises
+    ------
+    DataError
+        Naming the first recording without labels.
+    """
+    labels = []
+    for recording in recordings:
+        if recording.y is None:
+            raise DataError(f"{recording.where} has no labels")
+        labels.append(recording.y)
+    return [recording.X for recording in recordings], labels
+
+
+def listed(names: Sequence[str], limit: int = 12) -> str:
+    """Names in quotes, as many as a message can hold."""
+    if not names:
+        return "nothing"
+    shown = ", ".join(repr(name) for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

@@ -1,0 +1,108 @@
+"""Synthetic recordings in which few features matter."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.datasets.recording import Recording
+from structsvm.errors import SettingsError
+
+__all__ = ["relevant_changes"]
+
+Floats = NDArray[np.float64]
+
+MIN_LENGTH = 20
+"""Samples in the shortest segment."""
+N_CHANGES = (5, 9)
+"""Fewest and most changes of a recording, and of each nuisance feature."""
+LOADINGS_SEED = 12345
+"""The relevant directions are the same whatever ``random_state``: a test set must share them."""
+
+
+def relevant_changes(
+    n_recordings: int = 10,
+    *,
+    n_samples: int = 600,
+    n_features: int = 300,
+    n_relevant: int = 10,
+    rank: int | None = None,
+    jump: float = 1.0,
+    noise: float = 1.0,
+    random_state: int | np.random.Generator | None = None,
+) -> list[Recording]:
+    """Recordings whose labelled changes show in a few features, hidden among other changes.
+
+    The setting of Lajugie et al., section "Synthetic examples". The first ``n_relevant`` features
+    change their mean together, at the 5 to 9 changes that are labelled; each of the others changes
+    its mean 5 to 9 times too, at times of its own. Segments have at least 20 samples and, given
+    their number, are drawn uniformly.
+
+    Parameters
+    ----------
+    n_recordings : int
+    n_samples, n_features : int
+        T and P.
+    n_relevant : int
+        How many features follow the labels.
+    rank : int, optional
+        Dimension of the space in which the levels of the relevant features lie; the same space for
+        every ``random_state``. None draws the level of each feature by itself.
+    jump, noise : float
+        Standard deviations of the levels, and of the samples around them.
+    random_state : int, Generator or None
+
+    Returns
+    -------
+    list of Recording
+        Features are called ``relevant_0``, ... and ``nuisance_0``, ...; ``y`` numbers the segments.
+    """
+    if not 1 <= n_relevant <= n_features:
+        raise SettingsError(f"n_relevant must be in 1..{n_features} (n_features), got {n_relevant}")
+    if n_samples < (N_CHANGES[1] + 1) * MIN_LENGTH:
+        raise SettingsError(
+            f"n_samples must be >= {(N_CHANGES[1] + 1) * MIN_LENGTH} for {N_CHANGES[1] + 1} "
+            f"segments of {MIN_LENGTH} samples, got {n_samples}"
+        )
+    rng = np.random.default_rng(random_state)
+    features = tuple(
+        f"relevant_{j}" if j < n_relevant else f"nuisance_{j - n_relevant}"
+        for j in range(n_features)
+    )
+    loadings = _loadings(n_relevant, rank)
+    recordings = []
+    for i in range(n_recordings):
+        X = noise * rng.standard_normal((n_samples, n_features))
+        y = _segment_numbers(rng, n_samples)
+        X[:, :n_relevant] += jump * _levels(rng, y, loadings)
+        for j in range(n_relevant, n_features):
+            own = _segment_numbers(rng, n_samples)
+            X[:, j] += jump * rng.standard_normal(own[-1] + 1)[own]
+        recordings.append(Recording(f"synthetic_{i:02d}", X, y, features))
+    return recordings
+
+
+def _loadings(n_relevant: int, rank: int | None) -> Floats:
+    """The map from latent levels to the levels of the features, (rank, n_relevant)."""
+    if rank is None:
+        return np.eye(n_relevant)
+    if rank < 1:
+        raise SettingsError(f"rank must be >= 1 or None, got {rank}")
+    structure = np.random.default_rng(LOADINGS_SEED)
+    return np.asarray(structure.standard_normal((n_relevant, rank)).T / np.sqrt(rank))
+
+
+def _levels(rng: np.random.Generator, y: NDArray[np.int64], loadings: Floats) -> Floats:
+    """The mean of every sample, (T, n_relevant)."""
+    latent = rng.standard_normal((y[-1] + 1, loadings.shape[0]))
+    return np.asarray((latent @ loadings)[y])
+
+
+def _segment_numbers(rng: np.random.Generator, n_samples: int) -> NDArray[np.int64]:
+    """A segmentation drawn uniformly among those without short segments, (T,)."""
+    n_changes = int(rng.integers(N_CHANGES[0], N_CHANGES[1] + 1))
+    spare = n_samples - (n_changes + 1) * MIN_LENGTH
+    places = np.sort(rng.choice(spare + n_changes, n_changes, replace=False))
+    changes = places + np.arange(n_changes) * (MIN_LENGTH - 1) + MIN_LENGTH
+    sizes = np.diff(changes, prepend=0, append=n_samples)
+    return np.repeat(np.arange(n_changes + 1, dtype=np.int64), sizes)

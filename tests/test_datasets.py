@@ -1,0 +1,132 @@
+"""Recordings that are made rather than measured, and digits."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from structsvm import MetricLearner
+from structsvm.datasets import arrays_and_labels, digits_recordings, relevant_changes
+from structsvm.errors import SettingsError
+
+
+def runs(y):
+    """Return the first sample and the length of each run."""
+    starts = np.flatnonzero(np.diff(y, prepend=y[0] - 1))
+    return starts, np.diff(starts, append=y.size)
+
+
+class TestDigits:
+    def test_shapes_and_names(self):
+        recordings = digits_recordings(4, random_state=0)
+        assert len({r.name for r in recordings}) == 4
+        for recording in recordings:
+            assert recording.features[:2] == ("pixel_0_0", "pixel_0_1")
+            assert recording.X.shape == (recording.y.size, 64)
+            assert len(set(recording.features)) == 64
+            starts, lengths = runs(recording.y)
+            assert 5 <= starts.size <= 9
+            assert lengths.min() >= 8
+            assert lengths.max() <= 25
+
+    def test_images_carry_their_own_digit(self):
+        images, digits = load_digits(return_X_y=True)
+        digit_of = {image.tobytes(): digit for image, digit in zip(images, digits, strict=True)}
+        for recording in digits_recordings(3, split="test", random_state=1):
+            assert [digit_of[x.tobytes()] for x in recording.X] == recording.y.tolist()
+
+    def test_no_image_is_in_both_splits(self):
+        train, test = (
+            {x.tobytes() for r in digits_recordings(30, split=s, random_state=2) for x in r.X}
+            for s in ("train", "test")
+        )
+        assert len(train) > 900  # of 1029
+        assert len(test) > 700  # of 768
+        assert not train & test
+
+    def test_images_are_different_within_a_run(self):
+        for recording in digits_recordings(20, random_state=3):
+            for start, length in zip(*runs(recording.y), strict=True):
+                shown = {x.tobytes() for x in recording.X[start : start + length]}
+                assert len(shown) == length
+
+    def test_seeded(self):
+        first, again, other = (digits_recordings(2, random_state=seed) for seed in (5, 5, 6))
+        for a, b in zip(first, again, strict=True):
+            np.testing.assert_array_equal(a.X, b.X)
+            np.testing.assert_array_equal(a.y, b.y)
+        assert first[0].X.shape != other[0].X.shape or (first[0].X != other[0].X).any()
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"split": "all"}, r"split must be one of \['test', 'train'\], got 'all'"),
+            ({"n_runs": (3, 2)}, r"n_runs must be \(fewest, most\) with 1 <= .* got \(3, 2\)"),
+            ({"run_length": (8, 500)}, r"run_length must be .* <= most <= \d+, got \(8, 500\)"),
+        ],
+    )
+    def test_settings_that_cannot_be(self, options, message):
+        with pytest.raises(SettingsError, match=message):
+            digits_recordings(1, **options)
+
+
+class TestRelevantChanges:
+    def test_shapes_and_segments(self):
+        for recording in relevant_changes(5, n_features=12, n_relevant=3, random_state=0):
+            assert recording.X.shape == (600, 12)
+            starts, lengths = runs(recording.y)
+            assert 6 <= starts.size <= 10
+            assert lengths.min() >= 20
+            assert recording.features[2:4] == ("relevant_2", "nuisance_0")
+
+    def test_only_relevant_features_follow_the_labels(self):
+        recordings = relevant_changes(
+            20, n_features=8, n_relevant=4, noise=0.0, n_samples=300, random_state=1
+        )
+        for recording in recordings:
+            starts, _ = runs(recording.y)
+            jumps = np.diff(recording.X, axis=0) != 0
+            np.testing.assert_array_equal(np.flatnonzero(jumps[:, 0]) + 1, starts[1:])
+            assert (jumps[:, :4] == jumps[:, :1]).all()
+            assert all(5 <= jumps[:, j].sum() <= 9 for j in range(4, 8))
+        assert all((jumps[:, j] != jumps[:, 0]).any() for j in range(4, 8))
+
+    def test_levels_have_the_size_asked_for(self):
+        recordings = relevant_changes(
+            200, n_features=5, n_relevant=5, noise=0.0, jump=3.0, random_state=2
+        )
+        levels = np.concatenate([np.unique(r.X[:, 0]) for r in recordings])
+        assert np.std(levels) == pytest.approx(3.0, rel=0.1)
+
+    def test_low_rank_levels_share_their_directions(self):
+        train, test = (
+            np.vstack([r.X for r in relevant_changes(3, rank=3, noise=0.0, random_state=seed)])
+            for seed in (0, 1)
+        )
+        relevant = np.vstack([train, test])[:, :10]
+        assert np.linalg.matrix_rank(relevant) == 3
+
+    def test_seeded(self):
+        a, b = (relevant_changes(1, n_features=11, random_state=7)[0] for _ in range(2))
+        np.testing.assert_array_equal(a.X, b.X)
+        generator = np.random.default_rng(7)
+        np.testing.assert_array_equal(
+            relevant_changes(1, n_features=11, random_state=generator)[0].X, a.X
+        )
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"n_relevant": 400}, r"n_relevant must be in 1..300 \(n_features\), got 400"),
+            ({"n_samples": 150}, "n_samples must be >= 200 .* got 150"),
+            ({"rank": 0}, "rank must be >= 1 or None, got 0"),
+        ],
+    )
+    def test_settings_that_cannot_be(self, options, message):
+        with pytest.raises(SettingsError, match=message):
+            relevant_changes(1, **options)
+
+    def test_a_learned_metric_finds_what_is_relevant(self):
+        train = relevant_changes(5, n_features=40, n_relevant=5, random_state=0)
+        learner = MetricLearner(metric="diagonal").fit(*arrays_and_labels(train))
+        weights = np.diag(learner.get_mahalanobis_matrix())
+        assert set(np.argsort(weights)[-5:]) == set(range(5))

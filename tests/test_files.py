@@ -1,0 +1,271 @@
+"""Recordings in files: what is read, and what a bad file is told."""
+
+import sys
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from structsvm.datasets import Recording, arrays_and_labels, find_recordings, read_recordings
+from structsvm.errors import DataError, MissingExtraError
+
+X = np.arange(12.0).reshape(6, 2) ** 2
+Y = np.array([0, 0, 0, 1, 1, 1])
+
+
+def npz(path, **arrays):
+    np.savez(path, **{"X": X, "y": Y, "features": ["a", "b"], **arrays})
+    return path
+
+
+def text(path, content):
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def complaint(*paths, **options) -> str:
+    with pytest.raises(DataError) as caught:
+        read_recordings(paths, **options)
+    return str(caught.value)
+
+
+class TestWhatIsRead:
+    def test_the_three_kinds_give_the_same_recording(self, tmp_path):
+        frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "label": Y})
+        frame.to_csv(tmp_path / "one.csv", index=False)
+        frame.to_parquet(tmp_path / "one.parquet")
+        npz(tmp_path / "one.npz")
+        for kind in ("csv", "parquet", "npz"):
+            (found,) = read_recordings(tmp_path / f"one.{kind}")
+            assert (found.name, found.features) == ("one", ("a", "b"))
+            np.testing.assert_array_equal(found.X, X)
+            np.testing.assert_array_equal(found.y, Y)
+
+    def test_breakpoints_instead_of_labels(self, tmp_path):
+        np.savez(tmp_path / "one.npz", X=X, bkps=[2, 5, 6])
+        (found,) = read_recordings(tmp_path)
+        np.testing.assert_array_equal(found.y, [0, 0, 1, 1, 1, 2])
+        assert found.features == ("x0", "x1")
+
+    def test_columns_of_label_and_time(self, tmp_path):
+        file = text(tmp_path / "one.csv", "when,state,a\n1 Jan,rest,1\n2 Jan,walk,2\n")
+        (found,) = read_recordings(file, label_column="state", time_column="when")
+        np.testing.assert_array_equal(found.X, [[1.0], [2.0]])
+        assert found.y.tolist() == ["rest", "walk"]
+
+    def test_the_row_numbers_that_pandas_writes_are_no_feature(self, tmp_path):
+        pd.DataFrame({"a": [1.0, 2.0], "label": [0, 1]}).to_csv(tmp_path / "one.csv")
+        (found,) = read_recordings(tmp_path)
+        assert found.features == ("a",)
+
+    def test_labels_may_be_missing_where_none_are_needed(self, tmp_path):
+        text(tmp_path / "one.csv", "a,b\n1,2\n")
+        np.savez(tmp_path / "two.npz", X=X, features=["b", "a"])
+        first, second = read_recordings(
+            [tmp_path / "one.csv", tmp_path / "two.npz"], need_labels=False
+        )
+        assert first.y is None
+        assert second.y is None
+        np.testing.assert_array_equal(second.X, X[:, ::-1])  # columns are matched by name
+
+    def test_a_folder_is_read_in_order_and_by_one_kind(self, tmp_path):
+        for name in ("b.npz", "a.npz", "c.npz"):
+            npz(tmp_path / name)
+        text(tmp_path / "index.csv", "file\na\n")
+        (tmp_path / "raw").mkdir()
+        found = find_recordings(tmp_path)
+        assert found.names == ("a", "b", "c")
+        assert [path.name for path in found.skipped] == ["index.csv"]
+
+    def test_an_index_is_no_recording(self, tmp_path):
+        for name in ("one.csv", "two.csv"):
+            text(tmp_path / name, "a,label\n1,0\n2,1\n")
+        text(tmp_path / "index.csv", "file,subject\none.csv,anna\n")
+        assert [r.name for r in read_recordings(tmp_path)] == ["one", "two"]
+
+    def test_names_are_as_long_as_they_must_be(self, tmp_path):
+        for folder in ("anna", "ben"):
+            (tmp_path / folder).mkdir()
+            npz(tmp_path / folder / "walk.npz")
+        files = [tmp_path / "anna" / "walk.npz", tmp_path / "ben" / "walk.npz"]
+        assert find_recordings(files).names == ("anna/walk", "ben/walk")
+        assert find_recordings([files[0], tmp_path / "anna"]).names == ("walk",)
+
+    def test_real_recordings_as_they_are(self, shared_data):
+        recordings = read_recordings(shared_data / "har_spsw")
+        assert len(recordings) == 145
+        Xs, ys = arrays_and_labels(recordings)
+        assert {(X.shape[1], X.dtype) for X in Xs} == {(32, np.dtype(np.float64))}
+        assert all(X.shape[:1] == y.shape for X, y in zip(Xs, ys, strict=True))
+        assert recordings[0].features[0] == "phone.x_acc:mean"
+
+
+class TestBadTables:
+    def test_missing_value_names_file_row_and_column(self, tmp_path):
+        file = text(tmp_path / "one.csv", "a,b,label\n1,2,0\n3,,0\n5,,1\n")
+        assert complaint(file) == (
+            f"{file}: a missing value in row 1 (line 3), column 'b' and 1 more below it; "
+            "interpolate or drop them first"
+        )
+
+    def test_infinite_value(self, tmp_path):
+        file = text(tmp_path / "one.csv", "a,label\n1,0\ninf,0\n")
+        assert f"{file}: inf in row 1 (line 3), column 'a'" in complaint(file)
+
+    def test_word_in_a_numeric_column(self, tmp_path):
+        file = text(tmp_path / "one.csv", "a,b,label\n1,2,0\n3,high,0\n")
+        assert complaint(file) == (
+            f"{file}: 'high' is not a number, row 1 (line 3), column 'b'; "
+            "is it the column of labels, or of time?"
+        )
+
+    def test_dates_are_no_feature(self, tmp_path):
+        file = tmp_path / "one.parquet"
+        days = pd.to_datetime(["2020-01-01", "2020-01-02"])
+        pd.DataFrame({"day": days, "a": [1.0, 2.0], "label": [0, 1]}).to_parquet(file)
+        assert "column 'day' holds datetime64" in complaint(file)
+        assert read_recordings(file, time_column="day")[0].features == ("a",)
+
+    def test_no_label_column_lists_the_columns(self, tmp_path):
+        file = text(tmp_path / "one.csv", "a,b,state\n1,2,0\n")
+        assert complaint(file) == f"{file}: no column 'label'; the columns are 'a', 'b', 'state'"
+
+    def test_no_time_column_lists_the_columns(self, tmp_path):
+        file = text(tmp_path / "one.csv", "a,label\n1,2\n")
+        assert "no column 't'; the columns are 'a', 'label'" in complaint(file, time_column="t")
+
+    def test_missing_label(self, tmp_path):
+        file = text(tmp_path / "one.csv", "a,label\n1,rest\n2,\n3,walk\n")
+        assert f"{file}: no label, row 1 (line 3), column 'label'" in complaint(file)
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("", "the file is empty"),
+            ("a,label\n", "0 rows and 1 features: nothing to read"),
+            ("label\n0\n1\n", "2 rows and 0 features: nothing to read"),
+            ('a,label\n"1,0\n', "cannot be read"),
+        ],
+    )
+    def test_nothing_to_read(self, tmp_path, content, message):
+        file = text(tmp_path / "one.csv", content)
+        assert complaint(file).startswith(f"{file}: {message}")
+
+    def test_not_text(self, tmp_path):
+        file = tmp_path / "one.csv"
+        file.write_bytes(b"\xff\xfe\x00\x81,label\n")
+        assert f"{file}: cannot be read" in complaint(file)
+
+    def test_truncated_parquet(self, tmp_path):
+        file = tmp_path / "one.parquet"
+        pd.DataFrame({"a": [1.0, 2.0], "label": [0, 1]}).to_parquet(file)
+        file.write_bytes(file.read_bytes()[:-20])
+        assert f"{file}: cannot be read" in complaint(file)
+
+    @pytest.mark.parametrize("kind", ["csv", "parquet"])
+    def test_without_pandas_it_says_what_to_install(self, tmp_path, monkeypatch, kind):
+        file = text(tmp_path / f"one.{kind}", "a,label\n1,0\n")
+        monkeypatch.setitem(sys.modules, "pandas", None)  # what Python does for a missing module
+        with pytest.raises(MissingExtraError, match=r"pip install 'structsvm-partitioning\[files"):
+            read_recordings(file)
+
+
+class TestBadArchives:
+    @pytest.mark.parametrize(
+        ("arrays", "message"),
+        [
+            ({"X": X[:, 0]}, r"X has shape \(6,\), expected \(T, P\)"),
+            ({"X": X[:0]}, r"X has shape \(0, 2\)"),
+            ({"X": np.array([["1", "2"]] * 6)}, "X holds <U1 values, expected numbers"),
+            ({"X": np.where(X == 9, np.nan, X)}, "a missing value in row 1, column 'b'"),
+            ({"X": np.where(X == 16, -np.inf, X)}, "-inf in row 2, column 'a'"),
+            ({"y": Y[:5]}, r"y has shape \(5,\), X has 6 rows"),
+            ({"y": np.where(Y == 1, np.nan, Y)}, "the label of row 3 is nan"),
+            ({"features": ["a", "b", "c"]}, "3 names in 'features', X has 2 columns"),
+            ({"features": ["a", "a"]}, "features need different names, repeated: 'a'"),
+        ],
+    )
+    def test_arrays_that_do_not_fit(self, tmp_path, arrays, message):
+        with pytest.raises(DataError, match=message) as caught:
+            read_recordings(npz(tmp_path / "one.npz", **arrays))
+        assert str(tmp_path / "one.npz") in str(caught.value)
+
+    @pytest.mark.parametrize("bkps", [[2, 4], [4, 2, 6], [0, 6], [2, 2, 6], [2, 8], [-1, 6]])
+    def test_breakpoints_unsorted_or_out_of_range(self, tmp_path, bkps):
+        np.savez(tmp_path / "one.npz", X=X, bkps=bkps)
+        assert f"bkps must increase and end with 6, the number of rows; got {bkps}" in complaint(
+            tmp_path
+        )
+
+    def test_breakpoints_that_are_no_integers(self, tmp_path):
+        np.savez(tmp_path / "one.npz", X=X, bkps=[2.5, 6.0])
+        assert "bkps must be a vector of integers" in complaint(tmp_path)
+
+    def test_what_is_not_there(self, tmp_path):
+        np.savez(tmp_path / "one.npz", data=X)
+        assert "no array 'X'; it holds 'data'" in complaint(tmp_path)
+        np.savez(tmp_path / "one.npz", X=X)
+        assert "no labels, neither 'y' nor 'bkps'; it holds 'X'" in complaint(tmp_path)
+
+    def test_truncated_or_foreign(self, tmp_path):
+        file = npz(tmp_path / "one.npz")
+        whole = file.read_bytes()
+        for content in (whole[: len(whole) // 2], b"", whole[:40]):
+            file.write_bytes(content)
+            assert f"{file}: damaged, or not an .npz file" in complaint(file)
+        file.write_bytes(b"hello")
+        assert "never loaded" in complaint(file)
+        np.save(file.with_suffix(".npy"), X)
+        file.write_bytes(file.with_suffix(".npy").read_bytes())
+        assert "damaged, or not an .npz file" in complaint(file)
+
+    def test_flipped_byte(self, tmp_path):
+        file = npz(tmp_path / "one.npz")
+        with zipfile.ZipFile(file) as archive:
+            place = archive.getinfo("X.npy").header_offset + 200
+        content = bytearray(file.read_bytes())
+        content[place] ^= 0xFF
+        file.write_bytes(bytes(content))
+        assert f"{file}: damaged" in complaint(file)
+
+    def test_pickled_objects_are_never_loaded(self, tmp_path):
+        class Bomb:
+            def __reduce__(self):
+                return pytest.fail, ("a pickle was loaded",)
+
+        np.savez(tmp_path / "one.npz", X=np.array([Bomb()], dtype=object), y=[0])
+        assert "pickled objects, which are never loaded" in complaint(tmp_path)
+
+
+class TestFoldersAndSets:
+    def test_nothing_there(self, tmp_path):
+        assert (
+            complaint(tmp_path / "gone.csv") == f"{tmp_path / 'gone.csv'}: no such file or folder"
+        )
+        assert complaint() == "no recordings were given: name files or folders"
+
+    def test_empty_folder(self, tmp_path):
+        (tmp_path / "anna").mkdir()
+        assert complaint(tmp_path) == (
+            f"{tmp_path}: no .npz, .parquet, .csv files in this folder; "
+            "subfolders are not searched: anna"
+        )
+
+    def test_another_kind_of_file(self, tmp_path):
+        file = text(tmp_path / "notes.txt", "hello")
+        assert complaint(file).endswith(
+            "not a kind of file that is read; give .npz, .parquet, .csv"
+        )
+
+    def test_other_features_name_both_files(self, tmp_path):
+        npz(tmp_path / "one.npz")
+        npz(tmp_path / "two.npz", features=["a", "c"])
+        assert complaint(tmp_path) == (
+            f"{tmp_path / 'two.npz'} has other features than {tmp_path / 'one.npz'}: "
+            "lacks 'b' and has 'c' besides"
+        )
+
+    def test_recordings_without_labels_do_not_learn(self):
+        with pytest.raises(DataError, match="walk has no labels"):
+            arrays_and_labels([Recording("walk", X, None, ("a", "b"))])
