@@ -1,0 +1,140 @@
+"""Clustering oracle: a good partition of a set, by Hartigan moves from several starts.
+
+The starts, whichever apply:
+
+- K known: K-means++ with restarts (scikit-learn) and, if T is moderate, Ward's tree cut at K;
+- K unknown: the best level of Ward's tree. For plain decoding, ``Z Z^T - lambda_0 I``, that is
+  where merges begin to cost more than the price ``lambda_0`` of a cluster; a truth changes the
+  level, not the tree;
+- loss-augmented inference: the true partition, and one that cuts across it evenly;
+- the rounded relaxation: K-means on the leading eigenvectors of ``A``, in compressed form.
+
+Each is improved by Hartigan moves on the whole objective (:mod:`structsvm.oracles.hartigan`) and
+the best is returned: a true partition, so that a cut made from it is a lower bound of the true
+hinge loss, unlike one made from a relaxation. Nothing says that it is the maximum: the answer is
+declared heuristic. The value of the relaxation bounds what it may have missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import OracleError
+from structsvm.oracles._checks import number_of_clusters
+from structsvm.oracles._starts import across, kmeans, ward, with_exactly
+from structsvm.oracles.compression import compress_objective
+from structsvm.oracles.hartigan import GroupedObjective, improve
+from structsvm.oracles.spectral import SpectralOracle
+from structsvm.parallel import single_threaded
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.trace_objective import TraceObjective
+
+__all__ = ["ClusteringOracle"]
+
+Ints = NDArray[np.int64]
+
+WARD_BESIDE_KMEANS = 2_000
+"""With K known, samples up to which Ward's tree (O(T^2)) is tried as well as K-means."""
+
+
+@dataclass(frozen=True)
+class ClusteringOracle(Oracle):
+    """Maximises ``Tr(A M)`` over partitions of a set, approximately.
+
+    Parameters
+    ----------
+    n_init : int
+        Restarts of K-means++.
+    max_sweeps : int
+        Most sweeps of Hartigan moves from each start.
+    relaxation : bool
+        Also start from the rounded spectral relaxation, and return its value as ``upper_bound``;
+        otherwise ``upper_bound`` is infinite.
+    random_state : int
+        Seed of K-means and of the order in which samples are visited.
+    """
+
+    n_init: int = 10
+    max_sweeps: int = 50
+    relaxation: bool = True
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        """Check once, at the door."""
+        if self.n_init < 1 or self.max_sweeps < 0:
+            raise OracleError(
+                f"n_init must be >= 1 and max_sweeps >= 0, got {self.n_init} and {self.max_sweeps}"
+            )
+
+    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+        """Look for a partition with a large ``Tr(A M)``; with K given, into K non-empty clusters.
+
+        Raises
+        ------
+        OracleError
+            When the constraint cannot be satisfied.
+        """
+        return self.maximize_from(objective, (), constraint)
+
+    def maximize_from(
+        self,
+        objective: TraceObjective,
+        starts: Sequence[Ints],
+        constraint: Constraint = ANYTHING,
+    ) -> Argmax:
+        """As :meth:`maximize`, with further partitions to start from (say, the previous answer).
+
+        Parameters
+        ----------
+        objective : TraceObjective
+        starts : sequence of integer arrays of shape (T,)
+            Labels; partitions into another number of clusters than K are merged or split first.
+        constraint : Constraint
+        """
+        T = objective.n_samples
+        K = number_of_clusters(constraint, T)
+        grouped = GroupedObjective.of(objective)
+        order = np.random.default_rng(self.random_state).permutation(T)
+        with single_threaded():
+            bound, rounded = self._relaxed(objective, constraint)
+            best = max(
+                (
+                    improve(grouped, start, K is not None, order, self.max_sweeps)
+                    for start in (*rounded, *self._starts(objective, grouped, K), *starts)
+                ),
+                key=grouped.value,
+            )
+        y = EquivalenceMatrix.from_labels(best)
+        value = objective.value(y)
+        return Argmax(y, value, max(value, bound), Quality.HEURISTIC)
+
+    def _starts(
+        self, objective: TraceObjective, grouped: GroupedObjective, K: int | None
+    ) -> Iterator[Ints]:
+        """What data and truth suggest."""
+        points = grouped.points
+        if K is not None:
+            yield kmeans(points, K, self.n_init, self.random_state)
+        if K is None or grouped.n_samples <= WARD_BESIDE_KMEANS:
+            yield ward(grouped, K, self.random_state)
+        if objective.has_truth and objective.truth is not None and objective.truth.is_partition:
+            truth = grouped.truth
+            yield truth if K is None else with_exactly(points, truth, K)
+            yield across(truth, objective.truth.n_clusters if K is None else K)
+
+    def _relaxed(
+        self, objective: TraceObjective, constraint: Constraint
+    ) -> tuple[float, tuple[Ints, ...]]:
+        """The value of the spectral relaxation, and its solution rounded by K-means."""
+        if not self.relaxation:
+            return np.inf, ()
+        compressed, basis = compress_objective(objective)
+        answer = SpectralOracle().maximize_compressed(compressed, constraint)
+        K = constraint.n_clusters or min(answer.y.n_clusters, answer.y.V.shape[1])
+        directions = basis.lift(answer.y.V[:, 1:])
+        return answer.upper_bound, (kmeans(directions, K, 1, self.random_state),)

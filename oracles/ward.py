@@ -1,0 +1,148 @@
+"""Ward's tree by nearest-neighbour chains, in memory O(L r), for leaves that may have weights.
+
+Merging clusters a and b raises the distortion by
+
+    Delta(a, b) = n_a n_b / (n_a + n_b) |m_a - m_b|^2,
+
+and Ward's method merges the cheapest pair first. A chain of nearest neighbours grows until two
+clusters are each other's nearest; these are merged, and the merges, sorted by cost, are Ward's
+(Murtagh 1983; Muellner 2011). Distances are taken between centroids when they are needed, so no
+L x L array is formed, and a leaf may stand for many samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["WardTree", "ward_tree"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class WardTree:
+    """The L - 1 merges of L leaves, the cheapest first.
+
+    Merge i makes cluster ``L + i`` (as in scipy.cluster.hierarchy).
+    """
+
+    merges: Ints
+    """(L - 1, 2)."""
+    costs: Floats
+    """``Delta`` of each merge, nondecreasing, (L - 1,)."""
+
+    @property
+    def n_leaves(self) -> int:
+        """L."""
+        return int(self.costs.size) + 1
+
+    def cut(self, n_clusters: int) -> Ints:
+        """Cluster of each leaf, ``0..n_clusters-1``, (L,), before the last merges are made."""
+        L = self.n_leaves
+        return np.asarray(_cut(self.merges[: L - n_clusters], L))
+
+
+def ward_tree(centers: Floats, weights: Floats) -> WardTree:
+    """Ward's tree of leaves at ``centers`` (L, r), each standing for ``weights`` (L,) samples.
+
+    Costs ``O(L^2 r)`` operations.
+    """
+    pairs, costs = _chains(np.array(centers, dtype=np.float64), np.array(weights, dtype=np.float64))
+    order = np.argsort(costs, kind="stable")
+    return WardTree(_relabelled(pairs[order], weights.size), costs[order])
+
+
+@njit(cache=True, nogil=True)
+def _chains(centers: Floats, weights: Floats) -> tuple[Ints, Floats]:
+    """Merged pairs, each by one leaf of either side, and their costs; centers change in place."""
+    L = weights.size
+    pairs, costs = np.empty((L - 1, 2), np.int64), np.empty(L - 1)
+    alive, place = np.arange(L), np.arange(L)
+    chain, length, n_alive = np.empty(L, np.int64), 0, L
+    while n_alive > 1:
+        if length == 0:
+            chain[0], length = alive[0], 1
+        a = chain[length - 1]
+        previous = chain[length - 2] if length > 1 else -1
+        b, cost = _nearest(centers, weights, alive[:n_alive], a, previous)
+        if b != previous:
+            chain[length] = b
+            length += 1
+            continue
+        length -= 2
+        pairs[L - n_alive] = a, b
+        costs[L - n_alive] = cost
+        total = weights[a] + weights[b]
+        centers[a] += (weights[b] / total) * (centers[b] - centers[a])
+        weights[a] = total
+        n_alive -= 1
+        alive[place[b]], place[alive[n_alive]] = alive[n_alive], place[b]
+    return pairs, costs
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _nearest(
+    centers: Floats, weights: Floats, alive: Ints, a: int, previous: int
+) -> tuple[int, float]:
+    """The cluster that is cheapest to merge with ``a``; ``previous`` if it is among them."""
+    best, best_cost = -1, np.inf
+    if previous >= 0:
+        best, best_cost = previous, _cost(centers, weights, a, previous)
+    for b in alive:
+        if b != a:
+            cost = _cost(centers, weights, a, b)
+            if cost < best_cost:
+                best, best_cost = b, cost
+    return best, best_cost
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _cost(centers: Floats, weights: Floats, a: int, b: int) -> float:
+    """``Delta(a, b)``."""
+    square = 0.0
+    for j in range(centers.shape[1]):
+        square += (centers[a, j] - centers[b, j]) ** 2
+    return float(weights[a] * weights[b] / (weights[a] + weights[b]) * square)
+
+
+@njit(cache=True, nogil=True)
+def _relabelled(pairs: Ints, n_leaves: int) -> Ints:
+    """Merges of leaves to merges of clusters, cluster ``L + i`` being made by merge i."""
+    parent = np.arange(2 * n_leaves - 1)
+    merges = np.empty_like(pairs)
+    for i in range(n_leaves - 1):
+        for side in range(2):
+            merges[i, side] = _root(parent, pairs[i, side])
+            parent[merges[i, side]] = n_leaves + i
+    return merges
+
+
+@njit(cache=True, nogil=True)
+def _cut(merges: Ints, n_leaves: int) -> Ints:
+    """Number the clusters that remain after ``merges`` by their first leaf."""
+    parent = np.arange(n_leaves + merges.shape[0])
+    for i in range(merges.shape[0]):
+        parent[merges[i, 0]] = parent[merges[i, 1]] = n_leaves + i
+    number, count = np.full(parent.size, -1), 0
+    labels = np.empty(n_leaves, np.int64)
+    for leaf in range(n_leaves):
+        root = _root(parent, leaf)
+        if number[root] < 0:
+            number[root] = count
+            count += 1
+        labels[leaf] = number[root]
+    return labels
+
+
+@njit(cache=True, nogil=True)
+def _root(parent: Ints, node: int) -> int:
+    """The root of a node; halves the path on the way."""
+    while parent[node] != node:
+        parent[node] = parent[parent[node]]
+        node = parent[node]
+    return node
