@@ -79,7 +79,8 @@ class NewtonMaster(Master):
         w = np.zeros(risk.space.dim) if request.start is None else request.start
         alpha = cuts.multipliers
         worth = _restricted_value(risk, cuts, np.zeros(risk.space.dim))
-        weight = max(omega.linear.max() ** 2 / max(worth, 1e-300), 1e-300)
+        radius = max(float(np.linalg.norm(w)), 0.03 * worth / omega.linear.max())
+        weight = max(0.03 * worth / max(radius**2, 1e-300), 1e-300)
         lower, gap = 0.0, np.inf
         for _ in range(self.max_steps):
             near = _with_proximal(omega, w, weight)
@@ -92,7 +93,7 @@ class NewtonMaster(Master):
             gap = (upper - lower) / max(abs(upper), 1e-300)
             if gap <= request.tol:
                 break
-            weight /= 3.0
+            weight /= 10.0
         if not gap <= _acceptable(request.tol):
             raise MasterError(f"proximal newton stalled at a relative gap of {gap:.1g}")
         return MasterSolution(w, alpha, "proximal newton")
@@ -174,11 +175,14 @@ class _Restricted:
             F = _square_root(F @ F.T)
         alpha = at.alpha[active]
         ridge = damping * max(float((F**2).sum()) / active.size, 1e-300)
-        q = at.gradient[active] + F @ (alpha @ F) + ridge * alpha
+        image = alpha @ F
+        curved = float(image @ image + ridge * (alpha @ alpha))
+        q = at.gradient[active] + F @ image + ridge * alpha
+        reference = float(q @ alpha) - 0.5 * curved
         used, inside = np.unique(groups[active], return_inverse=True)
-        tol = 1e-3 * at.gap * min(1.0, max(at.relative_gap, 1e-4))
+        tol = 1e-15 * abs(at.value + at.gap)
         direction = -at.alpha
-        direction[active] += maximize_on_simplices(q, F, ridge, inside, used.size, tol)
+        direction[active] += maximize_on_simplices(q, F, ridge, inside, used.size, reference, tol)
         return direction
 
 
