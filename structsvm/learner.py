@@ -34,6 +34,7 @@ from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.status import Status
+from structsvm.unstored import refuse_unstored
 
 __all__ = ["MetricLearner"]
 
@@ -263,6 +264,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     def _settings(self) -> tuple[Regularizer, CuttingPlane]:
         """The parameters, checked."""
+        refuse_unstored(self.get_params(deep=False))
         if not isinstance(self._partition, PartitionProblem):
             raise SettingsError(f"problem must be a PartitionProblem, got {self.problem!r}")
         if not (np.isfinite(self.lam) and self.lam > 0):

@@ -1,0 +1,31 @@
+"""Settings that a model file cannot hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from structsvm.errors import SettingsError
+
+__all__ = ["Unstored", "refuse_unstored"]
+
+
+@dataclass(frozen=True)
+class Unstored:
+    """Stands in a loaded learner where a function or another object of the user's stood.
+
+    Predicting does not need it; learning again does, and is refused until it is given again.
+    """
+
+    description: str
+
+
+def refuse_unstored(parameters: Mapping[str, Any]) -> None:
+    """Raise SettingsError, naming the parameter, if a setting was lost in a model file."""
+    for name, value in parameters.items():
+        if isinstance(value, Unstored):
+            raise SettingsError(
+                f"{name} was {value.description}, which a model file cannot hold: "
+                f"give it again, set_params({name}=...), before learning"
+            )
