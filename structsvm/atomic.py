@@ -1,0 +1,35 @@
+"""Files that are either the old ones or the new ones, never half of each."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from os import PathLike
+from pathlib import Path
+
+__all__ = ["write_atomically"]
+
+
+def write_atomically(path: str | PathLike[str], content: bytes) -> None:
+    """Write a file so that a reader finds all of it or what was there before, at any moment.
+
+    The content goes to a file beside it first, which then takes its place. What is not a regular
+    file, such as ``/dev/stdout``, is written to directly.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)
+        return
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with beside.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, beside)
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

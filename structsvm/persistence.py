@@ -1,0 +1,283 @@
+"""Model files: arrays and a JSON header in one .npz file, with nothing in it that could run."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, astuple, fields
+from importlib.metadata import PackageNotFoundError, version
+from os import PathLike
+from pathlib import Path
+from platform import python_version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.atomic import write_atomically
+from structsvm.errors import ModelFileError, PluginError, SettingsError
+from structsvm.learner import MetricLearner
+from structsvm.partitions.metric import Calibration, DecodingMetric
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.samples import Standardizer
+from structsvm.partitions.training import TrainingData
+from structsvm.plugins import problem_class, problem_name
+from structsvm.regularizers import SquaredNorm, Trace
+from structsvm.solution import History, HistoryEntry, Solution
+from structsvm.status import Status
+from structsvm.unstored import Unstored
+
+__all__ = ["load", "read_header", "save"]
+
+Arrays = dict[str, NDArray[Any]]
+
+FORMAT = "structsvm model"
+VERSION = 1
+LIBRARIES = ("structsvm-partitioning", "numpy", "scipy", "scikit-learn", "cvxpy")
+STORABLE = {cls.__name__: cls for cls in (SquaredNorm, Trace)}
+"""Dataclasses of plain values that a setting may be."""
+
+
+def save(learner: MetricLearner, path: str | PathLike[str]) -> None:
+    """Write a fitted learner into one file, usually called ``*.structsvm``.
+
+    The file holds arrays and JSON, no pickle: opening one from a stranger runs nothing. Functions
+    among the settings (a custom regularizer, constraints, a callback) and solver objects are not
+    stored: the loaded learner predicts the same, and says what to give it before it learns again.
+    A file that exists is replaced at once or not at all.
+
+    Raises
+    ------
+    NotFittedError
+    PluginError
+        When the problem has no entry point, so that no file could name it.
+    ModelFileError
+        When the file cannot be written.
+    """
+    if not isinstance(learner, MetricLearner):
+        raise SettingsError(
+            f"save takes a MetricLearner, got {type(learner).__name__}"
+            + (": give its best_estimator_" if hasattr(learner, "best_estimator_") else "")
+        )
+    check_is_fitted(learner)
+    arrays = _arrays(learner)
+    header = json.dumps(_header(learner), indent=1).encode()
+    arrays["header"] = np.frombuffer(header, dtype=np.uint8)
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays, sha256=np.array(_checksum(arrays)))
+    try:
+        write_atomically(path, buffer.getvalue())
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def load(path: str | PathLike[str]) -> MetricLearner:
+    """Read a fitted learner from a file that :func:`save` wrote.
+
+    Raises
+    ------
+    ModelFileError
+        For a file that is not a model, is damaged or was changed, or is of a newer format; and for
+        a model of a problem that is not installed.
+    """
+    header, arrays = _read(Path(path))
+    try:
+        return _learner(header, arrays)
+    except PluginError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{path}: no model of format {VERSION}: {error!r}") from error
+
+
+def read_header(path: str | PathLike[str]) -> dict[str, Any]:
+    """What a model file says of itself: versions, settings, features, training and certificate.
+
+    Raises
+    ------
+    ModelFileError
+        As :func:`load`.
+    """
+    return _read(Path(path))[0]
+
+
+# ---- writing
+
+
+def _arrays(learner: MetricLearner) -> Arrays:
+    arrays = {
+        "components": learner.components_,
+        "solution.w": learner.solution_.w,
+        "calibration.penalties": learner.calibration_.penalties,
+        "calibration.losses": learner.calibration_.losses,
+    }
+    if learner.standardizer_.mean is not None and learner.standardizer_.scale is not None:
+        arrays["standardizer.mean"] = learner.standardizer_.mean
+        arrays["standardizer.scale"] = learner.standardizer_.scale
+    arrays |= {f"baseline.{name}": rival.factor for name, rival in learner.baselines_.items()}
+    return arrays
+
+
+def _header(learner: MetricLearner) -> dict[str, Any]:
+    parameters = learner.get_params(deep=False)
+    del parameters["problem"], parameters["callback"]
+    names = getattr(learner, "feature_names_in_", None)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "libraries": {"python": python_version(), **_installed()},
+        "problem": {
+            "entry_point": problem_name(learner.problem_),
+            "settings": {
+                field.name: _plain(getattr(learner.problem_, field.name))
+                for field in fields(learner.problem_)  # type: ignore[arg-type]
+            },
+        },
+        "parameters": {name: _plain(value) for name, value in parameters.items()},
+        "n_features": learner.n_features_in_,
+        "features": None if names is None else [str(name) for name in names],
+        "standardizer": learner.standardizer_.kind,
+        "penalty": learner.penalty_,
+        "baselines": {name: rival.penalty for name, rival in learner.baselines_.items()},
+        "training_data": asdict(learner.training_data_),
+        "solution": _solution_header(learner.solution_),
+    }
+
+
+def _solution_header(solution: Solution) -> dict[str, Any]:
+    plain = {field.name: getattr(solution, field.name) for field in fields(solution)}
+    del plain["w"]
+    return plain | {
+        "status": solution.status.name,
+        "history": [astuple(entry) for entry in solution.history.entries],
+    }
+
+
+def _installed() -> dict[str, str]:
+    versions = {}
+    for library in LIBRARIES:
+        try:
+            versions[library] = version(library)
+        except PackageNotFoundError:  # a bare checkout
+            versions[library] = "unknown"
+    return versions
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON, or a note of what it was."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
+        return {"array": value.tolist()}
+    if type(value) in STORABLE.values():
+        settings = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {"type": type(value).__name__, "settings": settings}
+    return {"unstored": value.description if isinstance(value, Unstored) else repr(value)}
+
+
+def _checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 over the names, types, shapes and values of the arrays."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+# ---- reading
+
+
+def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """The header and the arrays of a file that is what it was when it was written."""
+    arrays = _load_arrays(path)
+    checksum = arrays.pop("sha256", None)
+    if checksum is None or "header" not in arrays:
+        raise ModelFileError(f"{path}: an .npz file, but not a structsvm model")
+    try:
+        header = json.loads(arrays["header"].tobytes())
+        named, number = header["format"], header["version"]
+    except (ValueError, LookupError, TypeError) as error:
+        raise ModelFileError(f"{path}: the header is damaged") from error
+    if named != FORMAT:
+        raise ModelFileError(f"{path}: not a structsvm model but {named!r}")
+    if number != VERSION:
+        raise ModelFileError(
+            f"{path}: a model of format {number}, and this version of structsvm reads format "
+            f"{VERSION}: update structsvm-partitioning"
+        )
+    if checksum.shape or str(checksum) != _checksum(arrays):
+        raise ModelFileError(f"{path}: damaged or changed: the contents do not match the checksum")
+    del arrays["header"]
+    return header, arrays
+
+
+def _load_arrays(path: Path) -> Arrays:
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                return {name: archive[name] for name in archive.files}
+        except Exception as error:  # a foreign file can raise nearly anything in numpy's reader
+            raise ModelFileError(f"{path}: damaged, or not a structsvm model") from error
+
+
+def _learner(header: dict[str, Any], arrays: Arrays) -> MetricLearner:
+    parameters = {name: _restored(value) for name, value in header["parameters"].items()}
+    problem = _problem(header["problem"])
+    learner = MetricLearner(problem=problem, **parameters)
+    learner.problem_ = problem
+    learner.n_features_in_ = header["n_features"]
+    if header["features"] is not None:
+        learner.feature_names_in_ = np.array(header["features"], dtype=object)
+    learner.components_ = arrays["components"]
+    learner.penalty_ = header["penalty"]
+    learner.standardizer_ = Standardizer(
+        header["standardizer"], arrays.get("standardizer.mean"), arrays.get("standardizer.scale")
+    )
+    learner.calibration_ = Calibration(
+        arrays["calibration.penalties"], arrays["calibration.losses"]
+    )
+    learner.baselines_ = {
+        name: DecodingMetric(arrays[f"baseline.{name}"], penalty)
+        for name, penalty in header["baselines"].items()
+    }
+    learner.training_data_ = TrainingData(
+        **{name: tuple(values) for name, values in header["training_data"].items()}
+    )
+    learner.solution_ = _solution(header["solution"], arrays["solution.w"])
+    learner.n_iter_ = learner.solution_.n_iter
+    learner.converged_ = learner.solution_.status.converged
+    return learner
+
+
+def _problem(stored: dict[str, Any]) -> PartitionProblem:
+    settings = {name: _restored(value) for name, value in stored["settings"].items()}
+    return problem_class(stored["entry_point"])(**settings)
+
+
+def _solution(stored: dict[str, Any], w: NDArray[np.float64]) -> Solution:
+    plain = dict(stored)
+    status = Status[plain.pop("status")]
+    history = History(tuple(HistoryEntry(*row) for row in plain.pop("history")))
+    return Solution(w=w, status=status, history=history, **plain)
+
+
+def _restored(value: Any) -> Any:
+    """The inverse of :func:`_plain`."""
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return np.array(value["array"])
+    if "type" in value:
+        settings = {name: _restored(item) for name, item in value["settings"].items()}
+        return STORABLE[value["type"]](**settings)
+    return Unstored(value["unstored"])

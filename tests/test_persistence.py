@@ -1,0 +1,356 @@
+"""Model files: what comes back, what is refused, and that nothing runs."""
+
+import io
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+
+from structsvm import ChangePoint, Custom, MetricLearner, SquaredNorm
+from structsvm.atomic import write_atomically
+from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.errors import ModelFileError, PluginError, SettingsError
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.persistence import load, read_header, save
+
+RECORDINGS = relevant_changes(
+    4, n_samples=200, n_features=6, n_relevant=2, jump=2.0, random_state=0
+)
+XS, YS = arrays_and_labels(RECORDINGS)
+NAMES = RECORDINGS[0].features
+
+
+def fitted(**settings) -> MetricLearner:
+    learner = MetricLearner(**{"metric": "diagonal", **settings})
+    return learner.fit(XS[:3], YS[:3], feature_names=NAMES)
+
+
+@pytest.fixture(scope="module")
+def learner() -> MetricLearner:
+    return fitted().fit_baselines(XS[:3], YS[:3])
+
+
+@pytest.fixture
+def model(learner, tmp_path):
+    path = tmp_path / "model.structsvm"
+    save(learner, path)
+    return path
+
+
+def complaint(path) -> str:
+    with pytest.raises(ModelFileError) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    return str(caught.value)
+
+
+def rewrite(path, **changes):
+    """Change arrays of a model file and leave the rest of it alone."""
+    with np.load(path) as archive:
+        arrays = {**archive, **changes}
+    buffer = io.BytesIO()
+    np.savez(buffer, **{name: value for name, value in arrays.items() if value is not None})
+    path.write_bytes(buffer.getvalue())
+
+
+def header_with(path, **changes):
+    return np.frombuffer(json.dumps({**read_header(path), **changes}).encode(), dtype=np.uint8)
+
+
+class TestRoundTrip:
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {},
+            {"metric": "full", "standardize": "training"},
+            {"standardize": None, "regularizer": "trace", "lam": np.float64(0.05)},
+            {"regularizer": SquaredNorm(center=1.0), "slack": "one"},
+            {"regularizer": SquaredNorm(2.0, center=np.arange(6.0))},
+            {"problem": ChangePoint(n_segments="known", margin=0.5)},
+            {"problem": ChangePoint(penalty="fixed"), "random_state": 3, "tol": 0.1},
+        ],
+        ids=repr,
+    )
+    def test_predicts_the_same(self, tmp_path, settings):
+        before = fitted(**settings)
+        save(before, tmp_path / "m")
+        after = load(tmp_path / "m")
+        for n_segments in (None, 4):
+            for a, b in zip(
+                before.predict(XS, n_segments), after.predict(XS, n_segments), strict=True
+            ):
+                np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(before.transform(XS[3]), after.transform(XS[3]))
+        assert before.score(XS, YS) == after.score(XS, YS)
+
+    def test_everything_learned_comes_back(self, learner, model):
+        after = load(model)
+        assert after.problem_ == learner.problem_
+        assert after.solution_.history == learner.solution_.history
+        assert after.solution_.summary() == learner.solution_.summary()
+        np.testing.assert_array_equal(after.solution_.w, learner.solution_.w)
+        np.testing.assert_array_equal(after.calibration_.losses, learner.calibration_.losses)
+        assert after.calibration_.penalty == learner.penalty_ == after.penalty_
+        assert after.training_data_ == learner.training_data_
+        assert after.converged_ is True
+        assert after.feature_names_in_.tolist() == list(NAMES)
+        assert after.baselines_.keys() == learner.baselines_.keys() == {"untrained", "pca"}
+        for name, rival in learner.baselines_.items():
+            for a, b in zip(
+                learner.decode_with(rival, XS),
+                after.decode_with(after.baselines_[name], XS),
+                strict=True,
+            ):
+                assert a == b
+
+    def test_learns_the_same_again(self, learner, model):
+        again = clone(load(model)).fit(XS[:3], YS[:3])
+        np.testing.assert_allclose(again.components_, learner.components_)
+
+    def test_without_feature_names(self, tmp_path):
+        save(MetricLearner(metric="diagonal").fit(XS[:2], YS[:2]), tmp_path / "m")
+        assert not hasattr(load(tmp_path / "m"), "feature_names_in_")
+
+    def test_the_same_model_gives_the_same_bytes(self, learner, model):
+        save(load(model), model.with_name("again"))
+        first, again = model.read_bytes(), model.with_name("again").read_bytes()
+        assert len(first) == len(again)
+        assert {**read_header(model)} == read_header(model.with_name("again"))
+
+    def test_header_says_what_it_is(self, model):
+        header = read_header(model)
+        assert header["problem"] == {
+            "entry_point": "change-point",
+            "settings": {"n_segments": "unknown", "penalty": "learned", "margin": 1.0},
+        }
+        assert header["libraries"].keys() >= {"python", "numpy", "structsvm-partitioning"}
+        assert header["solution"]["lower"] <= header["solution"]["upper"]
+
+    def test_not_converged_comes_back_as_such(self, tmp_path):
+        with pytest.warns(ConvergenceWarning):
+            before = fitted(max_iter=3, tol=1e-12)
+        save(before, tmp_path / "m")
+        after = load(tmp_path / "m")
+        assert after.converged_ is False
+        assert after.solution_.status is before.solution_.status
+
+
+def ridge(B):
+    return cp.sum_squares(B)
+
+
+def bounded(B):
+    return [cp.sum(B) <= 100]
+
+
+class TestWhatCannotBeStored:
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("regularizer", Custom(ridge)), ("constraints", bounded)],
+    )
+    def test_functions_are_described_and_refused_on_learning(self, tmp_path, name, value):
+        save(fitted(**{name: value}), tmp_path / "m")
+        after = load(tmp_path / "m")
+        after.predict(XS)
+        with pytest.raises(
+            SettingsError, match=f"{name} was .*{'ridge' if name == 'regularizer' else 'bounded'}"
+        ) as caught:
+            after.fit(XS, YS)
+        assert f"set_params({name}=...)" in str(caught.value)
+        after.set_params(**{name: value}).fit(XS[:2], YS[:2])
+        assert after.converged_
+
+    def test_lost_settings_stay_lost(self, tmp_path):
+        save(fitted(constraints=bounded), tmp_path / "m")
+        save(load(tmp_path / "m"), tmp_path / "again")
+        assert read_header(tmp_path / "again") == read_header(tmp_path / "m")
+
+    def test_a_callback_is_no_part_of_a_model(self, tmp_path):
+        seen = []
+        save(fitted(callback=seen.append), tmp_path / "m")
+        assert load(tmp_path / "m").callback is None
+        assert seen
+
+    def test_a_problem_without_a_name(self, learner, tmp_path):
+        class Mine(ChangePoint):
+            pass
+
+        stranger = clone(learner).fit(XS[:2], YS[:2])
+        stranger.problem_ = Mine()
+        with pytest.raises(PluginError, match=r"Mine has no name: declare it as an entry point"):
+            save(stranger, tmp_path / "m")
+        assert not list(tmp_path.iterdir())
+
+    def test_not_fitted(self, tmp_path):
+        with pytest.raises(NotFittedError):
+            save(MetricLearner(), tmp_path / "m")
+
+    def test_another_estimator(self, tmp_path):
+        search = GridSearchCV(MetricLearner(), {"lam": [1.0]})
+        with pytest.raises(SettingsError, match="save takes a MetricLearner, got GridSearchCV"):
+            save(search, tmp_path / "m")
+
+
+class TestBadFiles:
+    def test_missing(self, tmp_path):
+        assert "No such file" in complaint(tmp_path / "gone.structsvm")
+
+    def test_truncated(self, model):
+        whole = model.read_bytes()
+        for size in (0, 1, 30, len(whole) // 2, len(whole) - 1):
+            model.write_bytes(whole[:size])
+            assert "damaged, or not a structsvm model" in complaint(model)
+
+    def test_foreign(self, tmp_path):
+        path = tmp_path / "m"
+        for content in (b"hello", b"\x80\x04N.", b"PK\x03\x04" + bytes(100)):
+            path.write_bytes(content)
+            assert "damaged, or not a structsvm model" in complaint(path)
+        np.savez(tmp_path / "data.npz", X=np.eye(2))
+        assert "an .npz file, but not a structsvm model" in complaint(tmp_path / "data.npz")
+        np.save(tmp_path / "data.npy", np.eye(2))
+        assert "damaged, or not a structsvm model" in complaint(tmp_path / "data.npy")
+
+    def test_any_flipped_byte_is_found_or_harmless(self, learner, model):
+        whole, expected = model.read_bytes(), learner.predict_breakpoints(XS)
+        rng = np.random.default_rng(0)
+        refused = 0
+        for place in rng.integers(len(whole), size=150):
+            flipped = bytearray(whole)
+            flipped[place] ^= 1 << int(rng.integers(8))
+            model.write_bytes(bytes(flipped))
+            try:
+                assert load(model).predict_breakpoints(XS) == expected
+            except ModelFileError:
+                refused += 1
+        assert refused > 75
+
+    @pytest.mark.parametrize("name", ["components", "calibration.losses", "solution.w"])
+    def test_changed_numbers(self, model, name):
+        with np.load(model) as archive:
+            changed = archive[name].copy()
+        changed.flat[0] += 1e-12
+        rewrite(model, **{name: changed})
+        assert "the contents do not match the checksum" in complaint(model)
+
+    def test_changed_header(self, model):
+        rewrite(model, header=header_with(model, penalty=1.0))
+        assert "the contents do not match the checksum" in complaint(model)
+
+    def test_added_and_removed_arrays(self, model):
+        rewrite(model, extra=np.zeros(1))
+        assert "do not match" in complaint(model)
+        rewrite(model, extra=None, sha256=None)
+        assert "not a structsvm model" in complaint(model)
+
+    def test_a_newer_format(self, model):
+        rewrite(model, header=header_with(model, version=2))
+        assert "a model of format 2, and this version of structsvm reads format 1" in complaint(
+            model
+        )
+
+    def test_another_format(self, model):
+        rewrite(model, header=header_with(model, format="spam"))
+        assert "not a structsvm model but 'spam'" in complaint(model)
+
+    def test_header_that_is_no_header(self, model):
+        for content in (b"\xff", b"[]", b"{}", b"3"):
+            rewrite(model, header=np.frombuffer(content, dtype=np.uint8))
+            assert "the header is damaged" in complaint(model)
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"problem": {"entry_point": "os", "settings": {}}}, "no problem is called 'os'"),
+            (
+                {"problem": {"entry_point": "change-point", "settings": {"spam": 1}}},
+                "no model of format 1",
+            ),
+            ({"parameters": {"regularizer": {"type": "Popen", "settings": {}}}}, "KeyError"),
+            ({"solution": {}}, "KeyError"),
+        ],
+    )
+    def test_a_forged_checksum_still_runs_nothing(self, model, monkeypatch, changes, message):
+        rewrite(model, header=header_with(model, **changes))
+        monkeypatch.setattr("structsvm.persistence._checksum", lambda arrays: "right")
+        rewrite(model, sha256=np.array("right"))
+        assert message in complaint(model)
+
+    def test_pickles_are_never_loaded(self, model):
+        class Bomb:
+            def __reduce__(self):
+                return pytest.fail, ("a pickle was loaded",)
+
+        rewrite(model, components=np.array([Bomb()], dtype=object))
+        assert "damaged, or not a structsvm model" in complaint(model)
+
+
+class TestWriting:
+    def test_folder_that_does_not_exist(self, learner, tmp_path):
+        with pytest.raises(ModelFileError, match="gone/m: cannot be written: No such file"):
+            save(learner, tmp_path / "gone" / "m")
+
+    def test_an_error_leaves_the_old_file_and_nothing_else(self, learner, model, monkeypatch):
+        before = model.read_bytes()
+
+        def full(descriptor):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(ModelFileError, match="No space left on device"):
+            save(learner, model)
+        assert model.read_bytes() == before
+        assert list(model.parent.iterdir()) == [model]
+
+    @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL on Windows")
+    def test_a_kill_while_saving_leaves_the_old_file(self, model):
+        before = model.read_bytes()
+        code = textwrap.dedent(
+            f"""
+            import os, signal
+            from structsvm.persistence import load, save
+            learner = load({str(model)!r})
+            learner.penalty_ = 1.0
+            os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
+            save(learner, {str(model)!r})
+            """
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        assert model.read_bytes() == before
+        assert load(model).penalty_ != 1.0
+
+    def test_rights_and_links_are_kept(self, tmp_path):
+        real, link = tmp_path / "real", tmp_path / "link"
+        real.write_bytes(b"old")
+        real.chmod(0o640)
+        link.symlink_to(real)
+        write_atomically(link, b"new")
+        assert link.is_symlink()
+        assert real.read_bytes() == b"new"
+        assert stat.S_IMODE(real.stat().st_mode) == 0o640
+
+    def test_devices_are_not_replaced(self):
+        write_atomically(os.devnull, b"gone")
+        assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+def test_problems_are_partition_problems() -> None:
+    from structsvm.plugins import problem_class, problem_name, problem_names
+
+    assert "change-point" in problem_names()
+    for name in problem_names():
+        assert issubclass(problem_class(name), PartitionProblem)
+    assert problem_name(ChangePoint()) == "change-point"
+    with pytest.raises(PluginError, match="no problem is called 'spam'; installed are change-poi"):
+        problem_class("spam")
