@@ -33,7 +33,6 @@ from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.status import Status
 from structsvm.unstored import refuse_unstored
 
 __all__ = ["MetricLearner"]
@@ -41,6 +40,9 @@ __all__ = ["MetricLearner"]
 Floats = NDArray[np.float64]
 
 REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
+
+ZERO_METRIC = 1e-8
+"""Tr B / P below which a metric is zero up to the accuracy of a solver; 1 is untrained."""
 
 logger = logging.getLogger("structsvm")
 
@@ -77,7 +79,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     max_iter : int
         Largest number of rounds of oracle calls.
     master : str or Master
-        Solver of the restricted problem: "auto", or the name of any solver cvxpy has installed.
+        Solver of the restricted problem: "auto", "newton", or any solver cvxpy has installed.
     constraints : callable, optional
         Takes the cvxpy metric ``B`` and returns a list of further convex constraints.
     callback : callable, optional
@@ -322,7 +324,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         P = samples[0].shape[1]
         problem = MetricProblem(self._partition, self.metric, P)
         if problem.prices_clusters:
-            regularizer = Separable((regularizer, SquaredNorm()))
+            ridge = SquaredNorm(weight=min(1.0, 1.0 / self.lam))  # weak, whatever lam
+            regularizer = Separable((regularizer, ridge))
         changes = [(truth.n_clusters - 1) / truth.n_samples for truth in truths]
         return RegularizedRisk(
             problem=problem,
@@ -341,7 +344,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         if not solution.status.converged:
             warnings.warn(solution.summary(), ConvergenceWarning, stacklevel=3)
         L = metric_factor(risk.problem.split(solution.w)[0])
-        if L.shape[1] == 0 or solution.status is Status.NOTHING_TO_LEARN:
+        if np.sum(L**2) <= ZERO_METRIC * L.shape[0]:
             raise LearningError(
                 f"the best metric found is zero, so it separates nothing (lam={self.lam}, "
                 f"{solution.status.value}): lower lam, or check that the labelled changes are "

@@ -18,6 +18,8 @@ __all__ = ["Calibration", "DecodingMetric", "calibrate"]
 Floats = NDArray[np.float64]
 
 PENALTIES_PER_DECADE = 15
+SMOOTHING = 3
+"""Steps of the grid on either side over which the loss curve is averaged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,11 @@ class DecodingMetric:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """The mean training loss against the penalty."""
+    """The mean training loss against the penalty.
+
+    The curve is a step function of few recordings, so the best penalty is that of its moving average
+    over half a decade: on recordings it never saw this measured better or equal throughout.
+    """
 
     penalties: Floats
     """Increasing, (n,)."""
@@ -51,18 +57,21 @@ class Calibration:
 
     @property
     def best(self) -> int:
-        """Index of the middle of the penalties of smallest loss."""
-        tied = np.flatnonzero(self.losses <= self.losses.min() + 1e-9)
+        """Index of the middle of the penalties of smallest smoothed loss."""
+        window = 2 * SMOOTHING + 1
+        padded = np.pad(self.losses, SMOOTHING, mode="edge")
+        smoothed = np.convolve(padded, np.full(window, 1.0 / window), mode="valid")
+        tied = np.flatnonzero(smoothed <= smoothed.min() + 1e-9)
         return int(tied[tied.size // 2])
 
     @property
     def penalty(self) -> float:
-        """The penalty of smallest loss."""
+        """The penalty of smallest smoothed loss."""
         return float(self.penalties[self.best])
 
     @property
     def loss(self) -> float:
-        """The smallest loss."""
+        """Mean training loss at that penalty."""
         return float(self.losses[self.best])
 
 
