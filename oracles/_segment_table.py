@@ -1,16 +1,16 @@
 """What the segment kernels read: the score of any segment in O(r) operations, 16 starts at once.
 
-The objective ``A = Z S Z^T - c M_i + d I`` gives the segment ``[s, t)`` of ``n`` samples the score
+The objective ``A = Z S Z^T - c M_i + d I`` gives the segment ``[s, t)`` of ``n`` samples
 
-    score(s, t) = |C_t - C_s|^2_S / n - c w(s, t) / n + d,     w(s, t) = sum_k |[s, t) n P_k|^2 / |P_k|
+    score(s, t) = (|C_t - C_s|^2_S - c w(s, t)) / n + d,   w(s, t) = sum_k |[s, t) n P_k|^2 / |P_k|
 
-with ``C`` the prefix sums of the centred samples and ``P_k = [f_k, e_k)`` the true segments. If both
-ends lie in one true segment, ``w = n^2 / |P_k|``; otherwise ``w = a_s + b_t`` with
+with ``C`` the prefix sums of the centred samples and ``P_k = [f_k, e_k)`` the true segments. If
+both ends lie in one true segment, ``w = n^2 / |P_k|``; otherwise ``w = a_s + b_t`` with
 
-    a_s = (e_k - s)^2 / |P_k| - e_k,     b_t = f_l + (t - f_l)^2 / |P_l|,     s in P_k, t - 1 in P_l.
+    a_s = (e_k - s)^2 / |P_k| - e_k,   b_t = f_l + (t - f_l)^2 / |P_l|,   s in P_k, t - 1 in P_l.
 
-Centring is exact: ``M 1 = 1`` for every partition, so that ``Z = C' + 1 mu^T`` adds the constant
-``T mu^T S mu + 2 mu^T S C_T``, and it removes the cancellation of large offsets.
+Centring is exact: ``M 1 = 1`` for every partition, so that ``Z = Z_c + 1 mu^T`` only adds the
+constant ``T mu^T S mu + 2 mu^T S C_T``, and it removes the cancellation that large offsets cause.
 
 Boundaries may only lie on *knots* ``0 = x_0 < ... < x_m = T``: a forbidden boundary is a missing
 knot, and the kernels count in knots.
@@ -24,133 +24,131 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from structsvm.oracles._lanes import LANES, squares
+from structsvm.oracles._lanes import FAST, LANES, signed_squares
 from structsvm.partitions.trace_objective import TraceObjective
 
-__all__ = ["FAST", "SegmentTable", "build_table", "end_row", "lane_scores"]
+__all__ = ["SegmentTable", "build_table", "end_row", "lane_scores", "path_value"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FAST = {"reassoc", "contract", "nsz", "arcp", "nnan"}
-"""Floating-point freedoms of the kernels: no NaN can occur, infinities do."""
+ANCHOR, ORIGIN, LEFT = 0, 1, 2
+POSITION, RIGHT, RATE, LOW = 0, 1, 2, 3
 
 
 class SegmentTable(NamedTuple):
     """Everything that segment scores are read from; memory O(T r).
 
-    The starts are the leaves of a tree with 16 children per node. Node ``(g, i)`` stands for a run
-    of consecutive starts, the last of which is its anchor; at level 0 the run is the anchor alone.
+    The starts are the leaves of a tree with 16 children per node. Lane ``i`` of group ``g`` stands
+    for a run of consecutive starts, the last of which is its anchor; at level 0 it is one start.
     """
 
     sums: Floats
-    """Prefix sums at the anchors, (n_groups, r, LANES)."""
-    anchor: Floats
-    """Position of the anchors, (n_groups, LANES)."""
-    origin: Floats
-    """Position of the first start of each run, (n_groups, LANES)."""
-    left: Floats
-    """``c a_s`` at the anchors, (n_groups, LANES)."""
+    """Prefix sums at the anchors, (n_groups, r, 16)."""
+    lanes: Floats
+    """Per lane the position of its anchor and, where there is a truth, that of the first start of
+    its run and ``c a_s`` at the anchor: (n_groups, 1 or 3, 16)."""
+    ends: Floats
+    """Per knot its position and, where there is a truth, ``c b_t`` and the ``c / |P_l|`` and the
+    ``f_l`` of the true segment that ends there: (m + 1, 1 or 4)."""
     first_group: Ints
-    """Where each level's groups begin, (n_levels + 1,)."""
-    position: Floats
-    """Position of the knots, (m + 1,)."""
-    right: Floats
-    """``c b_t`` at the knots, (m + 1,)."""
-    rate: Floats
-    """``c / |P_l|`` of the true segment that ends a segment at each knot, (m + 1,)."""
-    low: Floats
-    """Where that true segment begins, (m + 1,)."""
+    """Where the groups of each level begin, (n_levels + 1,)."""
     shift: float
     """``d``."""
     n_plus: int
     """The first ``n_plus`` columns count positively, the others negatively."""
-    has_truth: bool
-    """Whether ``c w`` is to be counted."""
+    constant: float
+    """What centring took away from ``Tr(A M)``, the same for every partition."""
 
 
-def build_table(objective: TraceObjective, knots: Ints) -> tuple[SegmentTable, float]:
-    """The table of ``objective`` on ``knots`` (m + 1,), and the constant that centring took away."""
+def build_table(objective: TraceObjective, knots: Ints) -> SegmentTable:
+    """The segment scores of ``objective`` with boundaries on ``knots`` (m + 1,)."""
     Z, n_plus = _columns_by_sign(objective)
-    n_knots = knots.size
-    first_group = _level_offsets(n_knots)
-    n_groups = int(first_group[-1])
-    anchors = _anchor_knots(n_knots, first_group)
-    position = knots.astype(np.float64)
-    left, right, rate, low = _truth_terms(objective, knots)
-    sums = np.empty((n_groups, Z.shape[1], LANES))
-    mean = np.empty(Z.shape[1])
-    _fill_prefix_sums(Z, knots, mean, sums)
+    first_group = _level_offsets(knots.size)
+    anchors, origins = _lane_knots(knots.size, first_group)
+    sums = np.empty((int(first_group[-1]), Z.shape[1], LANES))
+    mean, total = np.zeros(Z.shape[1]), np.zeros(Z.shape[1])
+    _fill_prefix_sums(Z, knots, mean, total, sums)
+    signed_mean = np.where(np.arange(mean.size) < n_plus, mean, -mean)
+    constant = float(signed_mean @ (Z.shape[0] * mean + 2.0 * total))
     _copy_anchor_sums(sums, anchors, first_group)
-    total = end_row(sums, n_knots - 1, np.empty(Z.shape[1]))
-    signed_mean = mean * np.where(np.arange(mean.size) < n_plus, 1.0, -1.0)
-    constant = float(signed_mean @ (objective.n_samples * mean + 2.0 * total))
-    level = np.repeat(np.arange(first_group.size - 1), np.diff(first_group))
-    origins = np.maximum(anchors - (LANES ** level[:, None] - 1), 0)
-    table = SegmentTable(
+    position = knots.astype(np.float64)
+    lanes, ends = [position[anchors]], [position]
+    if objective.has_truth:
+        left, right, rate, low = _truth_terms(objective, knots)
+        lanes += [position[origins], left[anchors]]
+        ends += [right, rate, low]
+    return SegmentTable(
         sums=sums,
-        anchor=position[anchors],
-        origin=position[origins],
-        left=left[anchors],
+        lanes=np.stack(lanes, axis=1),
+        ends=np.stack(ends, axis=1),
         first_group=first_group,
-        position=position,
-        right=right,
-        rate=rate,
-        low=low,
         shift=float(objective.shift),
         n_plus=n_plus,
-        has_truth=objective.has_truth,
+        constant=constant,
     )
-    return table, constant
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, fastmath=FAST)
+def path_value(table: SegmentTable, path: Ints) -> float:
+    """Sum of the segment scores between the knots of ``path``, without shift and constant."""
+    sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
+    row, out = np.empty(sums.shape[1]), np.empty(LANES)
+    nothing = np.zeros((sums.shape[0], LANES))
+    total = 0.0
+    for k in range(path.size - 1):
+        s, t = path[k], path[k + 1]
+        end_row(sums, t, row)
+        lane_scores(sums, lanes, n_plus, nothing, s // LANES, row, ends, t, out)
+        total += out[s % LANES]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def lane_scores(
-    table: SegmentTable, group: int, value: Floats, end: int, row: Floats, out: Floats
+    sums: Floats,
+    lanes: Floats,
+    n_plus: int,
+    value: Floats,
+    group: int,
+    row: Floats,
+    ends: Floats,
+    t: int,
+    out: Floats,
 ) -> None:
-    """``out[i] = value[group, i] + score(s, end) - d`` for the 16 starts of a group of leaves.
+    """``out[i] = value[group, i] + score(s, t) - d`` for the 16 starts of a group of leaves.
 
-    In a group of inner nodes the score is an upper bound for every start of the run, given
-    ``value >= F(s) + |C_e - C_s|^2 / (e - s)`` for its starts ``s``, ``e`` the anchor.
+    ``row`` is ``C_t``. In a group of inner nodes the result bounds every start ``s`` of the run
+    from above, given that ``value`` is at least ``F(s) + |C_e - C_s|^2 / (e - s)``, with ``e`` the
+    anchor and all signs positive. Lanes at or after ``t`` must hold the value minus infinity.
     """
-    anchor, origin = table.anchor[group], table.origin[group]
-    position = table.position[end]
-    signed_squares(table, group, row, out)
-    if table.has_truth:
-        left, low = table.left[group], table.low[end]
-        right, rate = table.right[end], table.rate[end]
+    signed_squares(sums, group, row, n_plus, out)
+    position = ends[t, POSITION]
+    if ends.shape[1] == 1:
         for i in range(LANES):
-            length = max(position - anchor[i], 1.0)
-            overlap = rate * length * length if anchor[i] >= low else left[i] + right
-            longest = max(position - origin[i], 1.0)
-            out[i] = value[group, i] + out[i] / length - overlap / longest
+            length = max(position - lanes[group, ANCHOR, i], 1.0)
+            out[i] = value[group, i] + out[i] / length
     else:
+        right, rate, low = ends[t, RIGHT], ends[t, RATE], ends[t, LOW]
         for i in range(LANES):
-            out[i] = value[group, i] + out[i] / max(position - anchor[i], 1.0)
+            anchor = lanes[group, ANCHOR, i]
+            length = max(position - anchor, 1.0)
+            origin = lanes[group, ORIGIN, i]
+            longest = length if origin >= low else max(position - origin, 1.0)
+            overlap = rate * length * length if anchor >= low else lanes[group, LEFT, i] + right
+            out[i] = value[group, i] + out[i] / length - overlap / longest
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, inline="always")  # type: ignore[untyped-decorator]
-def signed_squares(table: SegmentTable, group: int, row: Floats, out: Floats) -> None:
-    """``out[i] = |row - C_e|^2_S`` at the anchors ``e`` of a group."""
-    squares(table.sums[group], row, out, 0, table.n_plus)
-    if table.n_plus < row.size:
-        negative = np.empty(LANES)
-        squares(table.sums[group], row, negative, table.n_plus, row.size)
-        for i in range(LANES):
-            out[i] -= negative[i]
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def end_row(sums: Floats, knot: int, row: Floats) -> Floats:
+@njit(cache=True, nogil=True)
+def end_row(sums: Floats, knot: int, row: Floats) -> None:
     """Copy the prefix sums at ``knot`` into ``row`` (r,)."""
     for j in range(row.size):
         row[j] = sums[knot // LANES, j, knot % LANES]
-    return row
 
 
 def _columns_by_sign(objective: TraceObjective) -> tuple[Floats, int]:
     """The columns of ``Z`` with the positive ones first, and how many are positive."""
-    Z = np.asarray(objective.Z, dtype=np.float64)
+    Z = np.ascontiguousarray(objective.Z, dtype=np.float64)
     if objective.signs is None or (objective.signs > 0).all():
         return Z, Z.shape[1]
     positive = objective.signs > 0
@@ -165,20 +163,23 @@ def _level_offsets(n_knots: int) -> Ints:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
-def _anchor_knots(n_knots: int, first_group: Ints) -> Ints:
-    """Last start of every node, (n_groups, LANES); nodes beyond the end hold the last knot."""
-    levels = [
-        np.arange(1, LANES * int(count) + 1) * LANES**level - 1
-        for level, count in enumerate(np.diff(first_group))
-    ]
-    return np.minimum(np.concatenate(levels), n_knots - 1).reshape(-1, LANES)
+def _lane_knots(n_knots: int, first_group: Ints) -> tuple[Ints, Ints]:
+    """Last and first start of every lane, (n_groups, 16); the last knot beyond the end."""
+    last, first = [], []
+    for level, count in enumerate(np.diff(first_group)):
+        size = LANES**level
+        first.append(np.arange(LANES * int(count)) * size)
+        last.append(first[-1] + size - 1)
+    cap = n_knots - 1
+    return (
+        np.minimum(np.concatenate(last), cap).reshape(-1, LANES),
+        np.minimum(np.concatenate(first), cap).reshape(-1, LANES),
+    )
 
 
 def _truth_terms(objective: TraceObjective, knots: Ints) -> tuple[Floats, Floats, Floats, Floats]:
     """``c a_s``, ``c b_t``, ``c / |P_l|`` and ``f_l`` at the knots, each (m + 1,)."""
-    if objective.truth is None or not objective.has_truth:
-        nothing = np.zeros(knots.size)
-        return nothing, nothing, nothing, nothing
+    assert objective.truth is not None
     c, bounds = objective.truth_weight, objective.truth.boundaries
     starting = np.minimum(np.searchsorted(bounds, knots, side="right"), bounds.size - 1)
     upper, size = bounds[starting], bounds[starting] - bounds[starting - 1]
@@ -189,17 +190,18 @@ def _truth_terms(objective: TraceObjective, knots: Ints) -> tuple[Floats, Floats
     return left, right, c / size, low.astype(np.float64)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)  # type: ignore[untyped-decorator]
-def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, sums: Floats) -> None:
-    """Column means of ``Z``, and the prefix sums of the centred samples at the leaves."""
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sums: Floats) -> None:
+    """The prefix sums of the centred samples at the leaves; the last knot fills the last group.
+
+    ``mean`` and ``running``, zero on entry, end as the column means and the total of the centred
+    samples (zero but for rounding).
+    """
     T, r = Z.shape
-    mean[:] = 0.0
     for t in range(T):
         for j in range(r):
             mean[j] += Z[t, j]
-    for j in range(r):
-        mean[j] /= T
-    running = np.zeros(r)
+    mean /= T
     k = 0
     for t in range(T + 1):
         if knots[k] == t:
@@ -209,12 +211,12 @@ def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, sums: Floats) -> Non
         if t < T:
             for j in range(r):
                 running[j] += Z[t, j] - mean[j]
-    for i in range(k, LANES * -(-k // LANES)):
+    for i in range(k, LANES * ((k + LANES - 1) // LANES)):
         for j in range(r):
             sums[i // LANES, j, i % LANES] = running[j]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _copy_anchor_sums(sums: Floats, anchors: Ints, first_group: Ints) -> None:
     """Copy the prefix sums of the leaves to the inner nodes that they anchor."""
     for g in range(first_group[1], first_group[-1]):
