@@ -94,19 +94,45 @@ class WorkingSet:
         self._multipliers[:n] = multipliers
         active = multipliers > 1e-10 * max(1.0, float(multipliers.max(initial=0.0)))
         self._idle[:n] = np.where(active, 0, self._idle[:n] + 1)
-        keep = np.flatnonzero(self._idle[:n] < max_idle)
+        self._keep(np.flatnonzero(self._idle[:n] < max_idle))
+        return n - len(self)
+
+    def trim(self, capacity: int) -> int:
+        """Drop cuts until ``capacity`` are left, the idle and the old first; how many.
+
+        The active cuts dropped from a group are merged into one, their average by multipliers,
+        which is a lower bound as they are. ``capacity`` is at least twice the number of groups.
+        """
+        n = len(self)
+        if n <= capacity:
+            return 0
+        age = np.arange(n)[::-1]
+        order = np.lexsort((age, self._idle[:n]))
+        dropped = order[capacity - self.n_groups :]
+        active = dropped[self._multipliers[dropped] > 0]
+        groups = self._groups[active]
+        merged = [self._merged(active[groups == g]) for g in np.unique(groups)]
+        self._keep(np.sort(order[: capacity - self.n_groups]))
+        self.add(merged)
+        return n - len(self)
+
+    def _merged(self, which: NDArray[np.intp]) -> Cut:
+        weights = self._multipliers[which] / self._multipliers[which].sum()
+        intercept = float(weights @ self._intercepts[which])
+        return Cut(int(self._groups[which[0]]), intercept, weights @ self._slopes[which])
+
+    def _keep(self, which: NDArray[np.intp]) -> None:
         for name in _COLUMNS:
             array = getattr(self, name)
-            array[: keep.size] = array[keep]
-        self._keys = [self._keys[k] for k in keep]
-        return n - len(self)
+            array[: which.size] = array[which]
+        self._keys = [self._keys[k] for k in which]
 
     def _append(self, cut: Cut, key: int) -> None:
         n = len(self)
         if n == self._intercepts.size:
             for name in _COLUMNS:
                 array = getattr(self, name)
-                setattr(self, name, np.concatenate((array, np.empty_like(array))))
+                setattr(self, name, np.concatenate((array, np.empty_like(array[: n // 2]))))
         self._slopes[n], self._intercepts[n] = cut.slope, cut.intercept
         self._groups[n], self._idle[n], self._multipliers[n] = cut.group, 0, 0.0
         self._keys.append(key)

@@ -30,8 +30,9 @@ from structsvm.partitions.samples import (
 from structsvm.partitions.training import TrainingData
 from structsvm.problem import RegularizedRisk
 from structsvm.problems.change_point import ChangePoint
-from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
+from structsvm.regularizers import Regularizer, SquaredNorm, Trace
 from structsvm.solution import HistoryEntry, Solution
+from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.unstored import refuse_unstored
 
@@ -55,8 +56,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     .. math:: \frac{\lambda}{P} \Omega(B) + \frac{1}{N \bar\ell} \sum_{i=1}^N L_i(B)
 
     with the structured hinge losses ``L_i`` of Lajugie et al. (eq. objective). ``B`` is in units in
-    which ``B = I`` is the untrained metric with its best penalty, P is the number of features, and
-    ``\bar\ell`` is the mean loss of predicting no change at all: one ``lam`` suits all data sets.
+    which ``B = I`` is the untrained metric with its best penalty, P is the number of features
+    (``P (P + 1) / 2`` for a diagonal metric), and ``\bar\ell`` is the mean loss of predicting no
+    change at all: one ``lam`` suits all data sets.
 
     Parameters
     ----------
@@ -164,7 +166,10 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
         P, oracle = samples[0].shape[1], self._partition.oracle
         untrained = baselines.untrained(oracle, samples, truths)
-        risk = self._risk(samples, truths, untrained.penalty, regularizer)
+        problem = MetricProblem(self._partition, self.metric, P)
+        scaled = [X / np.sqrt(untrained.penalty) for X in samples]
+        weighted = problem.regularizer(regularizer, self.lam)
+        risk = problem.risk(scaled, truths, weighted, self.constraints)
         solution = solver.solve(risk, self.callback)
         factor = self._factor(risk, solution)
         calibration = calibrate(oracle, [X @ factor for X in samples], truths)
@@ -281,7 +286,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             regularizer = REGULARIZERS[regularizer]
         MetricProblem(self._partition, self.metric, 1).weight_space()  # refuses an unknown metric
         master = master_from(self.master)
-        return regularizer, CuttingPlane(self.slack, self.tol, self.max_iter, master=master)
+        return regularizer, CuttingPlane(Stopping(self.tol, self.max_iter), self.slack, master)
 
     def _encode(
         self, arrays: Sequence[Floats], ys: Any, warn: bool = False
@@ -312,30 +317,6 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
                 stacklevel=3,
             )
         return truths
-
-    def _risk(
-        self,
-        samples: Sequence[Floats],
-        truths: Sequence[EquivalenceMatrix],
-        penalty: float,
-        regularizer: Regularizer,
-    ) -> RegularizedRisk:
-        """The objective, in units where the untrained metric is I and its penalty 1."""
-        P = samples[0].shape[1]
-        problem = MetricProblem(self._partition, self.metric, P)
-        if problem.prices_clusters:
-            ridge = SquaredNorm(weight=min(1.0, 1.0 / self.lam))  # weak, whatever lam
-            regularizer = Separable((regularizer, ridge))
-        changes = [(truth.n_clusters - 1) / truth.n_samples for truth in truths]
-        return RegularizedRisk(
-            problem=problem,
-            xs=[X / np.sqrt(penalty) for X in samples],
-            ys=truths,
-            regularizer=regularizer.scaled(self.lam / P),
-            sample_weight=np.full(len(truths), 1.0 / sum(changes)),
-            null=problem.null_weight(),
-            constraints=self.constraints,
-        )
 
     def _factor(self, risk: RegularizedRisk, solution: Solution) -> Floats:
         """``L`` of the learned metric; warn or refuse when there is reason to."""

@@ -21,6 +21,8 @@ def relative_gap(lower: float, upper: float, null: float) -> float:
     Relative to what learning can gain rather than to ``upper``: with many clusters every weight has
     an objective within a few per cent of F(0), so that a gap relative to ``upper`` says nothing.
     """
+    if not np.isfinite(upper - lower):
+        return np.inf
     room = null - lower if null > lower else max(abs(upper), abs(lower))
     return (upper - lower) / room if room > 0 else 0.0
 

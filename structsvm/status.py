@@ -20,6 +20,8 @@ class Status(Enum):
 
     OPTIMAL = "optimal within the tolerance: the certified relative gap is at most tol"
     MAX_ITER = "stopped at max_iter with the certified gap shown: raise max_iter or tol"
+    MAX_SECONDS = "stopped after max_seconds with the certified gap shown"
+    MAX_CALLS = "stopped after max_calls oracle calls with the certified gap shown"
     INTERRUPTED = "interrupted: the best certified iterate is returned"
     STALLED = "stalled: no labelling violates its cut, and the master is no more accurate than this"
     RELAXED = (

@@ -72,7 +72,7 @@ def maximize_on_simplices(
     at = _start(q, F, ridge, groups, n_groups)
     for _ in range(MAX_STEPS):
         image = at.x @ F
-        value = q @ at.x - 0.5 * (image @ image) - 0.5 * ridge * (at.x @ at.x)
+        value = float(q @ at.x - 0.5 * (image @ image) - 0.5 * ridge * (at.x @ at.x))
         if at.gap <= max(tol, 0.01 * (value - reference)):
             break
         try:

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.cuts import Cut, WorkingSet
-from structsvm.errors import SettingsError
+from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.auto import AutoMaster
 from structsvm.masters.base import Master, MasterSolution, Request, checked
-from structsvm.masters.bounds import lower_bound
+from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.problem import RegularizedRisk
-from structsvm.solution import Solution
-from structsvm.solvers.base import (
-    Callback,
-    Certificate,
-    Evaluation,
-    Evaluator,
-    Solver,
-)
-from structsvm.status import Status
+from structsvm.solvers.base import Run, Solver, Step, Stopping
+from structsvm.solvers.evaluation import Evaluation
 
 __all__ = ["CuttingPlane"]
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
 logger = logging.getLogger("structsvm")
+
+WORKING_SET_BYTES = 2**30
+PRECISE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -37,123 +38,107 @@ class CuttingPlane(Solver):
 
     Parameters
     ----------
+    stopping : Stopping
     slack : {"n", "one"}
         "n" needs fewer oracle calls, "one" keeps the master small when samples are many.
-    tol : float
-        Stop when the certified relative gap (see :func:`structsvm.solution.relative_gap`) is at
-        most this.
-    max_iter : int
-        At most this many rounds of oracle calls.
+    master : Master
+    damping : float or None
+        The oracles are called between the best weight (1) and the master's (0), which keeps the
+        weight from jumping (Ben-Ameur and Neto, 2007). None: 0.7 where the plain method is least
+        stable (one slack, a regularizer that is not strongly convex), else 0.5; measured in
+        docs/solvers.md.
     max_idle : int
         Cuts whose multiplier stays zero for this many rounds are dropped.
-    master : Master
+    max_cuts : int or None
+        Size of the working set beyond which cuts are dropped or merged, however active; the
+        certificate stays valid. None: what fits in 1 GB. At least two per slack.
     """
 
+    stopping: Stopping = field(default_factory=Stopping)
     slack: str = "n"
-    tol: float = 1e-2
-    max_iter: int = 200
-    max_idle: int = 10
     master: Master = field(default_factory=AutoMaster)
+    damping: float | None = None
+    max_idle: int = 10
+    max_cuts: int | None = None
 
     def __post_init__(self) -> None:
         """Check the settings."""
         if self.slack not in ("n", "one"):
             raise SettingsError(f"slack must be 'n' or 'one', got {self.slack!r}")
-        if not self.tol > 0:
-            raise SettingsError(f"tol must be > 0, got {self.tol}")
-        if self.max_iter < 1:
-            raise SettingsError(f"max_iter must be at least 1, got {self.max_iter}")
+        if self.damping is not None and not 0 <= self.damping < 1:
+            raise SettingsError(f"damping must be in [0, 1) or None, got {self.damping}")
+        if self.max_idle < 1:
+            raise SettingsError(f"max_idle must be at least 1, got {self.max_idle}")
 
-    def solve(self, risk: RegularizedRisk, callback: Callback | None = None) -> Solution:
-        """Minimise ``risk`` to the tolerance."""
-        evaluate = Evaluator(risk)
-        groups = np.arange(risk.n_samples) if self.slack == "n" else np.zeros(risk.n_samples, int)
-        cuts = WorkingSet(int(groups.max()) + 1, risk.space.dim)
-        at_null = evaluate(risk.null)
-        certificate = Certificate(null=at_null.upper)
-        if risk.constraints is None:  # else the null weight may not be allowed
-            certificate.see(at_null)
-        cuts.add(_grouped(at_null, groups))
-        status = Status.MAX_ITER
-        try:
-            for _ in range(self.max_iter):
-                step = self._step(risk, cuts, groups, evaluate, certificate)
-                entry = certificate.record(evaluate.oracle_calls, len(cuts), step.label)
-                logger.debug("%s", entry)
-                if callback is not None:
-                    callback(entry)
-                if certificate.gap <= self.tol:
-                    status = certificate.status(self.tol)
-                    break
-                if step.stalled:
-                    status = Status.STALLED
-                    break
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-            if certificate.best is None:
-                raise
-        return certificate.solution(status, evaluate.oracle_calls)
+    def check(self, risk: RegularizedRisk) -> None:
+        """Every cone, regularizer and constraint will do."""
+        n_groups = risk.n_samples if self.slack == "n" else 1
+        if self.max_cuts is not None and self.max_cuts < 2 * n_groups:
+            raise SettingsError(
+                f"max_cuts must be at least two per slack, {2 * n_groups} here, "
+                f"got {self.max_cuts}: raise it, or use slack='one'"
+            )
 
-    def _step(
-        self,
-        risk: RegularizedRisk,
-        cuts: WorkingSet,
-        groups: np.ndarray,
-        evaluate: Evaluator,
-        certificate: Certificate,
-    ) -> _Step:
-        """One master, one round of oracles; again, and precisely, if no cut was violated."""
-        labels = []
-        for tol in (min(1e-3, max(1e-7, 0.01 * certificate.gap)), 1e-10):
-            request = Request(tol, start=certificate.best.w if certificate.best else None)
-            answer = self.master.solve(risk, cuts, request)
-            answer = checked(answer, risk, cuts)
+    def iterations(self, run: Run) -> Iterator[Step]:
+        """One master and one round of oracles in each."""
+        N = run.risk.n_samples
+        groups = np.arange(N) if self.slack == "n" else np.zeros(N, dtype=np.int64)
+        cuts = WorkingSet(int(groups.max()) + 1, run.risk.space.dim)
+        cuts.add(run.start(groups).cuts())
+        while True:
+            yield self._step(run, cuts, groups)
+
+    def _step(self, run: Run, cuts: WorkingSet, groups: Ints) -> Step:
+        """Master and oracles; again without damping, then precisely, if no cut was violated."""
+        usual = min(1e-3, max(1e-7, 0.01 * run.certificate.gap))
+        damping = self._damping(run)
+        attempts = [(usual, damping), (PRECISE, 0.0)]
+        if damping > 0:
+            attempts.insert(1, (usual, 0.0))
+        labels: list[str] = []
+        for tol, damped in attempts:
+            answer = self._solve(run, cuts, tol)
             labels.append(answer.label)
-            self._bound(risk, cuts, answer, certificate)
-            evaluation = evaluate(answer.w)
-            certificate.see(evaluation)
+            run.bound(cuts, answer.multipliers)
+            best = answer.w if run.certificate.best is None else run.certificate.best
+            w = answer.w + damped * (best - answer.w)
+            evaluation = run.evaluate(w, groups, cuts.group_values(w))
+            new = _violated(evaluation, cuts)
             cuts.retire(answer.multipliers, self.max_idle)
-            if certificate.gap <= self.tol:
-                break
-            if cuts.add(_violated(evaluation, cuts, groups)):
-                break
-        else:
-            return _Step("; ".join(labels), stalled=True)
-        return _Step("; ".join(labels), stalled=False)
+            added = cuts.add(new)
+            cuts.trim(self._capacity(cuts))
+            if run.certificate.gap <= self.stopping.tol or added:
+                return Step("; ".join(labels), len(cuts))
+        return Step("; ".join(labels), len(cuts), stalled=True)
 
-    def _bound(
-        self,
-        risk: RegularizedRisk,
-        cuts: WorkingSet,
-        answer: MasterSolution,
-        certificate: Certificate,
-    ) -> None:
-        bound, basis = lower_bound(risk, cuts, answer.multipliers, certificate.upper)
-        certificate.raise_lower(bound, basis)
+    def _solve(self, run: Run, cuts: WorkingSet, tol: float) -> MasterSolution:
+        """The master's answer, checked; that of cvxpy when the master fails."""
+        request = Request(tol, start=run.certificate.best)
+        try:
+            return checked(self.master.solve(run.risk, cuts, request), run.risk, cuts)
+        except (MasterError, ArithmeticError, ValueError) as error:
+            if isinstance(error, SettingsError) or isinstance(self.master, CvxpyMaster):
+                raise
+            logger.warning("the master failed (%s): the conic solver takes over", error)
+            answer = checked(CvxpyMaster().solve(run.risk, cuts, request), run.risk, cuts)
+            return replace(answer, label=f"master failed: {error}, {answer.label}")
 
+    def _damping(self, run: Run) -> float:
+        if self.damping is not None:
+            return self.damping
+        omega = run.risk.regularizer.as_quadratic(run.risk.space)
+        strongly_convex = omega is not None and bool(omega.curvature.min() > 0)
+        return 0.5 if self.slack == "n" or strongly_convex else 0.7
 
-@dataclass(frozen=True)
-class _Step:
-    label: str
-    stalled: bool
-
-
-def _grouped(evaluation: Evaluation, groups: np.ndarray) -> list[Cut]:
-    """The cuts of an evaluation, summed over the samples of each group."""
-    n_groups = int(groups.max()) + 1
-    if n_groups == groups.size:
-        slopes, intercepts = evaluation.slopes, evaluation.intercepts
-    else:
-        slopes, intercepts = evaluation.slopes.sum(0, keepdims=True), evaluation.intercepts.sum()
-    return [Cut(g, float(np.atleast_1d(intercepts)[g]), slopes[g]) for g in range(n_groups)]
+    def _capacity(self, cuts: WorkingSet) -> int:
+        if self.max_cuts is not None:
+            return self.max_cuts
+        fits: int = WORKING_SET_BYTES // (8 * cuts.slopes.shape[1])
+        return max(3 * cuts.n_groups, fits)
 
 
-def _violated(evaluation: Evaluation, cuts: WorkingSet, groups: np.ndarray) -> list[Cut]:
+def _violated(evaluation: Evaluation, cuts: WorkingSet) -> list[Cut]:
     """The cuts that lie above the working set at the weight they were made at."""
     known = cuts.group_values(evaluation.w)
     floor = 1e-12 * max(1.0, float(known.sum()))
-    return [
-        cut
-        for cut in _grouped(evaluation, groups)
-        if cut.value(evaluation.w) > known[cut.group] + floor
-    ]
+    return [c for c in evaluation.cuts() if c.value(evaluation.w) > known[c.group] + floor]

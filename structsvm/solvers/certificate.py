@@ -1,0 +1,134 @@
+"""The best bounds of a run so far, and its history."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.masters.bounds import CERTIFIED
+from structsvm.solution import History, HistoryEntry, Solution, relative_gap
+from structsvm.solvers.evaluation import Evaluation
+from structsvm.status import Quality, Status
+
+__all__ = ["Certificate"]
+
+Floats = NDArray[np.float64]
+
+logger = logging.getLogger("structsvm")
+
+
+class Certificate:
+    """Bounds of ``min F`` that only ever improve, the weight that attains the upper one, history.
+
+    Parameters
+    ----------
+    floor : float
+        What ``F`` cannot be below, whatever the labels.
+    """
+
+    def __init__(self, floor: float) -> None:
+        self.null = np.inf
+        self.lower, self.bound = floor, CERTIFIED
+        self.upper = np.inf
+        self.best: Floats | None = None
+        self.qualities: set[Quality] = set()
+        self.entries: list[HistoryEntry] = []
+        self._started = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Wall time since the start."""
+        return time.perf_counter() - self._started
+
+    @property
+    def certified_upper(self) -> float:
+        """The upper bound, or infinity when a heuristic oracle may have underestimated it."""
+        return np.inf if Quality.HEURISTIC in self.qualities else self.upper
+
+    @property
+    def gap(self) -> float:
+        """The relative gap."""
+        return relative_gap(self.lower, self.upper, self.null)
+
+    def refer_to(self, null: Evaluation) -> None:
+        """Take note of the null weight's objective."""
+        self.null = null.value + float(null.slacks.sum())
+        self.qualities.add(null.quality)
+
+    def see(self, evaluation: Evaluation, known: Floats | None = None, count: bool = True) -> bool:
+        """Take note of an evaluation; whether it is the best so far.
+
+        ``known`` are lower bounds of the groups' losses from labellings found before: an oracle
+        that finds less is not what it says. With ``count`` false the weight is no candidate.
+        """
+        self.qualities.add(evaluation.quality)
+        losses = evaluation.values + evaluation.slacks
+        if known is not None:
+            worse = np.flatnonzero(known > losses + 1e-7 * np.maximum(1e-7, np.abs(known)))
+            if worse.size and Quality.HEURISTIC not in self.qualities:
+                self.qualities.add(Quality.HEURISTIC)
+                logger.warning(
+                    "the oracle of group %d found a labelling worse than one it found before: its "
+                    "answers are taken for heuristic ones",
+                    worse[0],
+                )
+            losses = np.maximum(losses, known)
+        upper = evaluation.penalty + float(losses.sum())
+        better = count and upper < self.upper
+        if better:
+            self.upper, self.best = upper, evaluation.w
+        return better
+
+    def raise_lower(self, bound: float, basis: str) -> None:
+        """Take note of a lower bound."""
+        if bound > self.lower:
+            self.lower, self.bound = bound, basis
+
+    def record(self, oracle_calls: int, n_cuts: int, label: str) -> HistoryEntry:
+        """Add an iteration to the history."""
+        entry = HistoryEntry(
+            iteration=len(self.entries),
+            seconds=self.seconds,
+            oracle_calls=oracle_calls,
+            lower=self.lower,
+            upper=self.upper,
+            n_cuts=n_cuts,
+            master=label,
+        )
+        self.entries.append(entry)
+        return entry
+
+    def status(self, tol: float) -> Status:
+        """The status of a run that reached its tolerance."""
+        if Quality.HEURISTIC in self.qualities:
+            return Status.HEURISTIC
+        if self.null - self.lower <= tol * abs(self.null):
+            return Status.NOTHING_TO_LEARN
+        return Status.RELAXED if Quality.RELAXATION in self.qualities else Status.OPTIMAL
+
+    def solution(self, status: Status, oracle_calls: int) -> Solution:
+        """The best weight with its certificate."""
+        assert self.best is not None
+        return Solution(
+            w=self.best,
+            lower=self.lower,
+            upper=self.upper,
+            null=self.null,
+            status=status,
+            n_iter=len(self.entries),
+            oracle_calls=oracle_calls,
+            seconds=self.seconds,
+            bound=self._basis(),
+            history=History(tuple(self.entries)),
+        )
+
+    def _basis(self) -> str:
+        """What the bounds rest on, in words."""
+        if Quality.HEURISTIC in self.qualities:
+            return f"lower bound {self.bound}, upper bound as found by a heuristic oracle"
+        if Quality.RELAXATION in self.qualities:
+            return f"{self.bound}, for the relaxation"
+        return self.bound
