@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +15,16 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.problem import Problem, Separation
+from structsvm.problem import Problem, RegularizedRisk, Separation
+from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
 __all__ = ["MetricProblem", "PartitionProblem", "metric_factor"]
 
 Floats = NDArray[np.float64]
+
+PENALTY_RIDGE = 0.05
+"""Weight of the squared norm of ``beta``, whose usual value is 1 to 1.5 and F(0) about 2."""
 
 
 class PartitionProblem(ABC):
@@ -66,20 +71,14 @@ class MetricProblem(Problem):
     ``kappa |M - M_i|_F^2 / T``.
 
     Samples ``x`` are (T, P) arrays, labellings are :class:`EquivalenceMatrix`. With a known number
-    of clusters the weight is ``B``; otherwise it is ``B``, or ``(B, beta / penalty_unit)`` when the
-    price is learned. Dividing ``beta`` by a large unit makes the norm of the weight nearly blind to
-    it.
+    of clusters the weight is ``B``; otherwise it is ``B``, or ``(B, beta)`` when the price is
+    learned.
     """
 
     partition: PartitionProblem
     metric: str
     """"diagonal" or "full"."""
     n_features: int
-
-    @property
-    def penalty_unit(self) -> float:
-        """``10 / sqrt(P)``: ``beta = 1`` costs 1 % of what ``B = I`` costs in the squared norm."""
-        return 10.0 / float(np.sqrt(self.n_features))
 
     @property
     def prices_clusters(self) -> bool:
@@ -96,13 +95,13 @@ class MetricProblem(Problem):
         B = self.weight_space().to_metric(w)
         if self.partition.known_clusters:
             return B, 0.0
-        return B, float(w[-1] * self.penalty_unit) if self.prices_clusters else 1.0
+        return B, float(w[-1]) if self.prices_clusters else 1.0
 
     def join(self, B: Floats, beta: float) -> Floats:
         """The weight of ``(B, beta)``."""
         w = self.weight_space().from_metric(B)
         if self.prices_clusters:
-            w[-1] = beta / self.penalty_unit
+            w[-1] = beta
         return w
 
     def null_weight(self) -> Floats:
@@ -110,11 +109,11 @@ class MetricProblem(Problem):
         return self.join(0.0 * self.identity(), self.partition.margin)
 
     def joint_feature(self, x: Floats, y: EquivalenceMatrix) -> Floats:
-        """``(X^T M X, -penalty_unit Tr M) / T``."""
+        """``(X^T M X, -Tr M) / T``."""
         gram = y.gram_diagonal(x) if self.metric == "diagonal" else y.gram(x)
         phi = self.weight_space().from_metric(gram)
         if self.prices_clusters:
-            phi[-1] = -self.penalty_unit * y.n_clusters
+            phi[-1] = -y.n_clusters
         return phi / y.n_samples
 
     def loss(self, y: EquivalenceMatrix, y_hat: EquivalenceMatrix) -> float:
@@ -140,6 +139,39 @@ class MetricProblem(Problem):
         """The best partition in the metric, the number of clusters being priced."""
         B, beta = self.split(w)
         return self.partition.oracle.maximize(TraceObjective(x @ metric_factor(B), shift=-beta)).y
+
+    def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
+        """``lam / P Omega(B)``, and a ridge on ``beta`` that keeps it where the loss puts it.
+
+        For samples in units in which ``B = I`` is a sensible metric. ``1 / P`` makes ``lam`` free
+        of the number of features: Omega(I) is P or P / 2. A diagonal metric, which has (P + 1) / 2
+        times fewer parameters than a full one, is shrunk so much less.
+        """
+        P = self.n_features
+        share = metric_space(self.metric, P).dim / PSD(P).dim
+        weighted = regularizer.scaled(lam * share / P)
+        if self.prices_clusters:
+            return Separable((weighted, SquaredNorm(weight=PENALTY_RIDGE)))
+        return weighted
+
+    def risk(
+        self,
+        xs: Sequence[Floats],
+        ys: Sequence[EquivalenceMatrix],
+        regularizer: Regularizer,
+        constraints: Callable[[Any], list[Any]] | None = None,
+    ) -> RegularizedRisk:
+        """The objective, in units of the mean loss of one single cluster: F(0) is about 2."""
+        changes = sum((y.n_clusters - 1) / y.n_samples for y in ys)
+        return RegularizedRisk(
+            problem=self,
+            xs=xs,
+            ys=ys,
+            regularizer=regularizer,
+            sample_weight=np.full(len(ys), 1.0 / changes),
+            null=self.null_weight(),
+            constraints=constraints,
+        )
 
     def identity(self) -> Floats:
         """``B = I`` as the weight space writes it."""
