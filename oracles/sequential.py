@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
-from structsvm.oracles._segment_scan import backtrack, layers, layers_backtrack, scan
-from structsvm.oracles._segment_table import SegmentTable, build_table, path_value
-from structsvm.oracles._segment_tree import tree_scan
+from structsvm.oracles._segment_search import (
+    SegmentSearch,
+    path_of_known_length,
+    splitting_price,
+)
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
@@ -58,57 +60,43 @@ class SequentialOracle(Oracle):
         knots = np.flatnonzero(allowed).astype(np.int64)
         forced[0] = forced[T] = True
         required = np.flatnonzero(forced[knots]).astype(np.int64)
-        table = build_table(objective, knots)
-        path = _evident_path(objective, knots.size, required, constraint.n_clusters)
+        search = SegmentSearch(objective, knots, required)
+        path = _evident_path(search, constraint.n_clusters)
         if path is None:
-            path = self._search(table, required, objective, constraint.n_clusters)
+            path = self._search(search, constraint.n_clusters)
         y = EquivalenceMatrix.from_breakpoints(knots[path[1:]])
-        value = path_value(table, path) + table.shift * (path.size - 1) + table.constant
+        value = search.value(path) + objective.shift * y.n_clusters + search.table.constant
         return Argmax(y, value, value, Quality.EXACT)
 
-    def _search(
-        self, table: SegmentTable, required: Ints, objective: TraceObjective, K: int | None
-    ) -> Ints:
+    def _search(self, search: SegmentSearch, K: int | None) -> Ints:
         """The knots of the best segmentation, from 0 to m, by dynamic programming."""
-        earliest = _last_required_before(required)
-        positive = table.n_plus == objective.Z.shape[1]
-        if K is not None:
-            return np.asarray(layers_backtrack(table, earliest, layers(table, earliest, K)))
-        if self.pruning and positive:
-            return np.asarray(backtrack(tree_scan(table, earliest, _splitting_price(objective))[1]))
-        return np.asarray(backtrack(scan(table, earliest)[1]))
+        fast = self.pruning and search.all_positive
+        if K is None:
+            return search.pruned(search.objective.shift)[1] if fast else search.scanned()
+        return path_of_known_length(search, K) if fast else search.layered(K)
 
 
-def _evident_path(
-    objective: TraceObjective, n_knots: int, required: Ints, K: int | None
-) -> Ints | None:
+def _evident_path(search: SegmentSearch, K: int | None) -> Ints | None:
     """The best segmentation where it needs no search; None where it does.
 
     Splitting a segment adds a unit vector ``v`` to the range of ``M`` and ``v^T A v`` to the value.
     With positive signs that is at least ``d - c``: if ``d >= c``, every boundary pays. With
-    ``Z = 0`` it is at most ``d``: if ``d <= 0``, no boundary pays.
+    ``Z = 0`` it is at most ``d``: if ``d <= 0``, no boundary pays; without a truth it is ``d``, so
+    that for known K every segmentation is as good as the one with the leftmost boundaries.
     """
-    everything = np.arange(n_knots, dtype=np.int64)
-    if K == n_knots - 1:
-        return everything
-    if K == required.size - 1:
+    objective, required = search.objective, search.required
+    everything = np.arange(search.knots.size, dtype=np.int64)
+    null = not objective.Z.any()
+    if K is not None:
+        if null and not objective.has_truth:
+            optional = np.setdiff1d(everything, required)
+            return np.union1d(required, optional[: K + 1 - required.size])
+        return {required.size - 1: required, everything.size - 1: everything}.get(K)
+    if null and objective.shift <= 0.0:
         return required
-    if K is None and objective.shift <= 0.0 and not objective.Z.any():
-        return required
-    positive = objective.signs is None or bool((objective.signs > 0).all())
-    if K is None and positive and _splitting_price(objective) <= 0.0:
+    if search.all_positive and splitting_price(objective, objective.shift) <= 0.0:
         return everything
     return None
-
-
-def _splitting_price(objective: TraceObjective) -> float:
-    """``kappa = c - d``: splitting a segment costs at most this, if all signs are positive."""
-    return (objective.truth_weight if objective.has_truth else 0.0) - objective.shift
-
-
-def _last_required_before(required: Ints) -> Ints:
-    """The last required knot strictly before each knot, (m + 1,)."""
-    return np.concatenate(([0], np.repeat(required[:-1], np.diff(required)))).astype(np.int64)
 
 
 def _require_segmentation(objective: TraceObjective) -> None:
