@@ -1,0 +1,79 @@
+"""What a learner has learned, in plain words and numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.learner import MetricLearner
+from structsvm.partitions.training import TrainingData
+from structsvm.solution import Solution
+
+__all__ = [
+    "certificate_in_words",
+    "feature_names",
+    "feature_weights",
+    "spectrum_in_words",
+    "training_in_words",
+]
+
+Floats = NDArray[np.float64]
+
+
+def feature_names(learner: MetricLearner) -> list[str]:
+    """Names of the features: x0, x1, ... if the recordings did not name them."""
+    check_is_fitted(learner)
+    unnamed = [f"x{j}" for j in range(learner.n_features_in_)]
+    return [str(name) for name in getattr(learner, "feature_names_in_", unnamed)]
+
+
+def feature_weights(learner: MetricLearner) -> Floats:
+    """How much each feature counts against the price of a segment, (P,); untrained, all are 1.
+
+    The diagonal of ``B / penalty``, in units of the untrained metric with its best penalty.
+    """
+    check_is_fitted(learner)
+    diagonal = np.einsum("rp,rp->p", learner.components_, learner.components_)
+    return np.asarray(diagonal / learner.penalty_ * learner.baselines_["untrained"].penalty)
+
+
+def spectrum_in_words(learner: MetricLearner) -> str:
+    """Among how many directions the metric is spread."""
+    check_is_fitted(learner)
+    values = np.linalg.svd(learner.components_, compute_uv=False) ** 2
+    share = np.cumsum(values) / values.sum()
+    half, most = (int(np.searchsorted(share, part - 1e-12)) + 1 for part in (0.5, 0.9))
+    return (
+        f"rank {values.size} of {learner.n_features_in_}; "
+        f"{_directions(half)} half of the metric, {most} carr{'ies' if most == 1 else 'y'} 90 %"
+    )
+
+
+def certificate_in_words(solution: Solution) -> str:
+    """How far from the best metric the learned one can be."""
+    how = "certified" if solution.bound == "certified" else f"certified {solution.bound}"
+    missing = 100 * max(solution.gap, 0.0)
+    return (
+        f"at most {missing:.2g} % of what learning can gain is missing ({how}): "
+        f"the objective is {solution.upper:.6g}, no metric has less than {solution.lower:.6g}, "
+        f"the null metric has {solution.null:.6g}"
+    )
+
+
+def training_in_words(data: TrainingData) -> str:
+    """What the metric was learned on."""
+    recordings = "1 recording" if len(data) == 1 else f"{len(data)} recordings"
+    return (
+        f"{recordings} of {_range(data.n_samples)} samples and {_range(data.n_clusters)} segments, "
+        f"{sum(data.n_samples)} samples and {sum(data.n_clusters)} segments in all"
+    )
+
+
+def _directions(n: int) -> str:
+    return "1 direction carries" if n == 1 else f"{n} directions carry"
+
+
+def _range(values: tuple[int, ...]) -> str:
+    low, high = min(values), max(values)
+    return str(low) if low == high else f"{low} to {high}"
