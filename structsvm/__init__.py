@@ -2,8 +2,10 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
+from structsvm.evaluation import Evaluation, evaluate
 from structsvm.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.persistence import load, save
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Custom, SquaredNorm, Trace
 from structsvm.solution import Solution
@@ -18,10 +20,14 @@ __all__ = [
     "ChangePoint",
     "Custom",
     "EquivalenceMatrix",
+    "Evaluation",
     "MetricLearner",
     "Solution",
     "SquaredNorm",
     "Status",
     "Trace",
     "__version__",
+    "evaluate",
+    "load",
+    "save",
 ]
