@@ -30,6 +30,10 @@ __all__ = ["Clusters", "GroupedObjective", "clusters_of", "improve"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+MOST_WORK = 4e9
+"""Products after which no further sweep begins: reached when clusters cost nothing and there are
+nearly as many of them as samples."""
+
 
 class GroupedObjective(NamedTuple):
     """A trace objective in the form in which single clusters are scored.
@@ -116,14 +120,15 @@ def improve(
     array of shape (T,)
         Labels ``0..K'-1``; the value is at least that of the start.
     """
-    labels = np.array(labels, dtype=np.int64)
+    labels, work = np.array(labels, dtype=np.int64), 0.0
     for _ in range(max_sweeps):
         K = int(labels.max()) + 1
         room = 0 if fixed else min(objective.n_samples - K, K + 16)
         clusters = clusters_of(objective, labels, room)
         moves = _sweep(objective, clusters, order, labels, fixed)
         labels = np.unique(labels, return_inverse=True)[1].astype(np.int64)
-        if moves == 0:
+        work += float(objective.Z.size) * K
+        if moves == 0 or work > MOST_WORK:
             break
     return labels
 

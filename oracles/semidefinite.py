@@ -1,0 +1,211 @@
+"""Semidefinite relaxation of clustering (Peng and Wei): the tightest bound, for small T.
+
+Every rescaled equivalence matrix of K clusters lies in
+
+    { M : M >= 0 (entries), M psd, M 1 = 1, Tr M = K }                 (Tr M free if K is unknown),
+
+a convex set, so that the maximum of ``Tr(A M)`` over it bounds the partitions from above (Peng and
+Wei 2007, "Approximating K-means-type clustering via semidefinite programming"). It is tighter than
+the spectral relaxation, which forgets the signs of the entries.
+
+The bound that is returned does not trust the solver. For any symmetric ``N >= 0`` (entries) and any
+feasible M,
+
+    Tr(A M) <= Tr((A + N) M) <= spectral(A + N),
+
+the value of the centred spectral relaxation (M is psd and doubly stochastic, so that its
+eigenvalues lie in [0, 1] and ``M = 11^T / T + M'`` with ``M' 1 = 0``). The solver's multipliers of
+``M >= 0``, clipped at zero, serve as N; where they are optimal the bound is the optimum of the
+program, and where they are not it is a little larger, but it holds. With N = 0 it is the spectral
+bound, so the certified bound is never worse than that one.
+
+``y`` is a true partition: the best that Hartigan moves reach from the rounded solution and from the
+starts of :class:`structsvm.oracles.clustering.ClusteringOracle`. Where ``value`` meets
+``upper_bound``, it is proved optimal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import OracleError
+from structsvm.oracles._checks import number_of_clusters
+from structsvm.oracles._starts import kmeans
+from structsvm.oracles.clustering import ClusteringOracle
+from structsvm.parallel import single_threaded
+from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.trace_objective import TraceObjective
+
+__all__ = ["SemidefiniteOracle", "SemidefiniteSolution", "certified_bound"]
+
+Floats = NDArray[np.float64]
+
+TIGHT = 1e-7
+"""Gap, relative to the scale of the objective, at which the bound proves a partition optimal."""
+
+
+@dataclass(frozen=True, eq=False)
+class SemidefiniteSolution:
+    """An approximate optimum of the program, and a bound that holds whatever its accuracy."""
+
+    M: Floats
+    """(T, T); feasible to the accuracy of the solver."""
+    multipliers: Floats
+    """``N >= 0``, (T, T)."""
+    upper_bound: float
+    """``spectral(A + N)``."""
+
+
+@dataclass(frozen=True)
+class SemidefiniteOracle(Oracle):
+    """Maximises ``Tr(A M)`` over partitions, with a bound from semidefinite programming.
+
+    Parameters
+    ----------
+    solver : str
+        Any solver of cvxpy that knows the semidefinite cone. SCS is by far the fastest here.
+    tol : float
+        Accuracy asked of SCS. The bound holds whatever it is; a smaller one makes it tighter.
+    max_samples : int
+        Larger problems are refused: the program has T^2 / 2 unknowns and as many inequalities.
+    random_state : int
+        Seed of the search for partitions.
+    """
+
+    solver: str = "SCS"
+    tol: float = 1e-7
+    max_samples: int = 100
+    random_state: int = 0
+
+    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+        """Maximise ``Tr(A M)``: a true partition and a certified bound.
+
+        The quality is exact when they meet, and otherwise that of a relaxation.
+
+        Raises
+        ------
+        OracleError
+            When there are too many samples, the constraint cannot be satisfied or the solver fails.
+        """
+        number_of_clusters(constraint, objective.n_samples)
+        search = ClusteringOracle(random_state=self.random_state)
+        first = search.maximize(objective, constraint)
+        if _is_tight(first.value, first.upper_bound, objective):
+            return Argmax(first.y, first.value, first.upper_bound, Quality.EXACT)
+        solution = self.relax(objective, constraint)
+        second = search.maximize_from(objective, [self._round(solution.M, constraint)], constraint)
+        bound = max(second.value, min(first.upper_bound, solution.upper_bound))
+        tight = _is_tight(second.value, bound, objective)
+        return Argmax(second.y, second.value, bound, Quality.EXACT if tight else Quality.RELAXATION)
+
+    def relax(
+        self, objective: TraceObjective, constraint: Constraint = ANYTHING
+    ) -> SemidefiniteSolution:
+        """Solve the program itself and certify its bound.
+
+        Raises
+        ------
+        OracleError
+            When there are too many samples, the constraint cannot be satisfied or the solver fails.
+        """
+        import cvxpy as cp
+
+        T = objective.n_samples
+        K = number_of_clusters(constraint, T)
+        self._refuse_large(T)
+        A = objective.dense()
+        unit = max(float(np.abs(A).max()), np.finfo(float).tiny)
+        M = cp.Variable((T, T), PSD=True)
+        pairs = np.triu_indices(T, 1)
+        constraints = [cp.sum(M, axis=1) == 1]
+        if K is not None:
+            constraints.append(cp.trace(M) == K)
+        if T > 1:
+            constraints.append(M[pairs] >= 0)
+        with single_threaded():
+            self._solve(cp.Problem(cp.Maximize(cp.sum(cp.multiply(A / unit, M))), constraints))
+            N = np.zeros((T, T))
+            if T > 1:
+                N[pairs] = np.maximum(constraints[-1].dual_value, 0.0) * (unit / 2)
+            N += N.T
+            bound = min(certified_bound(A, N, K), certified_bound(A, np.zeros_like(A), K))
+        return SemidefiniteSolution(np.asarray(M.value), N, bound)
+
+    def _solve(self, problem: Any) -> None:
+        """Run the solver. An inaccurate answer is no reason to warn: it is certified afterwards."""
+        import cvxpy as cp
+
+        options = {"eps_abs": self.tol, "eps_rel": self.tol} if self.solver == "SCS" else {}
+        try:
+            data, chain, inverse = problem.get_problem_data(self.solver, solver_opts=options)
+            raw = chain.solve_via_data(problem, data, solver_opts=options)
+            problem.unpack(chain.invert(raw, inverse))
+        except (cp.error.SolverError, ValueError) as error:
+            raise OracleError(
+                f"{self.solver} failed on the semidefinite relaxation ({error}): "
+                f"try another solver of {cp.installed_solvers()}"
+            ) from error
+        if problem.status not in {cp.OPTIMAL, cp.OPTIMAL_INACCURATE}:
+            raise OracleError(
+                f"{self.solver} found no solution of the semidefinite relaxation "
+                f"({problem.status}): try another solver of {cp.installed_solvers()}"
+            )
+
+    def _round(self, M: Floats, constraint: Constraint) -> NDArray[np.int64]:
+        """A partition near ``M``: K-means on its rows."""
+        K = constraint.n_clusters
+        if K is None:
+            K = int(np.clip(np.round(np.trace(M)), 1, M.shape[0]))
+        with single_threaded():
+            return kmeans(M, K, 1, self.random_state)
+
+    def _refuse_large(self, n_samples: int) -> None:
+        if n_samples > self.max_samples:
+            raise OracleError(
+                f"{n_samples} samples are too many for a semidefinite program "
+                f"(max_samples={self.max_samples}): use a spectral or clustering oracle"
+            )
+
+
+def certified_bound(A: Floats, N: Floats, K: int | None) -> float:
+    """``spectral(A + N)``: no partition (into K clusters) has a larger ``Tr(A M)``.
+
+    Parameters
+    ----------
+    A : array of shape (T, T)
+    N : array of shape (T, T)
+        Symmetric and nonnegative, entry by entry; any such N gives a bound.
+    K : int or None
+
+    Returns
+    -------
+    float
+        ``1^T C 1 / T`` plus the K - 1 largest (or all positive) eigenvalues of ``C = A + N`` on the
+        complement of 1, and an allowance for rounding.
+    """
+    T = A.shape[0]
+    C = A + N
+    V = _complement_of_one(T)
+    w = np.linalg.eigvalsh(V.T @ C @ V)[::-1] if T > 1 else np.empty(0)
+    spectral = np.maximum(w, 0.0).sum() if K is None else w[: K - 1].sum()
+    rounding = 10 * T * np.finfo(float).eps * float(np.linalg.norm(C))
+    return float(C.sum() / T + spectral + rounding)
+
+
+def _is_tight(value: float, bound: float, objective: TraceObjective) -> bool:
+    scale = float(np.sum(objective.Z**2)) + objective.truth_weight + abs(objective.shift)
+    return bound - value <= TIGHT * max(scale, abs(value))
+
+
+def _complement_of_one(n_samples: int) -> Floats:
+    """An orthonormal basis of the vectors orthogonal to 1, (T, T - 1)."""
+    T = n_samples
+    axis = np.ones(T)
+    axis[0] -= np.sqrt(T)
+    return np.asarray(np.eye(T) - np.outer(axis, axis) * (2.0 / max(float(axis @ axis), 1e-300)))[
+        :, 1:
+    ]
