@@ -96,10 +96,11 @@ def _leaves(points: Floats, seed: int) -> Ints:
 
 
 def _distinct(points: Floats) -> Ints:
-    """Equal points together."""
-    if points.shape[1] == 0:
+    """Number the points, those that differ by rounding only together."""
+    unit = 1e-7 * float(np.abs(points).max(initial=0.0))
+    if unit == 0.0:
         return np.zeros(points.shape[0], dtype=np.int64)
-    inverse = np.unique(points, axis=0, return_inverse=True)[1]
+    inverse = np.unique(np.round(points / unit), axis=0, return_inverse=True)[1]
     return np.asarray(inverse, dtype=np.int64).ravel()
 
 

@@ -100,12 +100,13 @@ class ClusteringOracle(Oracle):
         K = number_of_clusters(constraint, T)
         grouped = GroupedObjective.of(objective)
         order = np.random.default_rng(self.random_state).permutation(T)
+        given = [_start(labels, grouped, K) for labels in starts]
         with single_threaded():
             bound, rounded = self._relaxed(objective, constraint)
             best = max(
                 (
                     improve(grouped, start, K is not None, order, self.max_sweeps)
-                    for start in (*rounded, *self._starts(objective, grouped, K), *starts)
+                    for start in (*rounded, *self._starts(objective, grouped, K), *given)
                 ),
                 key=grouped.value,
             )
@@ -138,3 +139,14 @@ class ClusteringOracle(Oracle):
         K = constraint.n_clusters or min(answer.y.n_clusters, answer.y.V.shape[1])
         directions = basis.lift(answer.y.V[:, 1:])
         return answer.upper_bound, (kmeans(directions, K, 1, self.random_state),)
+
+
+def _start(labels: Ints, objective: GroupedObjective, K: int | None) -> Ints:
+    """A partition handed in, with K clusters if K is known."""
+    if len(labels) != objective.n_samples:
+        raise OracleError(
+            f"a start labels {len(labels)} samples, the objective has {objective.n_samples}"
+        )
+    canonical = EquivalenceMatrix.from_labels(labels).labels
+    assert canonical is not None
+    return canonical if K is None else with_exactly(objective.points, canonical, K)

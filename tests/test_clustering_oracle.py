@@ -1,0 +1,288 @@
+"""The clustering oracle: Hartigan moves, Ward's tree, and how often the optimum is found."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.cluster.hierarchy import linkage
+from sklearn.cluster import AgglomerativeClustering
+
+from structsvm.errors import OracleError
+from structsvm.oracles._starts import across, kmeans, ward, with_exactly
+from structsvm.oracles.clustering import ClusteringOracle
+from structsvm.oracles.exhaustive import ExhaustiveOracle
+from structsvm.oracles.hartigan import GroupedObjective, improve
+from structsvm.oracles.ward import ward_tree
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.oracle import Constraint, Quality
+from structsvm.partitions.trace_objective import TraceObjective
+
+
+def random_objective(seed: int) -> TraceObjective:
+    """Any signs, any shift, a truth that is a partition, a relaxation or missing."""
+    rng = np.random.default_rng(seed)
+    T, r = int(rng.integers(1, 13)), int(rng.integers(0, 4))
+    truth = (
+        None,
+        EquivalenceMatrix.from_labels(rng.integers(0, 4, T)),
+        EquivalenceMatrix.from_factor(np.linalg.qr(rng.standard_normal((T, min(T, 3))))[0]),
+    )[seed % 3]
+    return TraceObjective(
+        rng.standard_normal((T, r)) + 3.0,
+        truth,
+        truth_weight=2.0,
+        shift=float(rng.choice([-1.0, 0.0, 0.5])),
+        signs=rng.choice([-1.0, 1.0], r) if rng.random() < 0.3 else None,
+    )
+
+
+def mixture(seed: int, T: int | None = None) -> tuple[np.ndarray, EquivalenceMatrix]:
+    """2 to 4 groups, overlapping or apart, and their labels."""
+    rng = np.random.default_rng(seed)
+    T, r, K = T or int(rng.integers(7, 10)), int(rng.integers(1, 4)), int(rng.integers(2, 5))
+    labels = np.concatenate((np.arange(K), rng.integers(0, K, T - K)))
+    centers = rng.choice([0.0, 1.5, 4.0]) * rng.standard_normal((K, r))
+    Z = (rng.standard_normal((T, r)) + centers[labels]) * rng.choice([0.5, 1.0, 2.0])
+    return Z, EquivalenceMatrix.from_labels(labels)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One of the questions a learner or a user asks."""
+
+    name: str
+    augmented: bool
+    known: bool
+    optimal: float
+    """At least this part of the answers is optimal."""
+    missed: float
+    """At most this part of what can be gained is missed, on average."""
+
+    def ask(self, seed: int) -> tuple[TraceObjective, Constraint, float]:
+        """The objective, the constraint and a value that is easily reached."""
+        Z, truth = mixture(seed)
+        K = truth.n_clusters if self.known else None
+        if self.augmented:
+            objective = TraceObjective(Z, truth, 2.0, 0.0 if self.known else -0.5)
+            return objective, Constraint(n_clusters=K), objective.value(truth)
+        objective = TraceObjective(Z, shift=0.0 if self.known else -1.0)
+        together = float(np.sum(Z.sum(axis=0) ** 2) / len(Z)) + objective.shift
+        return objective, Constraint(n_clusters=K), together
+
+
+TASKS = (
+    Task("decoding, K known", False, True, 0.97, 0.002),
+    Task("decoding, K unknown", False, False, 0.95, 0.004),
+    Task("loss-augmented, K known", True, True, 0.90, 0.015),
+    Task("loss-augmented, K unknown", True, False, 0.94, 0.006),
+)
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_quality_on_brute_forced_cases(task: Task) -> None:
+    """200 cases with every partition looked at: bounds hold, and few optima are missed."""
+    optimal, missed = 0, []
+    for seed in range(1000, 1200):
+        objective, constraint, easy = task.ask(seed)
+        best = ExhaustiveOracle().maximize(objective, constraint).value
+        answer = ClusteringOracle().maximize(objective, constraint)
+        scale = float(np.sum(objective.Z**2)) + 1.0
+        assert answer.value == objective.value(answer.y)
+        assert answer.value <= best + 1e-11 * scale <= answer.upper_bound + 2e-11 * scale
+        assert answer.quality is Quality.HEURISTIC
+        optimal += answer.value >= best - 1e-9 * scale
+        missed.append((best - answer.value) / max(best - easy, 1e-3 * scale))
+    assert optimal >= 200 * task.optimal
+    assert np.mean(missed) <= task.missed
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_moves_end_where_no_move_helps(fixed: bool) -> None:
+    """Every single move is tried on the objective itself."""
+    for seed in range(120):
+        objective = random_objective(seed)
+        T = objective.n_samples
+        start = EquivalenceMatrix.from_labels(np.random.default_rng(seed).integers(0, 4, T))
+        grouped = GroupedObjective.of(objective)
+        end = improve(grouped, start.labels, fixed, np.arange(T), 50)
+        value = objective.value(EquivalenceMatrix.from_labels(end))
+        gained = grouped.value(end) - grouped.value(start.labels)
+        assert gained == pytest.approx(value - objective.value(start), abs=1e-10)
+        assert gained >= 0.0
+        assert not fixed or end.max() + 1 == start.n_clusters
+        for t in range(T):
+            for cluster in range(end.max() + 2):
+                moved = end.copy()
+                moved[t] = cluster
+                other = EquivalenceMatrix.from_labels(moved)
+                if not fixed or other.n_clusters == start.n_clusters:
+                    assert objective.value(other) <= value + 1e-9
+
+
+def test_moves_leave_their_start_alone() -> None:
+    objective = GroupedObjective.of(random_objective(7))
+    start = np.zeros(objective.n_samples, dtype=np.int64)
+    start.setflags(write=False)
+    assert improve(objective, start, False, np.arange(start.size), 0).tolist() == start.tolist()
+
+
+def test_ward_tree_is_that_of_scipy() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        L, r = int(rng.integers(2, 50)), int(rng.integers(1, 5))
+        points = rng.standard_normal((L, r))
+        tree = ward_tree(points, np.ones(L))
+        reference = linkage(points, "ward")
+        assert np.allclose(tree.costs, reference[:, 2] ** 2 / 2)
+        assert np.array_equal(np.sort(tree.merges), np.sort(reference[:, :2].astype(int)))
+        assert [tree.cut(K).max() + 1 for K in range(1, L + 1)] == list(range(1, L + 1))
+
+
+def test_a_weighted_leaf_is_that_many_equal_leaves() -> None:
+    rng = np.random.default_rng(1)
+    points, weights = rng.standard_normal((15, 2)), rng.integers(1, 6, 15)
+    weighted = ward_tree(points, weights)
+    repeated = ward_tree(np.repeat(points, weights, axis=0), np.ones(weights.sum()))
+    assert np.allclose(weighted.costs, repeated.costs[-14:])
+    assert np.allclose(repeated.costs[:-14], 0.0)
+    for K in range(1, 16):
+        both = (weighted.cut(K)[np.repeat(np.arange(15), weights)], repeated.cut(K))
+        assert EquivalenceMatrix.from_labels(both[0]) == EquivalenceMatrix.from_labels(both[1])
+
+
+def test_ward_level_is_the_cut_at_the_price_of_a_cluster() -> None:
+    """scikit-learn's threshold ``sqrt(2 lambda_0)`` stops where a merge costs ``lambda_0``."""
+    for seed in range(40):
+        Z, price = mixture(seed, T=40)[0], 0.8
+        grouped = GroupedObjective.of(TraceObjective(Z, shift=-price))
+        reference = AgglomerativeClustering(
+            n_clusters=None, distance_threshold=np.sqrt(2 * price), linkage="ward"
+        ).fit_predict(Z)
+        found = EquivalenceMatrix.from_labels(ward(grouped, None, 0))
+        assert found == EquivalenceMatrix.from_labels(reference)
+
+
+def test_ward_level_is_the_best_level_of_a_loss_augmented_objective() -> None:
+    for seed in range(40):
+        Z, truth = mixture(seed, T=20)
+        grouped = GroupedObjective.of(TraceObjective(Z, truth, 2.0, -0.1))
+        tree = ward_tree(grouped.Z, np.ones(20))
+        best = max(grouped.value(tree.cut(K)) for K in range(1, 21))
+        assert grouped.value(ward(grouped, None, 0)) == pytest.approx(best, abs=1e-10)
+
+
+def test_more_samples_than_leaves() -> None:
+    """Beyond 8,000 samples Ward's tree stands on a coarse K-means."""
+    rng = np.random.default_rng(2)
+    labels = rng.integers(0, 6, 9_000)
+    angle = 2 * np.pi * labels / 6
+    Z = np.column_stack((np.cos(angle), np.sin(angle))) + 0.05 * rng.standard_normal((9_000, 2))
+    truth = EquivalenceMatrix.from_labels(labels)
+    answer = ClusteringOracle(relaxation=False).maximize(TraceObjective(Z, shift=-30.0))
+    assert answer.y == truth
+
+
+def test_across_overlaps_with_the_truth_as_little_as_can_be() -> None:
+    truth = np.repeat(np.arange(3), 8)
+    M, other = (EquivalenceMatrix.from_labels(labels) for labels in (truth, across(truth, 4)))
+    assert other.n_clusters == 4
+    assert M.inner(other) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("K", [1, 2, 5, 9, 12])
+def test_exactly_k_clusters_whatever_the_data(K: int) -> None:
+    rng = np.random.default_rng(K)
+    T = 12
+    truth = EquivalenceMatrix.from_labels(rng.integers(0, 3, T))
+    for Z in (
+        rng.standard_normal((T, 2)),
+        np.repeat(rng.standard_normal((3, 2)), 4, axis=0),
+        np.ones((T, 2)),
+        np.zeros((T, 0)),
+    ):
+        for objective in (TraceObjective(Z), TraceObjective(Z, truth, 2.0, -1.0)):
+            for oracle in (ClusteringOracle(), ClusteringOracle(relaxation=False, max_sweeps=0)):
+                answer = oracle.maximize(objective, Constraint(n_clusters=K))
+                assert answer.y.n_clusters == K
+                assert answer.y.sizes.min() >= 1
+        assert np.unique(kmeans(Z, K, 2, 0)).size == K
+        for start in (np.zeros(T, dtype=np.int64), np.arange(T), truth.labels):
+            assert np.unique(with_exactly(Z, start, K)).tolist() == list(range(K))
+
+
+def test_a_null_metric_is_answered_by_price_and_loss_alone() -> None:
+    truth = EquivalenceMatrix.from_labels(np.repeat(np.arange(3), 4))
+    nothing = np.zeros((12, 0))
+    oracle = ClusteringOracle()
+    assert oracle.maximize(TraceObjective(nothing, shift=-1.0)).y.n_clusters == 1
+    assert oracle.maximize(TraceObjective(nothing, shift=1.0)).y.n_clusters == 12
+    augmented = oracle.maximize(TraceObjective(nothing, truth, 2.0), Constraint(n_clusters=4))
+    assert augmented.value == pytest.approx(-2.0)  # Tr(M M_i) = 1: only the mean is shared
+    assert augmented.upper_bound == pytest.approx(-2.0)
+
+
+def test_further_starts_can_only_help() -> None:
+    """An optimum handed in as a start comes back, also when its number of clusters is wrong."""
+    for seed in range(60):
+        objective, constraint, _ = TASKS[2].ask(seed)
+        best = ExhaustiveOracle().maximize(objective, constraint)
+        poor = ClusteringOracle(n_init=1, max_sweeps=1, relaxation=False)
+        answer = poor.maximize_from(objective, [best.y.labels], constraint)
+        assert answer.value == pytest.approx(best.value, abs=1e-9)
+        others = [np.zeros(objective.n_samples, dtype=np.int64), np.arange(objective.n_samples)]
+        assert poor.maximize_from(objective, others, constraint).y.n_clusters == (
+            constraint.n_clusters
+        )
+
+
+def test_upper_bound_is_the_relaxation_or_infinite() -> None:
+    Z, truth = mixture(3, T=60)
+    objective = TraceObjective(Z, truth, 2.0)
+    constraint = Constraint(n_clusters=truth.n_clusters)
+    assert ClusteringOracle().maximize(objective, constraint).upper_bound < np.inf
+    unbounded = ClusteringOracle(relaxation=False).maximize(objective, constraint)
+    assert unbounded.upper_bound == np.inf
+
+
+def test_one_sample() -> None:
+    objective = TraceObjective(np.array([[3.0]]), EquivalenceMatrix.from_labels([0]), 2.0, -1.0)
+    for constraint in (Constraint(), Constraint(n_clusters=1)):
+        assert ClusteringOracle().maximize(objective, constraint).value == pytest.approx(6.0)
+
+
+def test_deterministic_and_safe_in_threads() -> None:
+    cases = []
+    for seed in range(8):
+        Z, truth = mixture(seed, T=150)
+        cases.append(TraceObjective(Z, truth, 2.0, -0.5))
+        cases.append(TraceObjective(Z, shift=-1.0))
+    before = [case.Z.copy() for case in cases]
+    oracle = ClusteringOracle(n_init=2)
+    alone = [oracle.maximize(case, Constraint(n_clusters=4)) for case in cases]
+    with ThreadPoolExecutor(4) as executor:
+        together = executor.map(lambda o: oracle.maximize(o, Constraint(n_clusters=4)), cases * 2)
+        for k, answer in enumerate(together):
+            assert answer.y == alone[k % len(cases)].y
+            assert answer.value == alone[k % len(cases)].value
+    assert all(np.array_equal(case.Z, Z) for case, Z in zip(cases, before, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message"),
+    [
+        (Constraint(n_clusters=5), "cannot make 5 clusters out of 4 samples"),
+        (Constraint(n_clusters=0), "cannot make 0 clusters"),
+        (Constraint(forced=(2,)), "belong to segmentations"),
+    ],
+)
+def test_impossible_constraints(constraint: Constraint, message: str) -> None:
+    with pytest.raises(OracleError, match=message):
+        ClusteringOracle().maximize(TraceObjective(np.ones((4, 1))), constraint)
+
+
+def test_bad_settings_and_starts() -> None:
+    with pytest.raises(OracleError, match="n_init must be >= 1 and max_sweeps >= 0, got 0 and 50"):
+        ClusteringOracle(n_init=0)
+    with pytest.raises(OracleError, match="a start labels 3 samples, the objective has 4"):
+        ClusteringOracle().maximize_from(TraceObjective(np.ones((4, 1))), [np.zeros(3, int)])
