@@ -10,7 +10,7 @@ from structsvm.errors import StructSVMError
 from structsvm.masters.cvxpy import solve_with
 from structsvm.problem import RegularizedRisk
 
-__all__ = ["CERTIFIED", "lower_bound"]
+__all__ = ["CERTIFIED", "lower_bound", "plane_bound"]
 
 Floats = NDArray[np.float64]
 
@@ -34,8 +34,13 @@ def lower_bound(
     upper : float
         A certified upper bound of ``min F``, infinity if there is none.
     """
-    offset = float(multipliers @ cuts.intercepts)
-    slope = multipliers @ cuts.slopes
+    return plane_bound(risk, float(multipliers @ cuts.intercepts), multipliers @ cuts.slopes, upper)
+
+
+def plane_bound(
+    risk: RegularizedRisk, offset: float, slope: Floats, upper: float
+) -> tuple[float, str]:
+    """The same from ``offset + <slope, w>``, any average of lower bounds of the hinge losses."""
     bounds = [(risk.regularizer.floor(risk.space), CERTIFIED)]
     if risk.regularizer.has_closed_form:
         for s in {1.0, risk.regularizer.max_scale(slope, risk.space)}:

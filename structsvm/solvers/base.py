@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.cuts import WorkingSet
 from structsvm.errors import LearningError, SettingsError
-from structsvm.masters.bounds import lower_bound
+from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.problem import RegularizedRisk
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.certificate import Certificate
@@ -182,6 +182,11 @@ class Run:
         """A new lower bound."""
         upper = self.certificate.certified_upper
         self.certificate.raise_lower(*lower_bound(self.risk, cuts, multipliers, upper))
+
+    def bound_by(self, offset: float, slope: Floats) -> None:
+        """A new lower bound from ``offset + <slope, w>``, which is below the hinge losses."""
+        upper = self.certificate.certified_upper
+        self.certificate.raise_lower(*plane_bound(self.risk, offset, slope, upper))
 
     def _check_budget(self) -> None:
         if self.oracle_calls < self.risk.n_samples:

@@ -54,8 +54,12 @@ class Certificate:
         return relative_gap(self.lower, self.upper, self.null)
 
     def refer_to(self, null: Evaluation) -> None:
-        """Take note of the null weight's objective."""
-        self.null = null.value + float(null.slacks.sum())
+        """Take note of the null weight's losses.
+
+        Not of its Omega: zero for the usual regularizers, it is of the size of lam for one that is
+        centred elsewhere, and would drown what learning can gain.
+        """
+        self.null = float((null.values + null.slacks).sum())
         self.qualities.add(null.quality)
 
     def see(self, evaluation: Evaluation, known: Floats | None = None, count: bool = True) -> bool:

@@ -27,6 +27,8 @@ logger = logging.getLogger("structsvm")
 
 WORKING_SET_BYTES = 2**30
 PRECISE = 1e-10
+LOCAL = 0.9
+"""Relative gap above which the best weight is too poor to stay near it."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class CuttingPlane(Solver):
     def _step(self, run: Run, cuts: WorkingSet, groups: Ints) -> Step:
         """Master and oracles; again without damping, then precisely, if no cut was violated."""
         usual = min(1e-3, max(1e-7, 0.01 * run.certificate.gap))
-        damping = self._damping(run)
+        damping = self._damping(run) if run.certificate.gap < LOCAL else 0.0
         attempts = [(usual, damping), (PRECISE, 0.0)]
         if damping > 0:
             attempts.insert(1, (usual, 0.0))

@@ -1,0 +1,155 @@
+"""Block-coordinate Frank-Wolfe on the dual, with cached planes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import SettingsError
+from structsvm.problem import RegularizedRisk
+from structsvm.regularizers import Quadratic
+from structsvm.solvers.base import Run, Solver, Step, Stopping
+from structsvm.solvers.evaluation import Plane
+from structsvm.solvers.requirements import strongly_convex
+
+__all__ = ["BlockFrankWolfe"]
+
+Floats = NDArray[np.float64]
+
+EVERY = 10
+"""Iterations between two evaluations of the objective, unless it looks attained before."""
+
+
+@dataclass(frozen=True)
+class BlockFrankWolfe(Solver):
+    """One oracle, one step: for many samples and a moderate tolerance.
+
+    Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), with the cached planes of Shah, Kolmogorov
+    and Lampert (2015). It holds on any closed convex cone: the dual is ``-1/2 |Pi(u)|^2`` up to a
+    linear term, and the projection is 1-Lipschitz, so that the usual step is an ascent.
+
+    Parameters
+    ----------
+    stopping : Stopping
+        An iteration is one pass over the samples, N oracle calls; now and then N more evaluate the
+        objective.
+    cached_planes : int
+        Planes kept per sample, at most; 0 for none.
+    cached_passes : int
+        Passes over the cached planes after each pass of oracles.
+    random_state : int
+        Seed of the order of the samples.
+    """
+
+    stopping: Stopping = field(default_factory=Stopping)
+    cached_planes: int = 20
+    cached_passes: int = 5
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if self.cached_planes < 0 or self.cached_passes < 0:
+            raise SettingsError(
+                "cached_planes and cached_passes must be >= 0, "
+                f"got {self.cached_planes} and {self.cached_passes}"
+            )
+
+    def check(self, risk: RegularizedRisk) -> None:
+        """A strongly convex regularizer on a cone."""
+        strongly_convex(risk, "BlockFrankWolfe")
+
+    def iterations(self, run: Run) -> Iterator[Step]:
+        """A pass of oracles, passes over the cache, a bound."""
+        risk, rng = run.risk, np.random.default_rng(self.random_state)
+        samples = np.arange(risk.n_samples)
+        run.start(samples)
+        dual = _Dual(risk, strongly_convex(risk, "BlockFrankWolfe"))
+        caches = [_Cache(self.cached_planes, risk.space.dim) for _ in samples]
+        iteration = 0
+        while True:
+            iteration += 1
+            estimate = 0.0
+            for i in rng.permutation(samples):
+                plane = run.plane(i, dual.w)
+                caches[i].add(plane)
+                estimate += dual.step(i, plane.intercept, plane.slope)
+            for _ in range(self.cached_passes if self.cached_planes else 0):
+                for i in rng.permutation(samples):
+                    dual.step(i, *caches[i].best(dual.w))
+            run.bound_by(dual.offset, dual.slope)
+            room = run.certificate.null - run.certificate.lower
+            if iteration % EVERY == 0 or estimate <= self.stopping.tol * room:
+                known = np.array([caches[i].value(dual.w) for i in samples])
+                evaluation = run.evaluate(dual.w, samples, known)
+                for i, cut in enumerate(evaluation.cuts()):
+                    dual.step(i, cut.intercept, cut.slope)
+                run.bound_by(dual.offset, dual.slope)
+            n_cuts = sum(len(cache) for cache in caches)
+            yield Step("block Frank-Wolfe", n_cuts)
+
+
+class _Dual:
+    """A convex combination of planes for each sample, at first the null one, and its weight."""
+
+    def __init__(self, risk: RegularizedRisk, omega: Quadratic) -> None:
+        self.space, self.curvature = risk.space, omega.curvature
+        self.target = omega.center - omega.linear / omega.curvature
+        self.slopes = np.zeros((risk.n_samples, risk.space.dim))
+        self.offsets = np.zeros(risk.n_samples)
+        self.slope = np.zeros(risk.space.dim)
+        self.w = self.space.project(self.target)
+
+    @property
+    def offset(self) -> float:
+        """Sum over the samples."""
+        return float(self.offsets.sum())
+
+    def step(self, i: int, intercept: float, slope: Floats) -> float:
+        """Move sample ``i`` towards a plane, as far as is sure to pay; the gain in sight."""
+        away, rise = slope - self.slopes[i], intercept - self.offsets[i]
+        gain = float(rise + away @ self.w)
+        bend = float((away / self.curvature) @ away)
+        if gain <= 0:
+            return 0.0
+        size = min(1.0, gain / bend) if bend > 0 else 1.0
+        self.slopes[i] += size * away
+        self.offsets[i] += size * rise
+        self.slope += size * away
+        self.w = self.space.project(self.target - self.slope / self.curvature)
+        return gain
+
+
+class _Cache:
+    """The latest planes of one sample; the null one is always among them."""
+
+    def __init__(self, capacity: int, dim: int) -> None:
+        self.capacity = capacity
+        self.intercepts: list[float] = [0.0]
+        self.slopes: list[Floats] = [np.zeros(dim)]
+
+    def __len__(self) -> int:
+        """Planes, without the null one."""
+        return len(self.slopes) - 1
+
+    def add(self, plane: Plane) -> None:
+        """Add a plane that is not here yet, in place of the oldest one if there is no room."""
+        if self.capacity == 0 or any(np.array_equal(plane.slope, s) for s in self.slopes):
+            return
+        self.intercepts.append(plane.intercept)
+        self.slopes.append(plane.slope)
+        if len(self) > self.capacity:
+            del self.intercepts[1], self.slopes[1]
+
+    def best(self, w: Floats) -> tuple[float, Floats]:
+        """The largest plane at ``w``."""
+        values = [o + float(s @ w) for o, s in zip(self.intercepts, self.slopes, strict=True)]
+        k = int(np.argmax(values))
+        return self.intercepts[k], self.slopes[k]
+
+    def value(self, w: Floats) -> float:
+        """The value of the largest plane at ``w``, at least 0."""
+        intercept, slope = self.best(w)
+        return intercept + float(slope @ w)
