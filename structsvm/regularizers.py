@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.weights import Product, WeightSpace
+from structsvm.weights import Free, Product, WeightSpace
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -86,6 +86,10 @@ class SquaredNorm(Regularizer):
     weight: float = 1.0
     center: Any = 0.0
 
+    def __post_init__(self) -> None:
+        """Check the weight."""
+        _check_weight(self.weight)
+
     def value(self, w: Floats, space: WeightSpace) -> float:
         """Omega(w)."""
         away = w - self._center(space)
@@ -137,13 +141,17 @@ class Trace(Regularizer):
 
     weight: float = 1.0
 
+    def __post_init__(self) -> None:
+        """Check the weight."""
+        _check_weight(self.weight)
+
     def value(self, w: Floats, space: WeightSpace) -> float:
         """Omega(w)."""
-        return float(self.weight * (space.identity() @ w))
+        return float(self._linear(space) @ w)
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
         """A linear function."""
-        omega: cp.Expression = self.weight * (space.identity() @ w)
+        omega: cp.Expression = self._linear(space) @ w
         return omega
 
     def scaled(self, factor: float) -> Trace:
@@ -153,10 +161,11 @@ class Trace(Regularizer):
     def as_quadratic(self, space: WeightSpace) -> Quadratic:
         """No curvature."""
         zero = np.zeros(space.dim)
-        return Quadratic(zero, zero, self.weight * space.identity())
+        return Quadratic(zero, zero, self._linear(space))
 
     def floor(self, space: WeightSpace) -> float:
         """The trace is nonnegative on the cone."""
+        self._linear(space)
         return 0.0
 
     @property
@@ -173,6 +182,16 @@ class Trace(Regularizer):
         """``weight / -m`` with m the smallest eigenvalue, when that is below 1."""
         smallest = space.dual_margin(slope)
         return 1.0 if smallest >= -self.weight else self.weight / -smallest
+
+    def _linear(self, space: WeightSpace) -> Floats:
+        """The gradient, once it is sure that the trace is nonnegative."""
+        factors = space.factors if isinstance(space, Product) else (space,)
+        for factor in factors:
+            if isinstance(factor, Free):
+                raise SettingsError(
+                    f"the trace is not nonnegative on {factor}: use SquaredNorm, or a cone"
+                )
+        return self.weight * space.identity()
 
 
 @dataclass(frozen=True)
@@ -298,3 +317,8 @@ class Separable(Regularizer):
     ) -> list[tuple[Regularizer, Floats, WeightSpace]]:
         assert isinstance(space, Product)
         return list(zip(self.parts, space.split(w), space.factors, strict=True))
+
+
+def _check_weight(weight: float) -> None:
+    if not (np.isfinite(weight) and weight > 0):
+        raise SettingsError(f"the weight must be > 0, got {weight}")

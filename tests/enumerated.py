@@ -1,0 +1,104 @@
+"""Tiny structured problems whose labellings can all be listed, and their optimum by one program."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from structsvm.cuts import Cut, WorkingSet
+from structsvm.problem import Problem, RegularizedRisk, Separation
+from structsvm.regularizers import Regularizer
+from structsvm.status import Quality
+from structsvm.weights import WeightSpace
+
+
+@dataclass(frozen=True)
+class Listed(Problem):
+    """A sample is the list of the features of its labellings; labellings are numbers."""
+
+    space: WeightSpace
+
+    def weight_space(self) -> WeightSpace:
+        return self.space
+
+    def joint_feature(self, x, y) -> np.ndarray:
+        return x.features[y]
+
+    def loss(self, y, y_hat) -> float:
+        return float(y != y_hat) * (1.0 + 0.1 * y_hat)
+
+    def separate(self, w, x, y) -> Separation:
+        losses = [self.loss(y, k) for k in range(len(x.features))]
+        return Separation(int(np.argmax(losses + x.features @ w)), 0.0, Quality.EXACT)
+
+    def predict(self, w, x) -> int:
+        return int(np.argmax(x.features @ w))
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    features: np.ndarray
+
+
+def listed_risk(
+    space: WeightSpace,
+    regularizer: Regularizer,
+    *,
+    n_samples: int = 4,
+    n_labels: int = 8,
+    seed: int = 0,
+    problem: Problem | None = None,
+    constraints: Callable[[Any], list[Any]] | None = None,
+) -> RegularizedRisk:
+    rng = np.random.default_rng(seed)
+    features = rng.standard_normal((n_samples, n_labels, space.dim))
+    favoured = space.project(rng.standard_normal(space.dim))
+    features[:, 0] += 0.3 * favoured  # there is something to learn
+    return RegularizedRisk(
+        problem=Listed(space) if problem is None else problem,
+        xs=[Sample(f) for f in features],
+        ys=[0] * n_samples,
+        regularizer=regularizer,
+        sample_weight=np.full(n_samples, 1.0 / n_samples),
+        null=np.zeros(space.dim),
+        constraints=constraints,
+    )
+
+
+def all_cuts(risk: RegularizedRisk, labellings: Callable[[Any], list[Any]]) -> WorkingSet:
+    """Every cut there is: ``labellings`` lists those of a sample."""
+    cuts = WorkingSet(risk.n_samples, risk.space.dim)
+    problem = risk.problem
+    for i, (x, y) in enumerate(zip(risk.xs, risk.ys, strict=True)):
+        truth, omega = problem.joint_feature(x, y), risk.sample_weight[i]
+        cuts.add(
+            Cut(i, omega * problem.loss(y, k), omega * (problem.joint_feature(x, k) - truth))
+            for k in labellings(x)
+        )
+    return cuts
+
+
+def optimum(risk: RegularizedRisk, labellings: Callable[[Any], list[Any]] | None = None) -> float:
+    """``min F`` by one conic program over all the labellings of all the samples."""
+    cuts = all_cuts(risk, labellings or (lambda x: range(len(x.features))))
+    B, w, constraints = risk.space.variable()
+    slacks = cp.Variable(risk.n_samples, nonneg=True)
+    constraints = [*constraints, slacks[cuts.groups] >= cuts.intercepts + cuts.slopes @ w]
+    if risk.constraints is not None:
+        constraints += risk.constraints(B)
+    omega = risk.regularizer.as_cvxpy(B, w, risk.space)
+    problem = cp.Problem(cp.Minimize(omega + cp.sum(slacks)), constraints)
+    tight = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+    problem.solve(solver="CLARABEL", **tight)
+    return float(problem.value)
+
+
+def objective(risk: RegularizedRisk, w: np.ndarray) -> float:
+    """``F(w)`` by listing."""
+    total = risk.penalty(w)
+    for omega, x, y in zip(risk.sample_weight, risk.xs, risk.ys, strict=True):
+        losses = np.array([risk.problem.loss(y, k) for k in range(len(x.features))])
+        total += omega * np.max(losses + (x.features - x.features[y]) @ w)
+    return float(total)
