@@ -104,15 +104,17 @@ def calibrate(
 def _loss_curve(oracle: Oracle, Z: Floats, truth: EquivalenceMatrix, penalties: Floats) -> Floats:
     """Loss of the optimal partition of one sample at every penalty."""
 
-    def decode(index: int) -> EquivalenceMatrix:
-        return oracle.maximize(TraceObjective(Z, shift=-float(penalties[index]))).y
-
     losses = np.empty(penalties.size)
+
+    def decode(index: int) -> EquivalenceMatrix:
+        best = oracle.maximize(TraceObjective(Z, shift=-float(penalties[index]))).y
+        losses[index] = partition_loss(truth, best)
+        return best
+
     last = penalties.size - 1
     pending = [(0, last, decode(0), decode(last))]
     while pending:
         low, high, at_low, at_high = pending.pop()
-        losses[low], losses[high] = partition_loss(truth, at_low), partition_loss(truth, at_high)
         if at_low == at_high:
             losses[low:high] = losses[high]
         elif high - low > 1:
