@@ -92,6 +92,7 @@ class SemidefiniteOracle(Oracle):
             When there are too many samples, the constraint cannot be satisfied or the solver fails.
         """
         number_of_clusters(constraint, objective.n_samples)
+        self._refuse_large(objective.n_samples)
         search = ClusteringOracle(random_state=self.random_state)
         first = search.maximize(objective, constraint)
         if _is_tight(first.value, first.upper_bound, objective):
