@@ -63,7 +63,7 @@ def main(folder: Path) -> None:
     rows: list[Row] = []
     for kind in ("diagonal", "full"):
         start = time.perf_counter()
-        learner = MetricLearner(metric=kind).fit(Xs, ys)
+        learner = MetricLearner(metric=kind).fit(Xs, ys, feature_names=learn[0].features)
         seconds = time.perf_counter() - start
         metric = DecodingMetric(learner.components_.T, learner.penalty_)
         rows.append(row(f"learned, {kind}", learner, metric, test, seconds))
