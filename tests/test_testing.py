@@ -206,7 +206,7 @@ class Shared(Oracle):
 
 
 def test_shared_scratch_memory_is_caught() -> None:
-    with pytest.raises(PluginError, match="in threads|the oracle failed"):
+    with pytest.raises(PluginError, match=r"in threads|the oracle failed"):
         check_oracle(Shared(), contiguous=True, processes=False)
 
 

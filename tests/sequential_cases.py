@@ -1,0 +1,138 @@
+"""Questions to the sequential oracle, and their answers by other means."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.oracle import Constraint
+from structsvm.partitions.trace_objective import TraceObjective
+
+
+@dataclass(frozen=True)
+class Case:
+    kind: str
+    objective: TraceObjective
+    constraint: Constraint
+
+    @property
+    def centred(self) -> TraceObjective:
+        """The same question up to a constant, since ``M 1 = 1``, without its offset."""
+        A = self.objective
+        Z = A.Z - A.Z.mean(axis=0)
+        return TraceObjective(Z, A.truth, A.truth_weight, A.shift, A.signs)
+
+    @property
+    def slack(self) -> float:
+        A = self.centred
+        offset = float(np.abs(self.objective.Z).max(initial=0.0))
+        size = float(np.sum(A.Z**2)) + (abs(A.shift) + A.truth_weight) * A.n_samples
+        return 1e-11 * max(1.0, size) + 1e-14 * offset * float(np.abs(A.Z).sum())
+
+
+def random_truth(rng: np.random.Generator, T: int) -> EquivalenceMatrix:
+    """Few or many segments."""
+    return EquivalenceMatrix.from_labels(np.cumsum(rng.random(T) < rng.choice([0.05, 0.3, 0.8])))
+
+
+def random_samples(
+    rng: np.random.Generator, kind: str, truth: EquivalenceMatrix, r: int
+) -> np.ndarray:
+    T = truth.n_samples
+    noise = rng.standard_normal((T, r)) * rng.choice([0.05, 0.3, 1.0])
+    if kind == "ties":
+        return rng.integers(-1, 2, (T, r)).astype(float)
+    if kind == "offset":
+        return noise + 1e5
+    if kind == "null":
+        return np.zeros((T, r))
+    if kind == "steps":
+        return noise + rng.standard_normal((truth.n_clusters, r))[truth.labels]
+    return noise
+
+
+def random_constraint(rng: np.random.Generator, T: int, largest_k: int) -> Constraint:
+    positions = [int(t) for t in rng.permutation(np.arange(1, T))]
+    n_forced, n_forbidden = rng.integers(0, T // 4 + 1, 2) if rng.random() < 0.4 else (0, 0)
+    forced, forbidden = positions[:n_forced], positions[n_forced : n_forced + n_forbidden]
+    K = None
+    if rng.random() < 0.5:
+        low, high = len(forced) + 1, T - len(forbidden)
+        K = int(rng.integers(low, max(low, min(high, largest_k)) + 1))
+    return Constraint(K, tuple(forced), tuple(forbidden))
+
+
+def random_case(seed: int, most_samples: int, negative: bool) -> Case:
+    rng = np.random.default_rng(seed)
+    T, r = int(rng.integers(1, most_samples + 1)), int(rng.integers(0, 4))
+    kind = ("gaussian", "ties", "offset", "null", "steps")[seed % 5]
+    truth = random_truth(rng, T)
+    objective = TraceObjective(
+        random_samples(rng, kind, truth, r),
+        truth if rng.random() < 0.75 else None,
+        truth_weight=float(rng.choice([0.0, 0.5, 2.0])),
+        shift=float(rng.choice([-1.0, -0.7, -0.1, 0.0, 1e-3, 0.6, 1.0, 2.5])),
+        signs=rng.choice([-1.0, 1.0], r) if negative and seed % 3 == 0 else None,
+    )
+    return Case(kind, objective, random_constraint(rng, T, largest_k=30))
+
+
+@cache
+def segmentations(T: int) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]]:
+    """Boundaries at 0..T of every segmentation, which segments each has, and the segments."""
+    codes = np.arange(2 ** (T - 1))[:, None]
+    boundary = np.ones((codes.shape[0], T + 1), dtype=bool)
+    boundary[:, 1:T] = (codes >> np.arange(T - 1)) & 1
+    segments = [(s, t) for s in range(T) for t in range(s + 1, T + 1)]
+    holds = np.column_stack(
+        [boundary[:, s] & boundary[:, t] & ~boundary[:, s + 1 : t].any(axis=1) for s, t in segments]
+    )
+    return boundary, holds.astype(float), segments
+
+
+def enumerated_maximum(objective: TraceObjective, constraint: Constraint) -> float:
+    A = objective.dense()
+    boundary, holds, segments = segmentations(A.shape[0])
+    allowed = boundary[:, list(constraint.forced)].all(axis=1)
+    allowed &= ~boundary[:, list(constraint.forbidden)].any(axis=1)
+    if constraint.n_clusters is not None:
+        allowed &= boundary.sum(axis=1) == constraint.n_clusters + 1
+    scores = np.array([A[s:t, s:t].sum() / (t - s) for s, t in segments])
+    return float((holds @ scores)[allowed].max())
+
+
+def dense_maximum(A: np.ndarray) -> tuple[float, list[int]]:
+    """Algorithm 1 of Lajugie et al. on the summed-area table of ``A``, with its slips corrected.
+
+    The score of a first segment is divided by its length, the increment uses both ends, one vector
+    of values is kept, and the backtrack follows the best starts from T to 0.
+    """
+    T = A.shape[0]
+    table = np.zeros((T + 1, T + 1))
+    table[1:, 1:] = A.cumsum(axis=0).cumsum(axis=1)
+    value, start = np.zeros(T + 1), np.zeros(T + 1, dtype=int)
+    for u in range(1, T + 1):
+        t = np.arange(u)
+        block = table[u, u] + table[t, t] - table[t, u] - table[u, t]
+        candidates = value[:u] + block / (u - t)
+        start[u] = candidates.argmax()
+        value[u] = candidates[start[u]]
+    ends = [T]
+    while start[ends[-1]] > 0:
+        ends.append(int(start[ends[-1]]))
+    return float(value[T]), ends[::-1]
+
+
+def dense_maximum_known_k(A: np.ndarray, K: int) -> float:
+    """The same with one layer for each number of segments."""
+    T = A.shape[0]
+    table = np.zeros((T + 1, T + 1))
+    table[1:, 1:] = A.cumsum(axis=0).cumsum(axis=1)
+    value = np.full((K + 1, T + 1), -np.inf)
+    value[0, 0] = 0.0
+    for u in range(1, T + 1):
+        t = np.arange(u)
+        scores = (table[u, u] + table[t, t] - table[t, u] - table[u, t]) / (u - t)
+        value[1:, u] = (value[:-1, :u] + scores).max(axis=1)
+    return float(value[K, T])

@@ -1,0 +1,247 @@
+"""The sequential oracle: enumeration, an independent dense program, the plain scan, bad input."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sequential_cases import (
+    Case,
+    dense_maximum,
+    dense_maximum_known_k,
+    enumerated_maximum,
+    random_case,
+    random_samples,
+    random_truth,
+)
+
+from structsvm.errors import OracleError
+from structsvm.oracles.sequential import SequentialOracle
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.oracle import ANYTHING, Constraint, Quality
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.testing import check_oracle
+
+FAST = SequentialOracle()
+PLAIN = SequentialOracle(pruning=False)
+
+
+@pytest.mark.parametrize("oracle", [FAST, PLAIN], ids=["pruned", "plain"])
+def test_reaches_the_maximum_over_all_segmentations(oracle: SequentialOracle) -> None:
+    """Questions of every kind with T <= 10, compared on centred data: offsets cost no digits."""
+    for seed in range(5_500 if oracle is FAST else 1_500):
+        case = random_case(seed, most_samples=10, negative=True)
+        answer = oracle.maximize(case.objective, case.constraint)
+        best = enumerated_maximum(case.centred, case.constraint)
+        assert abs(case.centred.value(answer.y) - best) <= case.slack, (seed, case.kind)
+        assert answer.value == answer.upper_bound
+        size = 1.0 + float(np.sum(case.objective.Z**2))
+        assert abs(answer.value - case.objective.value(answer.y)) <= 1e-13 * size + case.slack
+        assert answer.quality is Quality.EXACT
+        ends = set(answer.y.breakpoints)
+        assert ends.issuperset(case.constraint.forced)
+        assert ends.isdisjoint(case.constraint.forbidden)
+        assert case.constraint.n_clusters in (None, answer.y.n_clusters)
+
+
+@pytest.mark.parametrize("shift", [-1.0, 0.0, 0.7])
+@pytest.mark.parametrize("weight", [0.0, 2.0])
+def test_agrees_with_the_dense_program_of_the_paper(weight: float, shift: float) -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        truth = random_truth(rng, int(rng.integers(20, 120)))
+        Z = random_samples(rng, ("gaussian", "steps")[seed % 2], truth, 4)
+        objective = TraceObjective(Z, truth, weight, shift)
+        A = objective.dense()
+        best, ends = dense_maximum(A)
+        assert objective.value(EquivalenceMatrix.from_breakpoints(ends)) == pytest.approx(best)
+        assert FAST.maximize(objective).value == pytest.approx(best, abs=1e-9)
+        K = int(rng.integers(1, 15))
+        answer = FAST.maximize(objective, Constraint(n_clusters=K))
+        assert answer.value == pytest.approx(dense_maximum_known_k(A, K), abs=1e-9)
+
+
+# ------------------------------------------------------------------- pruned against plain
+
+
+def assert_pruning_loses_nothing(case: Case, seed: int) -> None:
+    fast = FAST.maximize(case.objective, case.constraint)
+    plain = PLAIN.maximize(case.objective, case.constraint)
+    values = case.centred.value(fast.y), case.centred.value(plain.y)
+    assert abs(values[0] - values[1]) <= case.slack, (seed, case.kind, case.constraint)
+
+
+def test_pruning_loses_nothing() -> None:
+    for seed in range(1_500):
+        assert_pruning_loses_nothing(random_case(seed, most_samples=299, negative=False), seed)
+
+
+@pytest.mark.parametrize("K", [None, 7])
+@pytest.mark.parametrize("weight", [0.0, 2.0])
+def test_pruning_loses_nothing_on_a_deep_tree(weight: float, K: int | None) -> None:
+    """T = 9,000: four levels of starts, two of them with several groups."""
+    rng = np.random.default_rng(3)
+    truth = EquivalenceMatrix.from_labels(np.arange(9_000) // 1_300)
+    Z = 0.15 * random_samples(rng, "steps", truth, 2)
+    constraint = Constraint(K, forced=(2_000,), forbidden=tuple(range(4_100, 4_500, 3)))
+    objective = TraceObjective(Z, truth, weight, shift=-0.4)
+    assert_pruning_loses_nothing(Case("deep", objective, constraint), 3)
+
+
+@pytest.mark.parametrize("weight", [0.0, 2.0])
+def test_every_k_of_one_recording(weight: float) -> None:
+    """K on the concave hull of values and under it, from 1 to T; the hull bounds them all."""
+    rng = np.random.default_rng(5)
+    truth = random_truth(rng, 60)
+    objective = TraceObjective(0.5 * random_samples(rng, "steps", truth, 2), truth, weight)
+    values = []
+    for K in range(1, 61):
+        answer = FAST.maximize(objective, Constraint(n_clusters=K))
+        expected = PLAIN.maximize(objective, Constraint(n_clusters=K)).value
+        assert answer.value == pytest.approx(expected, abs=1e-10)
+        values.append(answer.value)
+    second = np.diff(values, 2)
+    assert (second > 1e-6).any(), "some K must lie under the hull for this test to say anything"
+
+
+# ------------------------------------------------------------------- the pruning constant
+
+
+def pelt_maximum(A: np.ndarray, kappa: float) -> float:
+    """PELT: forget a start once its value plus ``kappa`` is no better than the best."""
+    T = A.shape[0]
+    table = np.zeros((T + 1, T + 1))
+    table[1:, 1:] = A.cumsum(axis=0).cumsum(axis=1)
+    value, starts = np.zeros(T + 1), np.array([], dtype=int)
+    for u in range(1, T + 1):
+        starts = np.append(starts, u - 1)
+        block = table[u, u] + table[starts, starts] - 2 * table[starts, u]
+        candidates = value[starts] + block / (u - starts)
+        value[u] = candidates.max()
+        starts = starts[candidates + kappa > value[u]]
+    return float(value[T])
+
+
+def test_the_classical_pruning_constant_is_wrong_here() -> None:
+    """``-d`` loses the maximum often, ``c - d`` never, and half of ``c`` is not enough."""
+    lost = dict.fromkeys((0.0, 0.5, 1.0), 0)
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        truth = random_truth(rng, int(rng.integers(5, 60)))
+        Z = random_samples(rng, "steps", truth, 2) * rng.choice([0.1, 0.3])
+        objective = TraceObjective(Z, truth, truth_weight=2.0, shift=0.0)
+        A = objective.dense()
+        best = dense_maximum(A)[0]
+        for part in lost:
+            lost[part] += pelt_maximum(A, part * 2.0 - objective.shift) < best - 1e-9
+        assert FAST.maximize(objective).value == pytest.approx(best, abs=1e-9)
+    assert lost[0.0] > 100
+    assert lost[0.5] > 0
+    assert lost[1.0] == 0
+
+
+def test_splitting_costs_at_most_the_truth_weight() -> None:
+    """``score(s, u) <= score(s, t) + score(t, u) + c - d``, attained by two whole true segments."""
+    largest = -np.inf
+    for seed in range(300):
+        case = random_case(seed, most_samples=12, negative=False)
+        A, T = case.centred.dense(), case.objective.n_samples
+        price = (
+            case.objective.truth_weight if case.objective.truth else 0.0
+        ) - case.objective.shift
+        for s, t, u in combinations(range(T + 1), 3):
+            whole, left, right = (A[a:b, a:b].sum() / (b - a) for a, b in ((s, u), (s, t), (t, u)))
+            assert whole - left - right <= price + case.slack
+            largest = max(largest, whole - left - right - price)
+    assert largest > -1e-9
+
+
+# ------------------------------------------------------------------- answers without a search
+
+
+@pytest.mark.parametrize("r", [0, 3])
+def test_a_null_metric_is_answered_at_once(r: int) -> None:
+    """A scan would look at 2 * 10^10 segments."""
+    T = 200_000
+    truth = EquivalenceMatrix.from_labels(np.arange(T) // 500)
+    Z = np.zeros((T, r))
+    priced = FAST.maximize(TraceObjective(Z, truth, 2.0, shift=0.0), Constraint(forced=(70,)))
+    assert priced.y.breakpoints == [70, T]
+    assert FAST.maximize(TraceObjective(Z, shift=-1.0)).y.n_clusters == 1
+    rewarded = FAST.maximize(TraceObjective(Z, shift=1.0), Constraint(forbidden=(5,)))
+    assert rewarded.y.n_clusters == T - 1
+    leftmost = FAST.maximize(TraceObjective(Z), Constraint(4, forced=(9,), forbidden=(1,)))
+    assert leftmost.y.breakpoints == [2, 3, 9, T]
+
+
+def test_every_boundary_pays_when_clusters_are_rewarded_beyond_the_loss() -> None:
+    rng = np.random.default_rng(0)
+    truth = EquivalenceMatrix.from_labels(np.arange(50) // 10)
+    objective = TraceObjective(rng.standard_normal((50, 2)), truth, 2.0, shift=2.0)
+    assert FAST.maximize(objective).y.n_clusters == 50
+
+
+def test_a_large_offset_costs_no_digits() -> None:
+    rng = np.random.default_rng(1)
+    truth = EquivalenceMatrix.from_labels(np.arange(400) // 40)
+    Z = random_samples(rng, "steps", truth, 3)
+    for constraint in (ANYTHING, Constraint(n_clusters=10)):
+        near = FAST.maximize(TraceObjective(Z, truth, 2.0, -0.5), constraint).y
+        far = FAST.maximize(TraceObjective(Z + 1e5, truth, 2.0, -0.5), constraint).y
+        assert near == far
+
+
+# ------------------------------------------------------------------- the contract and bad input
+
+
+def test_keeps_the_contract() -> None:
+    check_oracle(FAST, contiguous=True)
+
+
+def test_the_plain_scan_keeps_the_contract() -> None:
+    check_oracle(PLAIN, contiguous=True, processes=False)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "complaint"),
+    [
+        (Constraint(n_clusters=7), "cannot make 7 clusters out of 6 samples"),
+        (Constraint(n_clusters=0), "cannot make 0 clusters"),
+        (Constraint(forced=(6,)), r"forced boundary 6 is outside 1\.\.5"),
+        (Constraint(forbidden=(0,)), r"forbidden boundary 0 is outside 1\.\.5"),
+        (Constraint(forced=(2,), forbidden=(2,)), "boundary 2 is both forced and forbidden"),
+        (Constraint(2, forced=(2, 4)), "2 forced boundaries make more than 2 segments"),
+        (Constraint(5, forbidden=(1, 2)), "leave fewer than 5 segments"),
+    ],
+)
+def test_impossible_constraints_are_refused(constraint: Constraint, complaint: str) -> None:
+    with pytest.raises(OracleError, match=complaint):
+        FAST.maximize(TraceObjective(np.ones((6, 1))), constraint)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_an_objective_that_is_not_finite_is_refused(bad: float) -> None:
+    with pytest.raises(OracleError, match="not finite"):
+        FAST.maximize(TraceObjective(np.array([[0.0], [bad]])))
+    with pytest.raises(OracleError, match="not finite"):
+        FAST.maximize(TraceObjective(np.zeros((2, 1)), shift=bad))
+
+
+def test_a_truth_that_is_no_segmentation_is_refused() -> None:
+    truth = EquivalenceMatrix.from_labels([0, 1, 0])
+    with pytest.raises(OracleError, match="segments of consecutive samples"):
+        FAST.maximize(TraceObjective(np.zeros((3, 1)), truth, 2.0))
+    assert FAST.maximize(TraceObjective(np.zeros((3, 1)), truth, 0.0)).y.n_clusters == 1
+
+
+@pytest.mark.parametrize("layout", ["F", "strided", "float32", "read-only"])
+def test_any_memory_layout(layout: str) -> None:
+    Z = np.random.default_rng(2).standard_normal((40, 3)).round(2)
+    same = {
+        "F": np.asfortranarray(Z),
+        "strided": np.repeat(Z, 2, axis=0)[::2],
+        "float32": Z.astype(np.float32),
+        "read-only": Z.copy(),
+    }[layout]
+    same.setflags(write=False)
+    expected = FAST.maximize(TraceObjective(Z, shift=-1.0))
+    assert FAST.maximize(TraceObjective(same, shift=-1.0)).y == expected.y
