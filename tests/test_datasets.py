@@ -20,9 +20,9 @@ class TestDigits:
         recordings = digits_recordings(4, random_state=0)
         assert len({r.name for r in recordings}) == 4
         for recording in recordings:
-            assert recording.features[:2] == ("pixel_0_0", "pixel_0_1")
-            assert recording.X.shape == (recording.y.size, 64)
-            assert len(set(recording.features)) == 64
+            assert recording.features[:2] == ("pixel_0_1", "pixel_0_2")
+            assert recording.X.shape == (recording.y.size, 61)
+            assert len(set(recording.features)) == 61
             starts, lengths = runs(recording.y)
             assert 5 <= starts.size <= 9
             assert lengths.min() >= 8
@@ -30,6 +30,7 @@ class TestDigits:
 
     def test_images_carry_their_own_digit(self):
         images, digits = load_digits(return_X_y=True)
+        images = images[:, images.max(axis=0) > 0].copy()  # pixels that ever bear ink
         digit_of = {image.tobytes(): digit for image, digit in zip(images, digits, strict=True)}
         for recording in digits_recordings(3, split="test", random_state=1):
             assert [digit_of[x.tobytes()] for x in recording.X] == recording.y.tolist()

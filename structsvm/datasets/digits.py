@@ -48,8 +48,8 @@ def digits_recordings(
     Returns
     -------
     list of Recording
-        ``X`` holds the 64 intensities, 0 to 16, of each image, called ``pixel_row_column``; ``y``
-        the digit.
+        ``X`` holds the intensities, 0 to 16, of each image's 61 pixels that ever bear ink, called
+        ``pixel_row_column``; ``y`` the digit.
 
     References
     ----------
@@ -61,7 +61,9 @@ def digits_recordings(
     decks = [_Deck(rng, images) for images in _images_by_digit(digits, split)]
     _check_range("n_runs", n_runs, 1, None)
     _check_range("run_length", run_length, 1, min(deck.size for deck in decks))
-    features = tuple(f"pixel_{r}_{c}" for r in range(SIDE) for c in range(SIDE))
+    inked = images.max(axis=0) > 0
+    names = np.array([f"pixel_{r}_{c}" for r in range(SIDE) for c in range(SIDE)])
+    features = tuple(names[inked].tolist())
     recordings = []
     for i in range(n_recordings):
         shown = np.concatenate(
@@ -70,7 +72,7 @@ def digits_recordings(
                 for digit in _digits_of_runs(rng, int(rng.integers(n_runs[0], n_runs[1] + 1)))
             ]
         )
-        X, y = images[shown], digits[shown].astype(np.int64)
+        X, y = images[np.ix_(shown, inked)], digits[shown].astype(np.int64)
         recordings.append(Recording(f"digits_{split}_{i:02d}", X, y, features))
     return recordings
 
