@@ -33,6 +33,9 @@ REACH = 0.5
 """A Newton step looks at the cuts that have a multiplier, or whose value is within this part of
 their group's duality gap from the largest."""
 
+PATIENCE = 6
+"""Proximal steps that do not halve the gap, in a row, before it is called final."""
+
 
 @dataclass(frozen=True)
 class NewtonMaster(Master):
@@ -75,28 +78,33 @@ class NewtonMaster(Master):
         omega: Quadratic,
         request: Request,
     ) -> MasterSolution:
-        """Strongly convex problems around the last answer, ever less bound to it."""
+        """Strongly convex problems around the best weight, ever less bound to it."""
         w = np.zeros(risk.space.dim) if request.start is None else request.start
         alpha = cuts.multipliers
         worth = _restricted_value(risk, cuts, np.zeros(risk.space.dim))
         radius = max(float(np.linalg.norm(w)), 0.03 * worth / omega.linear.max())
         weight = max(0.03 * worth / max(radius**2, 1e-300), 1e-300)
-        lower, gap = 0.0, np.inf
+        upper, lower, gap, idle = np.inf, 0.0, np.inf, 0
+        multipliers = alpha
         for _ in range(self.max_steps):
-            near = _with_proximal(omega, w, weight)
-            found = _ascend(
-                _Restricted(cuts, risk.space, near), alpha, 0.1 * request.tol, self.max_steps
-            )
-            w, alpha = found.w, found.alpha
-            upper = _restricted_value(risk, cuts, w)
-            lower = max(lower, lower_bound(risk, cuts, alpha, upper)[0])
-            gap = (upper - lower) / max(abs(upper), 1e-300)
-            if gap <= request.tol:
+            near = _Restricted(cuts, risk.space, _with_proximal(omega, w, weight))
+            found = _ascend(near, alpha, 0.1 * request.tol, self.max_steps)
+            alpha = found.alpha
+            value = _restricted_value(risk, cuts, found.w)
+            if value < upper:
+                upper, w = value, found.w
+            bound, _ = lower_bound(risk, cuts, alpha, upper)
+            if bound > lower:
+                lower, multipliers = bound, alpha
+            previous, gap = gap, (upper - lower) / max(abs(upper), 1e-300)
+            idle = 0 if gap < 0.5 * previous else idle + 1
+            if gap <= request.tol or idle >= PATIENCE:
                 break
-            weight /= 10.0
+            # Where rounding keeps a subproblem from being solved, a looser bond would be worse.
+            weight *= 0.1 if found.relative_gap <= max(request.tol, 0.1 * gap) else 10.0
         if not gap <= _acceptable(request.tol):
             raise MasterError(f"proximal newton stalled at a relative gap of {gap:.1g}")
-        return MasterSolution(w, alpha, "proximal newton")
+        return MasterSolution(w, multipliers, "proximal newton")
 
 
 def _acceptable(tol: float) -> float:

@@ -71,15 +71,14 @@ def maximize_on_simplices(
     """
     at = _start(q, F, ridge, groups, n_groups)
     for _ in range(MAX_STEPS):
-        image = at.x @ F
-        value = float(q @ at.x - 0.5 * (image @ image) - 0.5 * ridge * (at.x @ at.x))
-        if at.gap <= max(tol, 0.01 * (value - reference)):
+        gain = _value(q, F, ridge, at.x) - reference
+        if at.gap <= max(tol, 0.01 * gain):
             break
         try:
             system = _System(at, F, ridge, groups, n_groups)
         except LinAlgError:
             break
-        residual = q - F @ image - ridge * at.x - at.y[groups] + at.z
+        residual = q - F @ (at.x @ F) - ridge * at.x - at.y[groups] + at.z
         mu = at.gap / (at.x.size + n_groups)
         predictor = system.solve(residual, -at.x * at.z, -at.s * at.y)
         step = at.largest_step(predictor)
@@ -94,12 +93,21 @@ def maximize_on_simplices(
         if not np.isfinite(direction.x).all() or step < 1e-8:
             break
         at = at.moved(direction, step)
-    return _cleaned(at, np.abs(q).max(initial=0.0), groups, n_groups)
+    sums = np.bincount(groups, weights=at.x, minlength=n_groups)
+    x = np.asarray(at.x / np.maximum(sums, 1.0)[groups])
+    sparse = _without_the_rest(at, groups, n_groups)
+    loss = _value(q, F, ridge, x) - _value(q, F, ridge, sparse)
+    return sparse if loss <= max(0.1 * at.gap, tol) else x
 
 
-def _cleaned(at: _Iterate, scale: float, groups: Ints, n_groups: int) -> Floats:
-    """What an interior point leaves on the bounds moved to the rest of its group; feasible."""
-    x = np.where(at.x * scale > 0.1 * at.z, at.x, 0.0)
+def _value(q: Floats, F: Floats, ridge: float, x: Floats) -> float:
+    image = x @ F
+    return float(q @ x - 0.5 * (image @ image) - 0.5 * ridge * (x @ x))
+
+
+def _without_the_rest(at: _Iterate, groups: Ints, n_groups: int) -> Floats:
+    """What an interior point leaves on the bounds, moved to the other variables of its group."""
+    x = np.where(at.x * at.z.max(initial=0.0) > 0.1 * at.z * at.x.max(initial=0.0), at.x, 0.0)
     sums = np.minimum(np.bincount(groups, weights=at.x, minlength=n_groups), 1.0)
     kept = np.bincount(groups, weights=x, minlength=n_groups)
     return np.asarray(x * (sums / np.where(kept > 0, kept, 1.0))[groups])

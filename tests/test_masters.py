@@ -1,0 +1,322 @@
+"""Masters: one KKT kit for every answer, agreement, names, failures."""
+
+import warnings
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from enumerated import listed_risk
+
+from structsvm.cuts import Cut, WorkingSet
+from structsvm.errors import MasterError, SettingsError
+from structsvm.masters.auto import AutoMaster, master_from
+from structsvm.masters.base import Master, MasterSolution, Proximal, Request, checked
+from structsvm.masters.bounds import lower_bound
+from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.masters.newton import NewtonMaster
+from structsvm.masters.simplex_qp import maximize_on_simplices
+from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
+from structsvm.weights import PSD, Free, Nonnegative, Product
+
+CASES = {
+    "free-squared": (Free(4), SquaredNorm(0.5)),
+    "diagonal-squared": (Nonnegative(6), SquaredNorm(0.5)),
+    "diagonal-centred": (Nonnegative(6), SquaredNorm(0.5, center=0.3)),
+    "diagonal-trace": (Nonnegative(6), Trace(0.4)),
+    "full-squared": (PSD(4), SquaredNorm(0.2)),
+    "full-centred": (PSD(4), SquaredNorm(0.5, center=0.5)),
+    "full-trace": (PSD(4), Trace(0.3)),
+    "priced-diagonal": (
+        Product((Nonnegative(5), Nonnegative(1))),
+        Separable((SquaredNorm(0.3), SquaredNorm(2.0))),
+    ),
+    "priced-full": (
+        Product((PSD(4), Nonnegative(1))),
+        Separable((SquaredNorm(0.1), SquaredNorm(2.0))),
+    ),
+    "priced-full-trace": (
+        Product((PSD(4), Nonnegative(1))),
+        Separable((Trace(0.3), SquaredNorm(0.1))),
+    ),
+    "larger-full": (PSD(9), SquaredNorm(0.02)),
+    "larger-full-trace": (PSD(9), Trace(0.1)),
+}
+SIZES = {"one-slack": (1, 12), "n-slack": (5, 40), "single-cuts": (3, 3)}
+TIGHT = Request(tol=1e-10)
+
+
+def restricted(case, size, seed=0):
+    """A restricted problem with random cuts of several scales."""
+    space, omega = CASES[case]
+    n_groups, n_cuts = SIZES[size]
+    risk = listed_risk(space, omega)
+    rng = np.random.default_rng(seed)
+    cuts = WorkingSet(n_groups, space.dim)
+    for c in range(n_cuts):
+        scale = rng.choice([0.3, 1.0, 3.0])
+        slope = scale * (rng.standard_normal(space.dim) - 0.3 * space.identity())
+        cuts.add([Cut(c % n_groups, float(rng.uniform(0.1, 1)), slope)])
+    return risk, cuts
+
+
+def value(risk, cuts, w):
+    return risk.penalty(w) + cuts.group_values(w).sum()
+
+
+def assert_optimal(risk, cuts, answer, tol):
+    """The KKT conditions: primal feasibility, dual cone, complementarity, stationarity.
+
+    With ``s = grad Omega(w) + Psi^T alpha``, stationarity in the cone is ``s`` in the dual cone and
+    ``<s, w> = 0``. What is not exact is measured against the objective.
+    """
+    w, alpha = answer.w, answer.multipliers
+    scale = value(risk, cuts, w)
+    size = 1.0 + np.abs(w).max()
+    np.testing.assert_allclose(risk.space.project(w), w, atol=1e-12 * size)
+    assert alpha.min() >= 0
+    sums = np.bincount(cuts.groups, weights=alpha, minlength=cuts.n_groups)
+    assert sums.max() <= 1 + 1e-12
+
+    form = risk.regularizer.as_quadratic(risk.space)
+    s = form.curvature * (w - form.center) + form.linear + alpha @ cuts.slopes
+    slacks, values = cuts.group_values(w), cuts.values(w)
+    assert risk.space.dual_margin(s) >= -np.sqrt(tol) * size
+    assert abs(s @ w) <= tol * scale + np.sqrt(tol) * 1e-3
+    assert np.all(alpha * (slacks[cuts.groups] - values) <= tol * scale)
+    assert np.all((1 - sums) * slacks <= tol * scale)
+    lower, _ = lower_bound(risk, cuts, alpha, scale)
+    assert scale * (1 - tol) <= lower <= scale * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("master", [NewtonMaster(), AutoMaster()], ids=["newton", "auto"])
+def test_the_fast_masters_answers_are_optimal(master, case, size):
+    risk, cuts = restricted(case, size)
+    answer = master.solve(risk, cuts, TIGHT)
+    assert "newton" in answer.label
+    assert "clarabel" not in answer.label
+    assert_optimal(risk, cuts, answer, 1e-7)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("case", CASES)
+def test_masters_agree(case, size):
+    """Newton and Clarabel, each with its certificate, to 1e-6 relative."""
+    risk, cuts = restricted(case, size, seed=1)
+    newton = NewtonMaster().solve(risk, cuts, TIGHT)
+    conic = CvxpyMaster("clarabel").solve(risk, cuts, TIGHT)
+    assert_optimal(risk, cuts, conic, 1e-5)
+    assert value(risk, cuts, newton.w) == pytest.approx(value(risk, cuts, conic.w), rel=1e-6)
+
+
+@pytest.mark.parametrize("case", ["full-squared", "diagonal-squared", "priced-full"])
+def test_masters_agree_with_a_proximal_term(case):
+    risk, cuts = restricted(case, "n-slack", seed=2)
+    center = risk.space.project(np.random.default_rng(0).standard_normal(risk.space.dim))
+    request = Request(1e-10, Proximal(center, 0.7))
+    values = []
+    for master in (NewtonMaster(), CvxpyMaster("clarabel")):
+        w = master.solve(risk, cuts, request).w
+        values.append(value(risk, cuts, w) + 0.35 * np.sum((w - center) ** 2))
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("case", ["full-trace", "priced-full-trace", "diagonal-trace"])
+def test_a_proximal_term_replaces_the_proximal_iterations(case):
+    """With one, the trace is strongly convex as it is."""
+    risk, cuts = restricted(case, "n-slack", seed=3)
+    center = risk.space.project(np.random.default_rng(1).standard_normal(risk.space.dim))
+    request = Request(1e-10, Proximal(center, 0.7))
+    answers = [m.solve(risk, cuts, request) for m in (NewtonMaster(), CvxpyMaster("clarabel"))]
+    assert answers[0].label == "newton"
+    np.testing.assert_allclose(answers[0].w, answers[1].w, atol=1e-4)
+
+
+@pytest.mark.parametrize("case", ["full-squared", "full-trace", "diagonal-trace"])
+def test_a_warm_start_changes_the_way_not_the_answer(case):
+    risk, cuts = restricted(case, "n-slack", seed=4)
+    cold = NewtonMaster().solve(risk, cuts, TIGHT)
+    cuts.retire(cold.multipliers, max_idle=10)
+    rng = np.random.default_rng(5)
+    cuts.add(Cut(g, 0.5, rng.standard_normal(risk.space.dim)) for g in range(cuts.n_groups))
+    warm = NewtonMaster().solve(risk, cuts, Request(1e-10, start=cold.w))
+    fresh = WorkingSet(cuts.n_groups, risk.space.dim)
+    fresh.add(Cut(*t) for t in zip(cuts.groups, cuts.intercepts, cuts.slopes, strict=True))
+    again = NewtonMaster().solve(risk, fresh, TIGHT)
+    assert_optimal(risk, cuts, warm, 1e-7)
+    assert value(risk, cuts, warm.w) == pytest.approx(value(risk, cuts, again.w), rel=1e-8)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_cuts_at_all(case):
+    space, omega = CASES[case]
+    risk, cuts = listed_risk(space, omega), WorkingSet(2, space.dim)
+    answer = NewtonMaster().solve(risk, cuts, TIGHT)
+    conic = CvxpyMaster("clarabel").solve(risk, cuts, TIGHT)
+    assert answer.multipliers.shape == (0,)
+    assert value(risk, cuts, answer.w) == pytest.approx(value(risk, cuts, conic.w), abs=1e-6)
+
+
+def test_an_extreme_scale_is_solved_as_well():
+    """Units of the features do not matter: slopes times 1e6 and weights divided by it."""
+    for factor in (1e-6, 1e6):
+        risk, cuts = restricted("priced-full", "n-slack")
+        scaled = WorkingSet(cuts.n_groups, risk.space.dim)
+        triples = zip(cuts.groups, cuts.intercepts, cuts.slopes * factor, strict=True)
+        scaled.add(Cut(*t) for t in triples)
+        plain = value(risk, cuts, NewtonMaster().solve(risk, cuts, TIGHT).w)
+        risk = listed_risk(risk.space, risk.regularizer.scaled(factor**2))
+        answer = NewtonMaster().solve(risk, scaled, TIGHT)
+        assert value(risk, scaled, answer.w) == pytest.approx(plain, rel=1e-7)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize(("n", "rank", "n_groups"), [(5, 2, 1), (30, 4, 7), (25, 40, 25)])
+def test_quadratic_programs_over_simplices(n, rank, n_groups, ridge):
+    rng = np.random.default_rng(n)
+    F, q = rng.standard_normal((n, rank)), 2 * rng.standard_normal(n)
+    groups = np.sort(np.concatenate((np.arange(n_groups), rng.integers(0, n_groups, n - n_groups))))
+    x = maximize_on_simplices(q, F, ridge, groups, n_groups, np.inf, 1e-12)
+    sums = np.bincount(groups, weights=x, minlength=n_groups)
+    assert x.min() >= 0
+    assert sums.max() <= 1 + 1e-12
+    gradient = q - F @ (x @ F) - ridge * x
+    best = np.zeros(n_groups)
+    np.maximum.at(best, groups, gradient)
+    assert best.sum() - gradient @ x <= 1e-8
+
+
+class TestNames:
+    def test_a_solver_by_name(self):
+        risk, cuts = restricted("full-squared", "n-slack")
+        labels = {
+            name: master_from(name).solve(risk, cuts).label
+            for name in ("auto", "newton", "clarabel", "SCS")
+        }
+        assert labels == {
+            "auto": "newton",
+            "newton": "newton",
+            "clarabel": "clarabel",
+            "SCS": "scs",
+        }
+
+    @pytest.mark.parametrize("name", sorted({"OSQP", "PIQP", "HIGHS"} & {*cp.installed_solvers()}))
+    def test_solvers_of_quadratic_and_linear_programs(self, name):
+        case = "diagonal-trace" if name == "HIGHS" else "diagonal-squared"
+        risk, cuts = restricted(case, "n-slack")
+        answer = master_from(name).solve(risk, cuts, TIGHT)
+        assert answer.label == name.lower()
+        assert_optimal(risk, cuts, answer, 1e-4)
+
+    def test_an_unknown_one_is_refused_with_those_there_are(self):
+        with pytest.raises(SettingsError, match=r"'simplexor' is not installed; .*CLARABEL.*SCS"):
+            master_from("simplexor")
+
+    def test_a_master_is_its_own_name(self):
+        assert master_from(master := CvxpyMaster("scs")) is master
+
+    def test_newton_alone_refuses_what_it_cannot_do(self):
+        risk = listed_risk(Nonnegative(3), Custom(lambda b: cp.norm1(b)))
+        assert not NewtonMaster().handles(risk)
+        with pytest.raises(MasterError, match="squared norms and traces"):
+            NewtonMaster().solve(risk, WorkingSet(1, 3))
+
+    def test_auto_takes_the_conic_solver_where_newton_does_not_apply(self):
+        constrained = listed_risk(PSD(2), SquaredNorm(), constraints=lambda B: [cp.trace(B) == 1])
+        custom = listed_risk(Nonnegative(3), Custom(lambda b: cp.norm1(b)))
+        for risk in (constrained, custom):
+            cuts = WorkingSet(1, risk.space.dim)
+            cuts.add([Cut(0, 1.0, -np.ones(risk.space.dim))])
+            assert AutoMaster().solve(risk, cuts).label == "clarabel"
+
+
+class TestFailures:
+    def test_auto_falls_back_when_newton_stalls_and_says_so(self):
+        risk, cuts = restricted("larger-full", "n-slack")
+        answer = AutoMaster(NewtonMaster(max_steps=1)).solve(risk, cuts, TIGHT)
+        assert "newton stalled at a relative gap of" in answer.label
+        assert answer.label.endswith("clarabel")
+        assert_optimal(risk, cuts, answer, 1e-5)
+
+    def test_a_solver_that_fails_is_followed_by_the_next(self):
+        """HiGHS solves no semi-definite program."""
+        if "HIGHS" not in cp.installed_solvers():
+            pytest.fail("the tests need HiGHS, which comes with scipy and cvxpy")
+        risk, cuts = restricted("full-squared", "one-slack")
+        assert CvxpyMaster("highs").solve(risk, cuts).label == "highs failed, clarabel"
+
+    def test_constraints_that_contradict_each_other_are_named(self):
+        risk = listed_risk(
+            PSD(2), SquaredNorm(), constraints=lambda B: [cp.trace(B) == 1, cp.trace(B) == 2]
+        )
+        with pytest.raises(MasterError, match="infeasible: do the extra constraints contradict"):
+            AutoMaster().solve(risk, WorkingSet(1, 3))
+
+    def test_a_constraint_that_is_not_convex_is_refused(self):
+        risk = listed_risk(PSD(2), SquaredNorm(), constraints=lambda B: [cp.norm1(B) >= 1])
+        with pytest.raises(SettingsError, match="not convex"), warnings.catch_warnings():
+            AutoMaster().solve(risk, WorkingSet(1, 3))
+
+    @pytest.mark.parametrize(
+        ("w", "alpha", "message"),
+        [
+            (np.full(3, np.nan), np.zeros(1), "no finite weight"),
+            (np.array([1.0, np.inf, 0]), np.zeros(1), "no finite weight"),
+            (np.zeros(2), np.zeros(1), r"shapes \(2,\) and \(1,\) for 3 weights and 1 cuts"),
+            (np.zeros(3), np.zeros(2), "for 3 weights and 1 cuts"),
+        ],
+    )
+    def test_an_answer_that_is_none_is_refused(self, w, alpha, message):
+        risk, cuts = listed_risk(PSD(2), SquaredNorm()), WorkingSet(1, 3)
+        cuts.add([Cut(0, 1.0, np.ones(3))])
+        with pytest.raises(MasterError, match=message):
+            checked(MasterSolution(w, alpha, "made up"), risk, cuts)
+
+    def test_an_indefinite_matrix_and_wild_multipliers_are_repaired(self):
+        risk, cuts = listed_risk(PSD(2), SquaredNorm()), WorkingSet(1, 3)
+        cuts.add(Cut(0, o, np.ones(3)) for o in (1.0, 2.0, 3.0))
+        wild = MasterSolution(np.array([1.0, 0.0, -1.0]), np.array([np.nan, -1.0, 7.0]), "made up")
+        answer = checked(wild, risk, cuts)
+        np.testing.assert_allclose(answer.w, [1, 0, 0], atol=1e-12)
+        np.testing.assert_allclose(answer.multipliers, [0, 0, 1])
+
+
+@dataclass(frozen=True)
+class Noisy(Master):
+    """SCS at 1e-1, with noise on the weight and on the multipliers."""
+
+    noise: float
+    seed: int = 0
+
+    def solve(self, risk, cuts, request=TIGHT):
+        rng = np.random.default_rng([self.seed, len(cuts)])
+        B, w, constraints = risk.space.variable()
+        slacks = cp.Variable(cuts.n_groups, nonneg=True)
+        stack = slacks[cuts.groups] >= cuts.intercepts + cuts.slopes @ w
+        omega = risk.regularizer.as_cvxpy(B, w, risk.space)
+        problem = cp.Problem(cp.Minimize(omega + cp.sum(slacks)), [*constraints, stack])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            problem.solve(solver="SCS", eps_abs=1e-1, eps_rel=1e-1)
+        return MasterSolution(
+            w.value + self.noise * rng.standard_normal(risk.space.dim),
+            stack.dual_value + self.noise * rng.standard_normal(len(cuts)),
+            "noisy",
+        )
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.5])
+@pytest.mark.parametrize("case", CASES)
+def test_the_lower_bound_holds_for_any_multipliers(case, noise):
+    risk, cuts = restricted(case, "n-slack", seed=6)
+    best = value(risk, cuts, NewtonMaster().solve(risk, cuts, TIGHT).w)
+    for seed in range(5):
+        answer = checked(Noisy(noise, seed).solve(risk, cuts), risk, cuts)
+        above = value(risk, cuts, answer.w)
+        assert best <= above * (1 + 1e-9)
+        for upper in (best, above, np.inf):
+            lower, basis = lower_bound(risk, cuts, answer.multipliers, upper)
+            assert basis == "certified"
+            assert 0 <= lower <= best * (1 + 1e-9)
