@@ -6,7 +6,7 @@ The starts, whichever apply:
 - K unknown: the best level of Ward's tree. For plain decoding, ``Z Z^T - lambda_0 I``, that is
   where merges begin to cost more than the price ``lambda_0`` of a cluster; a truth changes the
   level, not the tree;
-- loss-augmented inference: the true partition, and one that cuts across it evenly;
+- loss-augmented inference: the true partition, one that cuts across it evenly, and random ones;
 - the rounded relaxation: K-means on the leading eigenvectors of ``A``, in compressed form.
 
 Each is improved by Hartigan moves on the whole objective (:mod:`structsvm.oracles.hartigan`) and
@@ -50,6 +50,8 @@ class ClusteringOracle(Oracle):
     ----------
     n_init : int
         Restarts of K-means++.
+    n_random : int
+        Random starts of loss-augmented inference, whose optimum is near no partition of the data.
     max_sweeps : int
         Most sweeps of Hartigan moves from each start.
     relaxation : bool
@@ -60,16 +62,16 @@ class ClusteringOracle(Oracle):
     """
 
     n_init: int = 10
+    n_random: int = 5
     max_sweeps: int = 50
     relaxation: bool = True
     random_state: int = 0
 
     def __post_init__(self) -> None:
         """Check once, at the door."""
-        if self.n_init < 1 or self.max_sweeps < 0:
-            raise OracleError(
-                f"n_init must be >= 1 and max_sweeps >= 0, got {self.n_init} and {self.max_sweeps}"
-            )
+        for name, least in (("n_init", 1), ("n_random", 0), ("max_sweeps", 0)):
+            if getattr(self, name) < least:
+                raise OracleError(f"{name} must be >= {least}, got {getattr(self, name)}")
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
         """Look for a partition with a large ``Tr(A M)``; with K given, into K non-empty clusters.
@@ -123,10 +125,14 @@ class ClusteringOracle(Oracle):
             yield kmeans(points, K, self.n_init, self.random_state)
         if K is None or grouped.n_samples <= WARD_BESIDE_KMEANS:
             yield ward(grouped, K, self.random_state)
-        if objective.has_truth and objective.truth is not None and objective.truth.is_partition:
-            truth = grouped.truth
-            yield truth if K is None else with_exactly(points, truth, K)
-            yield across(truth, objective.truth.n_clusters if K is None else K)
+        if objective.has_truth and objective.truth is not None:
+            k = objective.truth.n_clusters if K is None else K
+            yield across(grouped.truth, k)
+            if objective.truth.is_partition:
+                yield grouped.truth if K is None else with_exactly(points, grouped.truth, K)
+            rng = np.random.default_rng(self.random_state)
+            for _ in range(self.n_random):
+                yield rng.permutation(np.arange(grouped.n_samples) % k)
 
     def _relaxed(
         self, objective: TraceObjective, constraint: Constraint
