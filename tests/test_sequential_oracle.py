@@ -15,6 +15,8 @@ from sequential_cases import (
 )
 
 from structsvm.errors import OracleError
+from structsvm.oracles._lanes import LANES
+from structsvm.oracles._segment_table import build_table, lane_scores
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import ANYTHING, Constraint, Quality
@@ -73,6 +75,47 @@ def assert_pruning_loses_nothing(case: Case, seed: int) -> None:
 def test_pruning_loses_nothing() -> None:
     for seed in range(1_500):
         assert_pruning_loses_nothing(random_case(seed, most_samples=299, negative=False), seed)
+
+
+def test_pruning_loses_nothing_where_few_segments_matter() -> None:
+    """Several hundred samples, few changes, noise near the price of a segment."""
+    for seed in range(240):
+        rng = np.random.default_rng(seed)
+        truth = EquivalenceMatrix.from_labels(np.cumsum(rng.random(1_200) < rng.choice([0, 0.004])))
+        Z = rng.choice([0.03, 0.1, 0.3]) * random_samples(rng, "steps", truth, 2)
+        objective = TraceObjective(Z, truth, rng.choice([0.0, 2.0]), rng.choice([-0.05, -0.5]))
+        assert_pruning_loses_nothing(Case("few", objective, ANYTHING), seed)
+
+
+def test_bounds_of_runs_hold_for_every_start() -> None:
+    """The lanes of inner nodes, for any values ``F`` of the starts: optimal ones hide errors."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        T = 300
+        truth = random_truth(rng, T)
+        Z = rng.choice([0.0, 0.1]) * random_samples(rng, "steps", truth, 2)
+        Z -= Z.mean(axis=0)
+        objective = TraceObjective(Z, truth, truth_weight=2.0)
+        table = build_table(objective, np.arange(T + 1))
+        F = rng.choice([0.0, 0.1]) * rng.standard_normal(T)
+        sums = np.vstack((np.zeros(2), Z.cumsum(axis=0)))
+        value = np.full((table.sums.shape[0], LANES), -np.inf)
+        for e in range(LANES - 1, T, LANES):
+            run = np.arange(e - LANES + 1, e + 1)
+            gain = ((sums[e] - sums[run]) ** 2).sum(axis=1) / np.maximum(e - run, 1)
+            value[table.first_group[1] + e // LANES**2, e // LANES % LANES] = (F[run] + gain).max()
+        A = objective.dense().cumsum(axis=0).cumsum(axis=1)
+        A = np.pad(A, ((1, 0), (1, 0)))
+        out = np.empty(LANES)
+        for t in rng.integers(LANES, T + 1, 20):
+            s = np.arange(t)
+            exact = F[:t] + (A[t, t] + A[s, s] - 2 * A[s, t]) / (t - s)
+            for group in range(table.first_group[1], table.first_group[2]):
+                lane_scores(table.sums, table.lanes, 2, value, group, sums[t], table.ends, t, out)
+                for i in range(LANES):
+                    first = ((group - table.first_group[1]) * LANES + i) * LANES
+                    if first + LANES <= t:
+                        assert out[i] >= exact[first : first + LANES].max() - 1e-9
 
 
 @pytest.mark.parametrize("K", [None, 7])
