@@ -30,8 +30,16 @@ from scipy.linalg import lapack
 from structsvm.errors import OracleError
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.trace_objective import TraceObjective
 
-__all__ = ["Basis", "CompressedData", "CompressedObjective", "CompressedProjector", "compress"]
+__all__ = [
+    "Basis",
+    "CompressedData",
+    "CompressedObjective",
+    "CompressedProjector",
+    "compress",
+    "compress_objective",
+]
 
 Floats = NDArray[np.float64]
 
@@ -232,6 +240,15 @@ def compress(X: Floats, truth: EquivalenceMatrix | None = None) -> tuple[Compres
     compressed_truth[: space.dimension] = space.truth
     data = CompressedData(np.vstack((between, triangle)), compressed_truth, T)
     return data, Basis(space, blocks, mixing, T)
+
+
+def compress_objective(objective: TraceObjective) -> tuple[CompressedObjective, Basis]:
+    """The objective on compressed samples: the columns of ``Z`` as features, ``B`` their signs."""
+    truth = objective.truth if objective.has_truth else None
+    data, basis = compress(objective.Z, truth)
+    signs = np.ones(objective.Z.shape[1]) if objective.signs is None else objective.signs
+    weight = objective.truth_weight if objective.has_truth else 0.0
+    return CompressedObjective(data, signs, weight, objective.shift), basis
 
 
 def _check(X: Floats, truth: EquivalenceMatrix | None) -> None:

@@ -34,7 +34,7 @@ from structsvm.oracles.compression import (
     Basis,
     CompressedObjective,
     CompressedProjector,
-    compress,
+    compress_objective,
 )
 from structsvm.oracles.lanczos import (
     fix_signs,
@@ -104,12 +104,8 @@ class SpectralOracle(Oracle):
             directions that its factor would not fit into memory (a positive shift with unknown K).
         """
         number_of_clusters(constraint, objective.n_samples)
-        data, basis = compress(objective.Z, objective.truth if objective.has_truth else None)
-        signs = np.ones(objective.Z.shape[1]) if objective.signs is None else objective.signs
-        weight = objective.truth_weight if objective.has_truth else 0.0
-        answer = self.maximize_compressed(
-            CompressedObjective(data, signs, weight, objective.shift), constraint
-        )
+        compressed, basis = compress_objective(objective)
+        answer = self.maximize_compressed(compressed, constraint)
         with single_threaded():
             y = _lift(answer.y, basis)
             value = objective.value(y)
