@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from structsvm.atomic import write_atomically
 from structsvm.datasets.readers import read_npz, read_table
 from structsvm.datasets.recording import Recording, share_features
 from structsvm.errors import DataError
 
-__all__ = ["Found", "find_recordings", "read_recording", "read_recordings"]
+__all__ = ["Found", "find_recordings", "read_recording", "read_recordings", "write_recording"]
 
 KINDS = (".npz", ".parquet", ".csv")
 """In a folder that holds several kinds, the first of these that is there."""
@@ -119,6 +124,16 @@ def read_recording(
     if file.suffix.lower() == ".npz":
         return read_npz(file, name, need_labels)
     return read_table(file, name, need_labels, label_column, time_column)
+
+
+def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
+    """Write an ``.npz`` file that :func:`read_recordings` reads."""
+    arrays: dict[str, Any] = {"X": recording.X, "features": np.array(recording.features)}
+    if recording.y is not None:
+        arrays["y"] = recording.y
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    write_atomically(path, buffer.getvalue())
 
 
 def _checked(path: Path) -> Path:

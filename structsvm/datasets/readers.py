@@ -135,7 +135,7 @@ def _load_frame(path: Path) -> Any:
         return pandas.read_csv(path, skipinitialspace=True, low_memory=False)
     except pandas.errors.EmptyDataError as error:
         raise DataError(f"{path}: the file is empty") from error
-    except (OSError, ValueError, EOFError) as error:  # the errors of pandas and pyarrow are these
+    except Exception as error:  # a damaged file can raise nearly anything in the reader of parquet
         raise DataError(f"{path}: cannot be read: {_reason(error)}") from error
 
 
