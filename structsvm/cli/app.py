@@ -1,0 +1,102 @@
+"""The command itself: which part runs, and how it ends."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.logging import RichHandler
+from sklearn.exceptions import ConvergenceWarning
+
+from structsvm import __version__
+from structsvm.cli import demo, evaluate, fit, plot, predict, show
+from structsvm.cli.parser import Parser
+from structsvm.cli.terminal import Terminal
+from structsvm.errors import DataWarning, StructSVMError
+
+__all__ = ["main"]
+
+COMMANDS = (fit, predict, evaluate, show, plot, demo)
+
+DESCRIPTION = "Learn a metric for change-point detection from labelled recordings."
+EXAMPLES = """\
+examples:
+  structsvm demo
+  structsvm fit change-point recordings/ -o my.structsvm
+  structsvm evaluate my.structsvm others/
+  structsvm predict my.structsvm new.csv
+
+exit status: 0 done, 1 an error that the message explains, 2 wrong usage, 130 interrupted
+"""
+
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+logger = logging.getLogger("structsvm")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``structsvm`` with the arguments of the command line, or with these; its exit status."""
+    parser = build_parser()
+    args = parser.parse_args(argv)
+    if args.command is None:
+        parser.print_help(sys.stderr)
+        return USAGE
+    terminal = Terminal(as_json=args.json, quiet=args.quiet)
+    try:
+        with _messages(terminal, args.verbose):
+            code: int = args.run(args, terminal)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # Whoever was reading has gone; nothing may be written when Python exits either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except KeyboardInterrupt as interrupt:
+        terminal.err.print(f"interrupted {interrupt}".rstrip())
+        return INTERRUPTED
+    except StructSVMError as error:
+        terminal.error("; ".join([str(error), *getattr(error, "__notes__", ())]))
+    except OSError as error:
+        terminal.error(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "))
+    return FAILED
+
+
+def build_parser() -> Parser:
+    """The parser of all commands."""
+    parser = Parser(prog="structsvm", description=DESCRIPTION, epilog=EXAMPLES)
+    parser.add_argument("--version", action="version", version=f"structsvm {__version__}")
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
+    for command in COMMANDS:
+        command.add_parser(commands)
+    return parser
+
+
+@contextmanager
+def _messages(terminal: Terminal, verbose: bool) -> Iterator[None]:
+    """Show warnings as lines, and the log if it is asked for, while a command runs."""
+
+    def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+        terminal.warn(str(message))
+
+    handler = RichHandler(console=terminal.err, show_path=False, omit_repeated_times=False)
+    level = logger.level
+    with warnings.catch_warnings():
+        for category in (DataWarning, ConvergenceWarning):
+            warnings.simplefilter("always", category)
+        warnings.showwarning = show_warning
+        if verbose:
+            logger.addHandler(handler)
+            logger.setLevel(logging.DEBUG)
+        try:
+            yield
+        except StructSVMError:
+            logger.debug("where the error comes from", exc_info=True)
+            raise
+        finally:
+            logger.removeHandler(handler)
+            logger.setLevel(level)

@@ -1,0 +1,132 @@
+"""``structsvm demo``: learn from real data, and see what it is worth on other people's."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.cli.evaluate import readable
+from structsvm.cli.fit import learn
+from structsvm.cli.inputs import check_output
+from structsvm.cli.parser import positive, report_options
+from structsvm.cli.plot import new_figure, save_figure
+from structsvm.cli.terminal import Terminal
+from structsvm.datasets.digits import SIDE, digits_recordings
+from structsvm.datasets.files import write_recording
+from structsvm.datasets.recording import Recording, arrays_and_labels
+from structsvm.errors import MissingExtraError
+from structsvm.evaluation import evaluate
+from structsvm.learner import MetricLearner
+from structsvm.persistence import save
+from structsvm.plotting import plot_segmentation
+from structsvm.report import certificate_in_words, feature_weights
+
+__all__ = ["add_parser"]
+
+INTRODUCTION = """\
+Recordings are runs of handwritten digits (scikit-learn's, 8 x 8 pixels): the digit changes now and
+then, the handwriting all the time. Find the changes of digit, on other people's handwriting."""
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command and its options."""
+    parser = commands.add_parser(
+        "demo",
+        help="learn from handwritten digits and show what it is worth",
+        description="Learn a metric from handwritten digits and try it on other people's.",
+        parents=[report_options()],
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("demo"),
+        metavar="FOLDER",
+        help="where the recordings, the model and the figure go (default: demo)",
+    )
+    parser.add_argument(
+        "--recordings",
+        type=positive,
+        default=12,
+        metavar="N",
+        help="how many to learn from, and to be tried on (default: 12)",
+    )
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Learn, compare, draw, and say what to try next."""
+    folder: Path = args.output
+    folder.mkdir(parents=True, exist_ok=True)
+    model, figure = folder / "digits.structsvm", folder / "digits.png"
+    check_output(model)
+    train = digits_recordings(args.recordings, split="train", random_state=0)
+    test = digits_recordings(args.recordings, split="test", random_state=1)
+    _write(train, folder / "train")
+    _write(test, folder / "test")
+    terminal.note(f"{INTRODUCTION}\n")
+
+    learner = MetricLearner(metric="diagonal")
+    learn(learner, train, terminal)
+    save(learner, model)
+    result = evaluate(learner, *arrays_and_labels(test), names=[r.name for r in test])
+    drawn = _draw(learner, test[0], figure, terminal)
+    plain = result.to_dict() | {"model": str(model), "figure": str(figure) if drawn else None}
+    terminal.note(f"learned a weight for each pixel: {certificate_in_words(learner.solution_)}")
+    terminal.report(plain, *readable(result))
+    terminal.note(_next(folder, model, figure if drawn else None))
+    return 0
+
+
+def _write(recordings: list[Recording], folder: Path) -> None:
+    """The recordings as files, in place of those of an earlier run."""
+    folder.mkdir(exist_ok=True)
+    for earlier in folder.glob("digits_*.npz"):
+        earlier.unlink()
+    for recording in recordings:
+        write_recording(recording, folder / f"{recording.name}.npz")
+
+
+def _draw(learner: MetricLearner, recording: Recording, path: Path, terminal: Terminal) -> bool:
+    """Segmentations of a recording, and the weights where the pixels are."""
+    try:
+        figure = new_figure()
+    except MissingExtraError as error:
+        terminal.warn(str(error))
+        return False
+    left, right = figure.subplots(1, 2, width_ratios=(3, 1))
+    plot_segmentation(learner, recording.X, recording.y, ax=left)
+    left.set_title("A recording of handwriting that was not learned from", loc="left")
+    image = right.imshow(_pixels(learner), cmap="cividis")
+    right.set_title("Weight of each pixel")
+    right.set_axis_off()
+    figure.colorbar(image, ax=right, location="bottom", pad=0.03, label="1 = untrained")
+    save_figure(figure, path)
+    return True
+
+
+def _pixels(learner: MetricLearner) -> NDArray[np.float64]:
+    """The weights where their pixels are, zero for those that never bear ink."""
+    image = np.zeros((SIDE, SIDE))
+    for name, weight in zip(learner.feature_names_in_, feature_weights(learner), strict=True):
+        _, row, column = name.split("_")
+        image[int(row), int(column)] = weight
+    return image
+
+
+def _next(folder: Path, model: Path, figure: Path | None) -> str:
+    lines = [f"figure      {figure}"] if figure is not None else []
+    lines += [
+        f"model       {model}",
+        f"recordings  {folder / 'train'}, {folder / 'test'}",
+        "",
+        "now try",
+        f"  structsvm show {model}",
+        f"  structsvm evaluate {model} {folder / 'test'} --n-segments true",
+        f"  structsvm predict {model} {folder / 'test'}",
+        f"  structsvm fit change-point {folder / 'train'} -o {folder / 'full.structsvm'}",
+    ]
+    return "\n".join(lines)

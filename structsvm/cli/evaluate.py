@@ -1,0 +1,96 @@
+"""``structsvm evaluate``: what learning is worth on other recordings."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from structsvm.cli.inputs import check_labels, check_n_segments, fit_to_model, read
+from structsvm.cli.parser import file_options, report_options, true_or_positive
+from structsvm.cli.terminal import Terminal
+from structsvm.datasets.recording import arrays_and_labels
+from structsvm.evaluation import Evaluation, evaluate
+from structsvm.persistence import load
+
+__all__ = ["add_parser", "readable"]
+
+EPILOG = """\
+examples:
+  structsvm evaluate my.structsvm others/
+  structsvm evaluate my.structsvm others/ --n-segments true
+
+Give recordings that the model was not learned from. The untrained metric and the principal
+components were tuned on the labels that the metric was learned from.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command and its options."""
+    parser = commands.add_parser(
+        "evaluate",
+        help="compare with the untrained metric on other recordings",
+        description="Compare the learned metric with the untrained one on labelled recordings.",
+        epilog=EPILOG,
+        parents=[file_options(), report_options()],
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
+    parser.add_argument(
+        "--n-segments",
+        type=true_or_positive,
+        metavar="true|N",
+        help="as many as the labels have, or N (default: as the learned penalty decides)",
+    )
+    parser.add_argument(
+        "--margin",
+        type=int,
+        default=5,
+        metavar="N",
+        help="samples within which a change counts as found, for F1 (default: 5)",
+    )
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Compare, and print the table and the verdict."""
+    learner = load(args.model)
+    recordings = fit_to_model(read(args, terminal, need_labels=True), learner, args.model)
+    check_labels(recordings, learner.problem_)
+    check_n_segments(recordings, args.n_segments)
+    seen = sum(recording.X in learner.training_data_ for recording in recordings)
+    if seen:
+        terminal.warn(
+            f"the model was learned from {seen} of these {len(recordings)} recordings: "
+            "the figures are better than on new ones"
+        )
+    Xs, ys = arrays_and_labels(recordings)
+    with terminal.working("segmenting"):
+        result = evaluate(
+            learner, Xs, ys, args.n_segments, args.margin, names=[r.name for r in recordings]
+        )
+    terminal.report(result.to_dict(), *readable(result))
+    return 0
+
+
+def readable(result: Evaluation) -> tuple[str, Table, str]:
+    """What it is about, the scores, the verdict."""
+    n = len(result.recordings)
+    recordings = "1 recording" if n == 1 else f"mean of {n} recordings"
+    return f"{recordings} (perfect: loss 0, covering 1, F1 1)", _table(result), result.verdict
+
+
+def _table(result: Evaluation) -> Table:
+    """The mean scores of each metric."""
+    found = Table(box=box.SIMPLE_HEAD)
+    for column in ("metric", "loss", "covering", f"F1 (within {result.margin})"):
+        found.add_column(column, justify="left" if column == "metric" else "right")
+    rows = {"untrained": result.untrained, "PCA": result.pca, "learned": result.learned}
+    for name, scores in rows.items():
+        if scores is not None:
+            values = (f"{value:.3f}" for value in (scores.loss, scores.covering, scores.f1))
+            found.add_row(name, *values, style="bold" if name == "learned" else None)
+    return found

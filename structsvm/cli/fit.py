@@ -1,0 +1,192 @@
+"""``structsvm fit``: learn a metric from labelled recordings into a model file."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from structsvm.cli.inputs import check_labels, check_output, read
+from structsvm.cli.parser import file_options, report_options
+from structsvm.cli.show import describe
+from structsvm.cli.terminal import Say, Terminal
+from structsvm.datasets.recording import Recording, arrays_and_labels
+from structsvm.errors import LearningError, SettingsError
+from structsvm.learner import REGULARIZERS, MetricLearner
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.persistence import save
+from structsvm.plugins import problem_class, problem_names
+from structsvm.report import certificate_in_words, training_in_words
+from structsvm.solution import HistoryEntry, relative_gap
+from structsvm.status import Status
+
+__all__ = ["add_parser", "learn"]
+
+INTERRUPTED = 130
+
+EPILOG = """\
+example:
+  structsvm fit change-point recordings/ -o my.structsvm
+
+Recordings are .npz files (X, and y or bkps, and features if they have names), or .csv and .parquet
+files with a header in which every column but the label is a feature. Ctrl-C ends learning and saves
+the best metric so far with its certificate.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command and its options."""
+    parser = commands.add_parser(
+        "fit",
+        help="learn a metric from labelled recordings",
+        description="Learn a metric from labelled recordings.",
+        epilog=EPILOG,
+        parents=[file_options(), report_options()],
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("problem", choices=problem_names(), help="what the labels say")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="MODEL", required=True, help="model file to write"
+    )
+    _learning_options(parser.add_argument_group("learning"))
+    _problem_options(parser.add_argument_group("problem"))
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Learn, save, and say what came of it."""
+    check_output(args.output)
+    problem = _problem(args)
+    learner = MetricLearner(
+        problem=problem,
+        metric=args.metric,
+        regularizer=args.regularizer,
+        lam=args.lam,
+        standardize=None if args.standardize == "none" else args.standardize,
+        slack=args.slack,
+        tol=args.tol,
+        max_iter=args.max_iter,
+        master=args.master,
+    )
+    recordings = read(args, terminal, need_labels=True)
+    check_labels(recordings, problem)
+    learn(learner, recordings, terminal)
+    save(learner, args.output)
+    interrupted = learner.solution_.status is Status.INTERRUPTED
+    if interrupted:
+        terminal.warn(f"interrupted: the best certified metric so far is saved in {args.output}")
+    terminal.note(
+        f"learned from {training_in_words(learner.training_data_)}\n"
+        f"{certificate_in_words(learner.solution_)}\n"
+        f"saved in {args.output}; on recordings it was not learned from, try\n"
+        f"  structsvm evaluate {args.output} PATH"
+    )
+    if terminal.as_json:
+        terminal.report(describe(learner, args.output))
+    return INTERRUPTED if interrupted else 0
+
+
+def learn(learner: MetricLearner, recordings: list[Recording], terminal: Terminal) -> None:
+    """Fit a learner and the rivals it has to beat, showing how far it has come."""
+    Xs, ys = arrays_and_labels(recordings)
+    with terminal.working("learning") as say:
+        learner.set_params(callback=_progress(say))
+        try:
+            learner.fit(Xs, ys, feature_names=recordings[0].features)
+        except LearningError as error:
+            if Status.INTERRUPTED.value in str(error):  # before there was any metric
+                raise KeyboardInterrupt("before there was a metric to save") from error
+            raise
+        finally:
+            learner.set_params(callback=None)
+    with terminal.working("tuning principal components to compare with (Ctrl-C skips this)"):
+        try:
+            learner.fit_baselines(Xs, ys)
+        except KeyboardInterrupt:
+            terminal.warn("interrupted: principal components will be missing from evaluations")
+
+
+def _learning_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--metric",
+        choices=("full", "diagonal"),
+        default="full",
+        help="combinations of features, or a weight for each (default: full)",
+    )
+    group.add_argument("--regularizer", choices=sorted(REGULARIZERS), default="squared")
+    group.add_argument(
+        "--lam", type=float, default=0.1, help="strength of the regularizer (default: 0.1)"
+    )
+    group.add_argument(
+        "--standardize",
+        choices=("recording", "training", "none"),
+        default="recording",
+        help="scale features on each recording, on all of them, or not (default: recording)",
+    )
+    group.add_argument(
+        "--slack", choices=("n", "one"), default="n", help="for each recording, or one (default: n)"
+    )
+    group.add_argument(
+        "--tol", type=float, default=1e-2, help="certified relative gap to reach (default: 0.01)"
+    )
+    group.add_argument("--max-iter", type=int, default=200, metavar="N", help="(default: 200)")
+    group.add_argument(
+        "--master",
+        default="auto",
+        metavar="SOLVER",
+        help="auto, newton, or a solver that cvxpy has installed (default: auto)",
+    )
+
+
+def _problem_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--known-segments",
+        dest="n_segments",
+        action="store_const",
+        const="known",
+        help="learn for a number of segments that is given when predicting",
+    )
+    group.add_argument(
+        "--penalty",
+        choices=("learned", "fixed"),
+        help="price of a segment while learning (default: learned)",
+    )
+    group.add_argument(
+        "--margin",
+        type=float,
+        metavar="KAPPA",
+        help="weight of the loss, above 0 and at most 1 (default: 1)",
+    )
+
+
+def _problem(args: argparse.Namespace) -> PartitionProblem:
+    """The problem with the settings that were given."""
+    cls = problem_class(args.problem)
+    known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+    given = {
+        name: getattr(args, name)
+        for name in ("n_segments", "penalty", "margin")
+        if getattr(args, name) is not None
+    }
+    for name in given:
+        if name not in known:
+            has = ", ".join(known) or "none"
+            raise SettingsError(f"problem {args.problem} has no setting {name!r}, it has {has}")
+    return cls(**given)
+
+
+def _progress(say: Say) -> Any:
+    """A callback that tells of each iteration."""
+    null = None
+
+    def tell(entry: HistoryEntry) -> None:
+        nonlocal null
+        null = entry.upper if null is None else null
+        gap = relative_gap(entry.lower, entry.upper, null)
+        say(
+            f"iteration {entry.iteration + 1}, gap {max(gap, 0.0):.2g}, "
+            f"{entry.oracle_calls} oracle calls, {entry.seconds:.0f} s"
+        )
+
+    return tell

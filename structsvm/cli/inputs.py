@@ -1,0 +1,90 @@
+"""Recordings and models as commands find them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from structsvm.cli.terminal import Terminal
+from structsvm.datasets.files import find_recordings, read_recording
+from structsvm.datasets.recording import Recording, share_features
+from structsvm.errors import DataError, SettingsError
+from structsvm.learner import MetricLearner
+from structsvm.partitions.problem import PartitionProblem
+
+__all__ = ["check_labels", "check_n_segments", "check_output", "fit_to_model", "read"]
+
+
+def read(args: argparse.Namespace, terminal: Terminal, *, need_labels: bool) -> list[Recording]:
+    """Read the recordings of ``args.paths``, all with the same features."""
+    found = find_recordings(args.paths)
+    if found.skipped:
+        names = ", ".join(path.name for path in found.skipped[:5])
+        more = f" and {len(found.skipped) - 5} more" if len(found.skipped) > 5 else ""
+        terminal.note(f"skipped: {names}{more}")
+    n = len(found.files)
+    recordings = []
+    with terminal.working(f"reading {n} recording{'s' if n > 1 else ''}") as say:
+        for i, (path, name) in enumerate(zip(found.files, found.names, strict=True)):
+            say(f"{i} done")
+            recordings.append(
+                read_recording(
+                    path,
+                    name=name,
+                    label_column=args.label_column,
+                    time_column=args.time_column,
+                    need_labels=need_labels,
+                )
+            )
+    return share_features(recordings)
+
+
+def fit_to_model(
+    recordings: Sequence[Recording], learner: MetricLearner, model: Path
+) -> list[Recording]:
+    """The recordings with the features of the model, in its order; DataError if they differ."""
+    names = getattr(learner, "feature_names_in_", None)
+    if names is not None:
+        return [r.with_features([str(name) for name in names], str(model)) for r in recordings]
+    for recording in recordings:
+        if len(recording.features) != learner.n_features_in_:
+            raise DataError(
+                f"{recording.where} has {len(recording.features)} features, "
+                f"{model} has {learner.n_features_in_}"
+            )
+    return list(recordings)
+
+
+def check_labels(recordings: Sequence[Recording], problem: PartitionProblem) -> None:
+    """Let the problem look at each recording's labels, so that complaints name its file."""
+    for recording in recordings:
+        try:
+            problem.encode(recording.y, recording.X.shape[0])
+        except DataError as error:
+            raise DataError(f"{recording.where}: {error}") from error
+
+
+def check_n_segments(recordings: Sequence[Recording], n_segments: int | str | None) -> None:
+    """Refuse more segments than a recording has samples."""
+    if not isinstance(n_segments, int):
+        return
+    for recording in recordings:
+        T = recording.X.shape[0]
+        if n_segments > T:
+            raise DataError(
+                f"{recording.where} has {T} samples: it cannot have {n_segments} segments"
+            )
+
+
+def check_output(path: Path, suffixes: Sequence[str] = ()) -> None:
+    """Refuse, before any work, a file that could not be written afterwards."""
+    if path.is_dir():
+        raise SettingsError(f"{path} is a folder: name the file to write")
+    if not path.parent.is_dir():
+        raise SettingsError(f"{path}: the folder {path.parent} does not exist")
+    if not os.access(path.parent, os.W_OK):
+        raise SettingsError(f"{path}: the folder {path.parent} is not yours to write in")
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise SettingsError(f"{path}: the name must end with one of {', '.join(suffixes)}")

@@ -1,0 +1,106 @@
+"""What can be typed: argparse with coloured help, and the options that commands share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import IO, Any, NoReturn
+
+from rich.console import Console
+from rich.highlighter import RegexHighlighter
+from rich.theme import Theme
+
+__all__ = ["Parser", "file_options", "positive", "report_options", "true_or_positive"]
+
+THEME = Theme(
+    {
+        "help.heading": "bold",
+        "help.option": "cyan",
+        "help.value": "green",
+        "help.command": "bold cyan",
+    }
+)
+
+
+class HelpHighlighter(RegexHighlighter):
+    """Marks headings, options, placeholders and example commands in help texts."""
+
+    base_style = "help."
+    highlights = [  # noqa: RUF012 (declared so by rich)
+        r"(?m)^(?P<heading>[a-z][a-z ]*:)",
+        r"(?<![\w-])(?P<option>--?[a-z][a-z-]*)",
+        r"(?<![\w-])(?P<value>[A-Z]{2,}(\.[a-z]+)?)(?![\w-])",
+        r"(?m)^  (?P<command>structsvm [a-z-]+)",
+    ]
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose help is rendered by rich."""
+
+    def __init__(self, **settings: Any) -> None:
+        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(allow_abbrev=False, **settings)
+        self.color = False  # Python 3.14 would colour the text as well
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help in colours, where there are any."""
+        _console(file or sys.stdout).print(HelpHighlighter()(self.format_help()), soft_wrap=True)
+
+    def error(self, message: str) -> NoReturn:
+        """Print how the command is used and what was wrong; exit with status 2."""
+        console = _console(sys.stderr)
+        console.print(HelpHighlighter()(self.format_usage()), soft_wrap=True, end="")
+        console.print(f"error: {message}", style="red", soft_wrap=True)
+        console.print(f"try: {self.prog} --help", soft_wrap=True)
+        raise SystemExit(2)
+
+
+def report_options() -> argparse.ArgumentParser:
+    """Options of every command."""
+    options = argparse.ArgumentParser(add_help=False)
+    group = options.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="report as JSON, alone on stdout")
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress and no notes")
+    group.add_argument("-v", "--verbose", action="store_true", help="log every step")
+    return options
+
+
+def file_options() -> argparse.ArgumentParser:
+    """Options of commands that read recordings."""
+    options = argparse.ArgumentParser(add_help=False)
+    group = options.add_argument_group("recordings")
+    group.add_argument(
+        "--label-column",
+        metavar="NAME",
+        default="label",
+        help="column of the labels in .csv and .parquet files (default: label)",
+    )
+    group.add_argument("--time-column", metavar="NAME", help="column to leave out")
+    return options
+
+
+def positive(text: str) -> int:
+    """A number of segments, or of anything else there must be one of."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected an integer >= 1, got {text!r}")
+    return number
+
+
+def true_or_positive(text: str) -> int | str:
+    """A number of segments, or the word "true" for that of the labels."""
+    if text == "true":
+        return text
+    try:
+        return positive(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"expected an integer >= 1 or 'true', got {text!r}"
+        ) from None
+
+
+def _console(file: IO[str]) -> Console:
+    return Console(file=file, theme=THEME, highlight=False, markup=False)

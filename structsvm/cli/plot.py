@@ -1,0 +1,110 @@
+"""``structsvm plot``: a picture of a recording's segmentations, or of the weights."""
+
+from __future__ import annotations
+
+import argparse
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from structsvm.atomic import write_atomically
+from structsvm.cli.inputs import check_labels, check_n_segments, check_output, fit_to_model, read
+from structsvm.cli.parser import file_options, report_options, true_or_positive
+from structsvm.cli.terminal import Terminal
+from structsvm.errors import DataError
+from structsvm.extras import require
+from structsvm.persistence import load
+from structsvm.plotting import plot_segmentation, plot_weights
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["add_parser", "new_figure", "save_figure"]
+
+FORMATS = (".png", ".pdf", ".svg", ".jpg")
+DPI = 150
+
+EPILOG = """\
+examples:
+  structsvm plot my.structsvm new.csv -o segments.png
+  structsvm plot my.structsvm -o weights.pdf
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command and its options."""
+    parser = commands.add_parser(
+        "plot",
+        help="draw a recording's segmentations, or the weights",
+        description="Draw the segmentations of one recording; without one, the largest weights.",
+        epilog=EPILOG,
+        parents=[file_options(), report_options()],
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
+    parser.add_argument("paths", nargs="?", metavar="PATH", help="one recording")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FIG",
+        required=True,
+        help=f"file to write: {', '.join(FORMATS)}",
+    )
+    parser.add_argument(
+        "--show",
+        choices=("components", "features"),
+        default="components",
+        help="draw the recording in the metric, or its features of largest weight",
+    )
+    parser.add_argument(
+        "--n-segments",
+        type=true_or_positive,
+        metavar="true|N",
+        help="as many as the labels have, or N (default: as the learned penalty decides)",
+    )
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Draw, and say where."""
+    check_output(args.output, FORMATS)
+    learner = load(args.model)
+    figure = new_figure()
+    if args.paths is None:
+        plot_weights(learner, ax=figure.subplots())
+    else:
+        found = read(args, terminal, need_labels=False)
+        if len(found) > 1:
+            raise DataError(f"{args.paths} holds {len(found)} recordings: name one file")
+        (recording,) = fit_to_model(found, learner, args.model)
+        if recording.y is not None:
+            check_labels([recording], learner.problem_)
+        check_n_segments([recording], args.n_segments)
+        ax = plot_segmentation(
+            learner,
+            recording.X,
+            recording.y,
+            n_segments=args.n_segments,
+            show=args.show,
+            ax=figure.subplots(),
+        )
+        ax.set_title(recording.name, loc="left")
+    save_figure(figure, args.output)
+    terminal.note(f"the figure is in {args.output}")
+    if terminal.as_json:
+        terminal.report({"figure": str(args.output)})
+    return 0
+
+
+def new_figure(height: float = 4.3) -> Figure:
+    """A figure that no window will show."""
+    module = require("matplotlib.figure", "plot", "plotting")
+    figure: Figure = module.Figure(figsize=(9.0, height), layout="constrained")
+    return figure
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure in the format of the file's name."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=DPI)
+    write_atomically(path, buffer.getvalue())

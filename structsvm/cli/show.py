@@ -1,0 +1,131 @@
+"""``structsvm show``: what is in a model file."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.table import Table
+
+from structsvm.cli.parser import positive, report_options
+from structsvm.cli.terminal import Terminal
+from structsvm.learner import MetricLearner
+from structsvm.persistence import load
+from structsvm.plugins import problem_name
+from structsvm.report import (
+    certificate_in_words,
+    feature_names,
+    feature_weights,
+    spectrum_in_words,
+    training_in_words,
+)
+
+__all__ = ["add_parser", "describe"]
+
+BAR = 24
+"""Characters of the longest bar."""
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command and its options."""
+    parser = commands.add_parser(
+        "show",
+        help="tell what a model has learned",
+        description="Tell what a model has learned: which features count, and how sure that is.",
+        parents=[report_options()],
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
+    parser.add_argument(
+        "--top", type=positive, default=10, metavar="N", help="features to list (default: 10)"
+    )
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Read the model and print it."""
+    learner = load(args.model)
+    terminal.report(describe(learner, args.model), _facts(learner), _weights(learner, args.top))
+    return 0
+
+
+def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
+    """A model in plain values; the features by decreasing weight."""
+    solution, data = learner.solution_, learner.training_data_
+    weights, names = feature_weights(learner), feature_names(learner)
+    spectrum = np.linalg.svd(learner.components_, compute_uv=False) ** 2
+    return {
+        "model": str(path),
+        "problem": {"name": problem_name(learner.problem_), "settings": asdict(learner.problem_)},  # type: ignore[call-overload]
+        "metric": learner.metric,
+        "regularizer": str(learner.regularizer),
+        "lam": float(learner.lam),
+        "standardize": learner.standardize,
+        "n_features": learner.n_features_in_,
+        "weights": [
+            {"feature": names[j], "weight": float(weights[j])}
+            for j in np.argsort(-weights, kind="stable")
+        ],
+        "eigenvalues": [float(value) for value in spectrum],
+        "penalty": learner.penalty_,
+        "training_loss": learner.calibration_.loss,
+        "training_data": {
+            "n_recordings": len(data),
+            "n_samples": list(data.n_samples),
+            "n_segments": list(data.n_clusters),
+        },
+        "certificate": {
+            "status": solution.status.name,
+            "meaning": solution.status.value,
+            "lower": _finite(solution.lower),
+            "upper": _finite(solution.upper),
+            "null": solution.null,
+            "gap": _finite(solution.gap),
+            "bound": solution.bound,
+            "n_iter": solution.n_iter,
+            "oracle_calls": solution.oracle_calls,
+            "seconds": solution.seconds,
+        },
+    }
+
+
+def _finite(bound: float) -> float | None:
+    """A bound as JSON has it, which knows no infinity."""
+    return bound if np.isfinite(bound) else None
+
+
+def _facts(learner: MetricLearner) -> Table:
+    table = Table.grid(padding=(0, 2))
+    settings = ", ".join(f"{k} {v}" for k, v in asdict(learner.problem_).items())  # type: ignore[call-overload]
+    scale = {"recording": "on each recording", "training": "on the training set", None: "not"}
+    rows = {
+        "problem": f"{problem_name(learner.problem_)} ({settings})",
+        "metric": f"{learner.metric}, {learner.n_features_in_} features, scaled "
+        f"{scale[learner.standardize]}, regularizer {learner.regularizer}, lam {learner.lam:g}",
+        "spectrum": spectrum_in_words(learner),
+        "penalty": f"{learner.penalty_:.6g} a segment, "
+        f"training loss {learner.calibration_.loss:.4g}",
+        "learned on": training_in_words(learner.training_data_),
+        "status": learner.solution_.status.value,
+        "certificate": certificate_in_words(learner.solution_),
+    }
+    for name, value in rows.items():
+        table.add_row(name, value)
+    return table
+
+
+def _weights(learner: MetricLearner, n: int) -> Table:
+    weights, names = feature_weights(learner), feature_names(learner)
+    top = np.argsort(-weights, kind="stable")[:n]
+    largest = max(float(weights[top].max(initial=0.0)), 1e-300)
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("feature")
+    table.add_column("weight", justify="right")
+    table.add_column(f"{top.size} of {weights.size}, untrained 1")
+    for j in top:
+        bar = "━" * round(BAR * weights[j] / largest)
+        table.add_row(names[j], f"{weights[j]:.3g}", bar)
+    return table
