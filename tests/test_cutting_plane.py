@@ -1,0 +1,319 @@
+"""Cutting planes when something goes wrong: masters, oracles, interruptions, memory."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from enumerated import Listed, listed_risk, optimum
+from test_masters import Noisy
+
+from structsvm.cuts import Cut, WorkingSet
+from structsvm.errors import DataError, MasterError, OracleError, SettingsError
+from structsvm.masters.base import Master, MasterSolution
+from structsvm.masters.newton import NewtonMaster
+from structsvm.problem import Separation
+from structsvm.regularizers import Separable, SquaredNorm, Trace
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.frank_wolfe import BlockFrankWolfe
+from structsvm.status import Quality, Status
+from structsvm.weights import PSD, Nonnegative, Product
+
+FULL = (PSD(3), SquaredNorm(0.3))
+CASES = {
+    "full": FULL,
+    "diagonal-trace": (Nonnegative(4), Trace(0.1)),
+    "full-trace": (PSD(3), Trace(0.1)),
+    "priced": (
+        Product((PSD(2), Nonnegative(1))),
+        Separable((Trace(0.1), SquaredNorm(0.5))),
+    ),
+}
+
+
+def assert_around(solution, best):
+    """Up to what the reference is accurate to."""
+    assert solution.lower <= best * (1 + 1e-8)
+    assert best <= solution.upper * (1 + 1e-8)
+
+
+class TestSloppyMasters:
+    @pytest.mark.parametrize("noise", [0.0, 0.02, 0.3])
+    @pytest.mark.parametrize("slack", ["n", "one"])
+    @pytest.mark.parametrize("case", CASES)
+    def test_bounds_hold_and_improve(self, case, slack, noise):
+        """SCS at 1e-1 and noise on weight and multipliers: lower <= optimum <= upper."""
+        risk = listed_risk(*CASES[case], seed=5)
+        solver = CuttingPlane(Stopping(1e-3, 8), slack, Noisy(noise))
+        solution, best = solver.solve(risk), optimum(risk)
+        assert_around(solution, best)
+        history = solution.history.as_dict()
+        assert np.all(np.diff(history["lower"]) >= 0)
+        assert np.all(np.diff(history["upper"]) <= 0)
+        assert (solution.gap <= 1e-3) == solution.status.converged
+
+    def test_no_violated_cut_is_not_taken_for_optimality(self):
+        """A master that never leaves zero is asked again, precisely, then called stalled."""
+        risk = listed_risk(*FULL, seed=5)
+        asked = []
+
+        class Lazy(Master):
+            def solve(self, risk, cuts, request):
+                asked.append(request.tol)
+                return MasterSolution(np.zeros(6), np.zeros(len(cuts)), "lazy")
+
+        solution = CuttingPlane(Stopping(1e-3, 50), master=Lazy()).solve(risk)
+        assert solution.status is Status.STALLED
+        assert not solution.status.converged
+        assert solution.gap > 0.1
+        assert asked[-1] < 1e-9
+        assert_around(solution, optimum(risk))
+
+    @pytest.mark.parametrize("failure", ["raises", "nan", "linear algebra"])
+    def test_a_master_that_fails_now_and_then_is_replaced_for_that_round(self, failure):
+        @dataclass(frozen=True)
+        class Flaky(Master):
+            def solve(self, risk, cuts, request):
+                answer = NewtonMaster().solve(risk, cuts, request)
+                if len(cuts) % 2:
+                    return answer
+                if failure == "raises":
+                    raise MasterError("out of luck")
+                if failure == "linear algebra":
+                    raise np.linalg.LinAlgError("eigenvalues did not converge")
+                return MasterSolution(answer.w * np.nan, answer.multipliers, "flaky")
+
+        risk = listed_risk(*FULL, n_samples=3, seed=6)
+        solution = CuttingPlane(Stopping(1e-5, 100), master=Flaky()).solve(risk)
+        assert solution.status is Status.OPTIMAL
+        assert solution.upper == pytest.approx(optimum(risk), rel=1e-4)
+        labels = " ".join(solution.history.as_dict()["master"])
+        assert "master failed: " in labels
+        assert "clarabel" in labels
+
+    def test_an_indefinite_answer_is_projected(self):
+        class Indefinite(Master):
+            def solve(self, risk, cuts, request):
+                answer = NewtonMaster().solve(risk, cuts, request)
+                return MasterSolution(answer.w - 0.01 * np.ones(6), answer.multipliers, "shifted")
+
+        risk = listed_risk(*FULL, seed=7)
+        solution = CuttingPlane(Stopping(1e-3, 30), master=Indefinite()).solve(risk)
+        assert np.linalg.eigvalsh(risk.space.to_metric(solution.w))[0] >= -1e-12
+        assert_around(solution, optimum(risk))
+
+    def test_contradicting_constraints_are_a_clear_error(self):
+        risk = listed_risk(*FULL, constraints=lambda B: [cp.trace(B) <= -1])
+        with pytest.raises(MasterError, match="infeasible: do the extra constraints contradict"):
+            CuttingPlane().solve(risk)
+
+    def test_constraints_that_are_not_convex_are_a_settings_error(self):
+        risk = listed_risk(*FULL, constraints=lambda B: [cp.norm1(B) >= 1])
+        with pytest.raises(SettingsError, match="not convex"):
+            CuttingPlane().solve(risk)
+
+    def test_a_weight_that_breaks_the_constraints_is_no_answer(self):
+        """A master blind to them gives cuts and lower bounds, and no upper bound."""
+
+        class Blind(Master):
+            def solve(self, risk, cuts, request):
+                return NewtonMaster().solve(listed_risk(*FULL), cuts, request)
+
+        risk = listed_risk(*FULL, seed=8, constraints=lambda B: [cp.trace(B) <= 0.05])
+        solution = CuttingPlane(Stopping(1e-4, 20), master=Blind(), damping=0.0).solve(risk)
+        assert np.trace(risk.space.to_metric(solution.w)) <= 0.05 + 1e-5
+        assert_around(solution, optimum(risk))
+
+
+@dataclass(frozen=True)
+class Scripted(Listed):
+    """A listed problem whose oracle does as told from its n-th call on."""
+
+    misdeed: Any = None
+    after: int = 0
+    calls: list[int] = field(default_factory=list)
+
+    def separate(self, w, x, y):
+        self.calls.append(1)
+        answer = Listed(self.space).separate(w, x, y)
+        return answer if len(self.calls) <= self.after else self.misdeed(w, x, y, answer)
+
+
+def scripted(misdeed, after=0, **options):
+    problem = Scripted(FULL[0], misdeed, after)
+    return listed_risk(*FULL, problem=problem, **options)
+
+
+def raising(error):
+    def misdeed(w, x, y, answer):
+        raise error
+
+    return misdeed
+
+
+class TestOracles:
+    @pytest.mark.parametrize(("solver", "after"), [(CuttingPlane(), 6), (BlockFrankWolfe(), 2)])
+    def test_one_that_raises_names_the_sample(self, solver, after):
+        with pytest.raises(OracleError, match=r"sample 2: .* ZeroDivisionError: oh") as caught:
+            solver.solve(scripted(raising(ZeroDivisionError("oh")), after=after))
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+    def test_an_error_of_ours_keeps_its_type_and_gets_a_note(self):
+        with pytest.raises(DataError, match="bad") as caught:
+            CuttingPlane().solve(scripted(raising(DataError("bad")), after=5))
+        assert caught.value.__notes__ == ["while separating sample 1"]
+
+    def test_a_value_that_is_not_finite_names_the_sample(self):
+        risk = listed_risk(*FULL)
+        risk.xs[1].features[3:] = np.nan
+        with pytest.raises(OracleError, match=r"sample 1: .* value nan"):
+            CuttingPlane().solve(risk)
+
+    def test_a_heuristic_is_reported_as_one(self):
+        def lazy(w, x, y, answer):
+            return Separation(answer.y, 0.0, Quality.HEURISTIC)
+
+        solution = CuttingPlane(Stopping(1e-3, 50)).solve(scripted(lazy, seed=1))
+        assert solution.status is Status.HEURISTIC
+        assert "heuristic oracle" in solution.bound
+
+    @pytest.mark.parametrize("case", ["full", "full-trace"])
+    def test_the_lower_bound_of_a_heuristic_is_one(self, case):
+        """It may stop early and underestimate its own objective, but not overestimate the best."""
+
+        def poor(w, x, y, answer):
+            return Separation(answer.y if answer.y % 3 else y, 0.0, Quality.HEURISTIC)
+
+        space, omega = CASES[case]
+        risk = listed_risk(space, omega, seed=1, problem=Scripted(space, poor))
+        solution = CuttingPlane(Stopping(1e-3, 50)).solve(risk)
+        assert solution.lower <= optimum(listed_risk(space, omega, seed=1)) * (1 + 1e-9)
+
+    def test_a_relaxation_is_reported_as_one(self):
+        def relaxed(w, x, y, answer):
+            return Separation(answer.y, 0.0, Quality.RELAXATION)
+
+        solution = CuttingPlane(Stopping(1e-3, 50)).solve(scripted(relaxed, seed=1))
+        assert solution.status is Status.RELAXED
+        assert solution.bound == "certified, for the relaxation"
+
+    def test_the_slack_of_an_oracle_is_part_of_the_upper_bound(self):
+        def unsure(w, x, y, answer):
+            return Separation(answer.y, 0.25, Quality.EXACT)
+
+        risk = scripted(unsure, seed=1)
+        solution = CuttingPlane(Stopping(1e-3, 50)).solve(risk)
+        best = optimum(risk)
+        assert_around(solution, best)
+        assert best + 0.25 <= solution.upper * (1 + 1e-6)
+        assert solution.status is Status.STALLED
+
+    @pytest.mark.parametrize("slack", ["n", "one"])
+    def test_one_that_forgets_what_it_found_is_no_longer_believed(self, slack, caplog):
+        """It says that it is exact, and after a while returns the truth."""
+
+        def forgetful(w, x, y, answer):
+            return Separation(y, 0.0, Quality.EXACT)
+
+        risk = scripted(forgetful, after=24, seed=1)
+        solution = CuttingPlane(Stopping(1e-6, 50), slack).solve(risk)
+        honest = optimum(listed_risk(*FULL, seed=1))
+        assert solution.lower <= honest * (1 + 1e-9)
+        assert solution.status in (Status.HEURISTIC, Status.STALLED)
+        assert "worse than one it found before" in caplog.text
+
+    def test_labellings_worse_than_the_truth_count_as_the_truth(self):
+        def worst(w, x, y, answer):
+            losses = np.array([Listed(FULL[0]).loss(y, k) for k in range(len(x.features))])
+            return Separation(int(np.argmin(losses + x.features @ w)), 0.0, Quality.HEURISTIC)
+
+        solution = CuttingPlane(Stopping(1e-3, 10)).solve(scripted(worst, seed=1))
+        assert solution.lower >= 0
+        assert solution.upper >= 0
+
+
+class TestInterruptions:
+    def test_in_the_oracle(self):
+        risk = scripted(raising(KeyboardInterrupt()), after=18, seed=1)
+        solution = CuttingPlane(Stopping(1e-9)).solve(risk)
+        assert solution.status is Status.INTERRUPTED
+        assert solution.n_iter >= 1
+        best = optimum(listed_risk(*FULL, seed=1))
+        assert_around(solution, best)
+
+    def test_in_the_callback(self):
+        def stop(entry):
+            if entry.iteration == 1:
+                raise KeyboardInterrupt
+
+        solution = CuttingPlane(Stopping(1e-9)).solve(listed_risk(*FULL, seed=1), stop)
+        assert solution.status is Status.INTERRUPTED
+        assert solution.n_iter == 2
+
+    def test_before_anything_is_known(self):
+        with pytest.raises(KeyboardInterrupt):
+            CuttingPlane().solve(scripted(raising(KeyboardInterrupt())))
+
+
+class TestWorkingSet:
+    def cuts(self, n, n_groups=3, dim=4, seed=0):
+        rng = np.random.default_rng(seed)
+        return [Cut(c % n_groups, float(rng.uniform()), rng.standard_normal(dim)) for c in range(n)]
+
+    def test_evaluates_all_in_one(self):
+        cuts, w = self.cuts(50), np.random.default_rng(1).standard_normal(4)
+        held = WorkingSet(3, 4)
+        assert held.add(cuts) == 50
+        np.testing.assert_allclose(held.values(w), [cut.value(w) for cut in cuts], rtol=1e-12)
+        by_group = [max(0.0, *(c.value(w) for c in cuts if c.group == g)) for g in range(3)]
+        np.testing.assert_allclose(held.group_values(w), by_group, rtol=1e-12)
+
+    def test_holds_a_cut_once(self):
+        held, cuts = WorkingSet(3, 4), self.cuts(5)
+        assert (held.add(cuts), held.add(cuts), len(held)) == (5, 0, 5)
+
+    def test_retires_what_stays_idle(self):
+        held = WorkingSet(3, 4)
+        held.add(self.cuts(6))
+        alpha = np.array([0.5, 0, 0.2, 0, 0.1, 0])
+        assert [held.retire(alpha, 2), held.retire(alpha, 2)] == [0, 3]
+        np.testing.assert_array_equal(held.multipliers, [0.5, 0.2, 0.1])
+        assert held.add(self.cuts(6)) == 3  # what was dropped may come back
+
+    def test_a_cap_merges_what_is_active(self):
+        """The merged cut has the sum of the multipliers to give, and the same aggregate."""
+        held, cuts = WorkingSet(3, 4), self.cuts(30)
+        held.add(cuts)
+        alpha = np.full(30, 0.1)
+        held.retire(alpha, 5)
+        w = np.random.default_rng(2).standard_normal(4)
+        above = held.group_values(w)
+        assert held.trim(12) == 18
+        assert len(held) == 12
+        assert np.all(held.group_values(w) <= above + 1e-12)
+        for g in range(3):
+            kept = {k.tobytes() for k in held.slopes[held.groups == g]}
+            gone = [c for c in cuts if c.group == g and c.slope.tobytes() not in kept]
+            mean = np.mean([c.slope for c in gone], axis=0)
+            assert np.isclose(held.slopes[held.groups == g], mean).all(axis=1).any()
+
+    def test_idle_cuts_go_first(self):
+        held = WorkingSet(1, 4)
+        held.add(self.cuts(8, n_groups=1))
+        held.retire(np.array([0, 1, 0, 0, 0, 0, 0, 0.0]), 5)
+        active = held.slopes[1].copy()
+        held.trim(3)
+        assert (held.slopes == active).all(axis=1).any()
+
+    @pytest.mark.parametrize("slack", ["n", "one"])
+    def test_few_cuts_slow_the_run_and_keep_the_certificate(self, slack):
+        risk = listed_risk(PSD(3), SquaredNorm(0.02), n_labels=80, seed=9)
+        sizes = []
+        solver = CuttingPlane(Stopping(1e-3, 400), slack, max_cuts=8)
+        solution = solver.solve(risk, lambda entry: sizes.append(entry.n_cuts))
+        assert max(sizes) <= 8
+        best = optimum(risk)
+        assert_around(solution, best)
+        assert solution.status is Status.OPTIMAL

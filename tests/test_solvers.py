@@ -1,0 +1,233 @@
+"""Every solver on tiny problems whose optimum one conic program over all labellings gives."""
+
+import itertools
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from enumerated import listed_risk, objective, optimum
+
+from structsvm.errors import SettingsError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.problem import MetricProblem
+from structsvm.problem import RegularizedRisk
+from structsvm.problems.change_point import ChangePoint
+from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
+from structsvm.solution import relative_gap
+from structsvm.solvers.base import Solver, Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.frank_wolfe import BlockFrankWolfe
+from structsvm.solvers.subgradient import ProjectedSubgradient
+from structsvm.status import Status
+from structsvm.weights import PSD, Free, Nonnegative, Product
+
+FINE, COARSE = Stopping(1e-6, 400), Stopping(3e-2, 2000)
+SOLVERS: dict[str, Solver] = {
+    "n-slack": CuttingPlane(FINE),
+    "1-slack": CuttingPlane(FINE, slack="one"),
+    "undamped": CuttingPlane(FINE, damping=0.0),
+    "few cuts": CuttingPlane(Stopping(1e-4, 400), max_cuts=8, max_idle=2),
+    "Frank-Wolfe": BlockFrankWolfe(Stopping(1e-3, 2000)),
+    "Frank-Wolfe without cache": BlockFrankWolfe(Stopping(1e-2, 2000), cached_planes=0),
+    "subgradient": ProjectedSubgradient(COARSE),
+}
+SMOOTH = {
+    "free": (Free(3), SquaredNorm(0.5)),
+    "diagonal": (Nonnegative(4), SquaredNorm(0.5)),
+    "diagonal-centred": (Nonnegative(4), SquaredNorm(0.5, center=0.5)),
+    "full": (PSD(3), SquaredNorm(0.5)),
+    "full-centred": (PSD(3), SquaredNorm(0.5, center=0.5)),
+    "priced": (
+        Product((PSD(2), Nonnegative(1))),
+        Separable((SquaredNorm(0.3), SquaredNorm(0.6))),
+    ),
+}
+FLAT = {
+    "diagonal-trace": (Nonnegative(4), Trace(0.1)),
+    "full-trace": (PSD(3), Trace(0.1)),
+    "priced-trace": (
+        Product((PSD(2), Nonnegative(1))),
+        Separable((Trace(0.1), SquaredNorm(0.3))),
+    ),
+}
+CONSTRAINED = {
+    "trace-one": (PSD(2), SquaredNorm(0.1), lambda B: [cp.trace(B) == 1]),
+    "bounded": (Nonnegative(3), Trace(0.01), lambda b: [b <= 0.4]),
+    "two-equal": (Nonnegative(3), SquaredNorm(0.1), lambda b: [b[0] == b[1]]),
+    "custom": (Nonnegative(3), Custom(lambda b: cp.norm(b, 2), weight=0.2), None),
+    "custom-of-unknown-sign": (PSD(2), Custom(lambda B: cp.sum_squares(B - np.eye(2)) - 1), None),
+}
+NEED_STRONG_CONVEXITY = ("Frank-Wolfe", "Frank-Wolfe without cache", "subgradient")
+ANY = [name for name in SOLVERS if name not in NEED_STRONG_CONVEXITY]
+
+
+def assert_certified(solution, best, tol):
+    """Bounds around the optimum that only improve, and a gap that is what it is called."""
+    slack = 1e-8 * (1 + abs(best))
+    assert solution.lower <= best + slack
+    assert best <= solution.upper + slack
+    assert solution.gap == relative_gap(solution.lower, solution.upper, solution.null) <= tol
+    history = solution.history.as_dict()
+    assert np.all(np.diff(history["lower"]) >= 0)
+    assert np.all(np.diff(history["upper"]) <= 0)
+    assert np.all(np.diff(history["oracle_calls"]) > 0)
+    assert np.all(np.diff(history["seconds"]) >= 0)
+    assert history["oracle_calls"][-1] == solution.oracle_calls
+    assert solution.status in (Status.OPTIMAL, Status.NOTHING_TO_LEARN)
+
+
+@pytest.mark.parametrize("case", [*SMOOTH, *FLAT])
+@pytest.mark.parametrize("name", SOLVERS)
+def test_every_solver_attains_the_optimum(name, case):
+    if case in FLAT and name in NEED_STRONG_CONVEXITY:
+        name = "n-slack"  # the illegal pairs have their own test
+    space, omega = {**SMOOTH, **FLAT}[case]
+    risk, solver = listed_risk(space, omega, seed=1), SOLVERS[name]
+    solution = solver.solve(risk)
+    assert_certified(solution, optimum(risk), solver.stopping.tol)
+    assert solution.upper == pytest.approx(objective(risk, solution.w), rel=1e-9)
+    np.testing.assert_allclose(space.project(solution.w), solution.w, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", CONSTRAINED)
+@pytest.mark.parametrize("name", ["n-slack", "1-slack"])
+def test_constraints_and_custom_regularizers(name, case):
+    space, omega, constraints = CONSTRAINED[case]
+    risk = listed_risk(space, omega, seed=2, constraints=constraints)
+    solution = CuttingPlane(Stopping(1e-4, 200), slack=SOLVERS[name].slack).solve(risk)
+    best = optimum(risk)
+    assert solution.lower <= best + 1e-6
+    assert solution.upper == pytest.approx(best, rel=1e-3, abs=1e-5)
+    assert solution.bound in ("certified", "to the accuracy of the conic solver")
+    if constraints is not None:
+        metric = cp.Constant(space.to_metric(solution.w))
+        assert all(np.max(c.violation()) <= 1e-5 for c in constraints(metric))
+
+
+@pytest.mark.parametrize("slack", ["n", "one"])
+@pytest.mark.parametrize("omega", [SquaredNorm(), Trace()], ids=["squared", "trace"])
+@pytest.mark.parametrize("metric", ["diagonal", "full"])
+@pytest.mark.parametrize(
+    "partition",
+    [ChangePoint(), ChangePoint("known"), ChangePoint(penalty="fixed", margin=0.7)],
+    ids=["learned", "known", "fixed"],
+)
+def test_change_points_against_all_segmentations(partition, metric, omega, slack):
+    """T = 6: all 32 segmentations of each recording in one program."""
+    rng, T, P = np.random.default_rng(0), 6, 2
+    truths = [EquivalenceMatrix.from_breakpoints(b) for b in ([2, 6], [3, 4, 6])]
+    xs = [rng.standard_normal((T, P)) + 2 * np.eye(T)[:, :P].cumsum(0) for _ in truths]
+    problem = MetricProblem(partition, metric, P)
+    if problem.prices_clusters:
+        omega = Separable((omega, SquaredNorm(0.5)))
+    risk = RegularizedRisk(
+        problem, xs, truths, omega.scaled(0.02), np.array([0.7, 0.3]), problem.null_weight()
+    )
+
+    everything = [
+        EquivalenceMatrix.from_breakpoints([*inner, T])
+        for size in range(T)
+        for inner in itertools.combinations(range(1, T), size)
+    ]
+    counts = {id(x): truth.n_clusters for x, truth in zip(xs, truths, strict=True)}
+
+    def labellings(x):
+        if not partition.known_clusters:
+            return everything
+        return [M for M in everything if M.n_clusters == counts[id(x)]]
+
+    solution = CuttingPlane(FINE, slack=slack).solve(risk)
+    assert_certified(solution, optimum(risk, labellings), FINE.tol)
+
+
+ILLEGAL = [(name, case) for name in NEED_STRONG_CONVEXITY for case in (*FLAT, *CONSTRAINED)]
+
+
+@pytest.mark.parametrize(("name", "case"), ILLEGAL)
+def test_an_illegal_pair_is_refused_before_work_starts(name, case):
+    space, omega, *rest = {**FLAT, **CONSTRAINED}[case]
+    risk = listed_risk(space, omega, constraints=rest[0] if rest else None)
+    calls = []
+    with pytest.raises(SettingsError, match="use CuttingPlane, which takes every"):
+        SOLVERS[name].solve(risk, calls.append)
+    assert not calls
+
+
+@pytest.mark.parametrize("name", [n for n in SOLVERS if n != "few cuts"])
+def test_a_run_repeats_itself(name):
+    risk = listed_risk(*SMOOTH["full"], seed=3)
+    first, second = SOLVERS[name].solve(risk), SOLVERS[name].solve(risk)
+    np.testing.assert_array_equal(first.w, second.w)
+    assert (first.lower, first.upper) == (second.lower, second.upper)
+
+
+def test_the_seed_of_frank_wolfe_changes_the_order():
+    risk = listed_risk(*SMOOTH["full"], n_samples=10, seed=3)
+    runs = [BlockFrankWolfe(Stopping(1e-9, 3), random_state=seed).solve(risk) for seed in (0, 1)]
+    assert runs[0].lower != runs[1].lower
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+class TestBudgets:
+    def test_max_iter(self, name, short):
+        solution = short(name, max_iter=2)
+        assert solution.status is Status.MAX_ITER
+        assert solution.n_iter == 2
+        assert solution.gap > 1e-9
+        assert not solution.status.converged
+
+    def test_max_calls(self, name, short):
+        solution = short(name, max_calls=19)
+        assert solution.status is Status.MAX_CALLS
+        assert solution.oracle_calls == 19
+        assert np.isfinite(solution.upper)
+
+    def test_max_seconds(self, name, short):
+        solution = short(name, max_seconds=1e-9)
+        assert solution.status is Status.MAX_SECONDS
+        assert solution.oracle_calls == 4  # the first round is always made
+        assert solution.upper == solution.null
+
+    @pytest.fixture
+    def short(self):
+        def run(name, **stopping):
+            risk = listed_risk(*SMOOTH["full"], n_labels=60, seed=4)
+            settings = {"tol": 1e-12, "max_iter": 1000} | stopping
+            solver = SOLVERS[name]
+            kind = {k: v for k, v in vars(solver).items() if k != "stopping"}
+            solution = type(solver)(Stopping(**settings), **kind).solve(risk)
+            best = optimum(risk)
+            assert solution.lower <= best + 1e-8
+            assert best <= solution.upper + 1e-8
+            return solution
+
+        return run
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"tol": 0.0}, "tol must be > 0"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"max_seconds": 0.0}, "max_seconds must be > 0"),
+        ({"max_calls": 0}, "max_calls must be at least 1"),
+    ],
+)
+def test_budgets_are_checked(settings, message):
+    with pytest.raises(SettingsError, match=message):
+        Stopping(**settings)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: CuttingPlane(slack="two"), "slack must be 'n' or 'one', got 'two'"),
+        (lambda: CuttingPlane(damping=1.0), "damping must be in"),
+        (lambda: CuttingPlane(max_idle=0), "max_idle must be at least 1"),
+        (lambda: BlockFrankWolfe(cached_planes=-1), "must be >= 0"),
+        (lambda: CuttingPlane(max_cuts=7).check(listed_risk(*SMOOTH["full"])), "at least two per"),
+    ],
+)
+def test_settings_are_checked(make, message):
+    with pytest.raises(SettingsError, match=message):
+        make()
