@@ -20,7 +20,6 @@ from structsvm import ChangePoint, Custom, MetricLearner, SquaredNorm
 from structsvm.atomic import write_atomically
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.errors import ModelFileError, PluginError, SettingsError
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.persistence import load, read_header, save
 
 RECORDINGS = relevant_changes(
@@ -343,14 +342,3 @@ class TestWriting:
     def test_devices_are_not_replaced(self):
         write_atomically(os.devnull, b"gone")
         assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
-
-
-def test_problems_are_partition_problems() -> None:
-    from structsvm.plugins import problem_class, problem_name, problem_names
-
-    assert "change-point" in problem_names()
-    for name in problem_names():
-        assert issubclass(problem_class(name), PartitionProblem)
-    assert problem_name(ChangePoint()) == "change-point"
-    with pytest.raises(PluginError, match="no problem is called 'spam'; installed are change-poi"):
-        problem_class("spam")

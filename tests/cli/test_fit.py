@@ -1,0 +1,157 @@
+"""structsvm fit, to its end and interrupted."""
+
+import json
+import signal
+
+import pytest
+from cli_kit import TRAIN
+
+import structsvm
+from structsvm.datasets import Recording, write_recording
+from structsvm.persistence import load
+from structsvm.status import Status
+
+
+class TestFit:
+    def test_tells_what_it_learned(self, run, tmp_path):
+        code, out, err = run("fit change-point train --metric diagonal -o", tmp_path / "m")
+        assert (code, out) == (0, "")
+        assert "learned from 4 recordings of 200 samples" in err
+        assert "% of what learning can gain is missing (certified)" in err
+        assert f"saved in {tmp_path / 'm'}" in err
+        learner = load(tmp_path / "m")
+        assert learner.baselines_.keys() == {"untrained", "pca"}
+        assert learner.feature_names_in_.tolist() == list(TRAIN[0].features)
+
+    def test_settings_reach_the_learner(self, run, tmp_path):
+        line = (
+            "fit change-point train --quiet --metric diagonal --regularizer trace --lam 0.02 "
+            "--standardize none --slack one --tol 0.05 --max-iter 50 --master clarabel "
+            "--known-segments --penalty fixed --margin 0.5 -o"
+        )
+        assert run(line, tmp_path / "m") == (0, "", "")
+        learner = load(tmp_path / "m")
+        assert learner.get_params() == {
+            "problem": structsvm.ChangePoint("known", "fixed", 0.5),
+            "metric": "diagonal",
+            "regularizer": "trace",
+            "lam": 0.02,
+            "standardize": None,
+            "slack": "one",
+            "tol": 0.05,
+            "max_iter": 50,
+            "master": "clarabel",
+            "constraints": None,
+            "callback": None,
+            "random_state": None,
+        }
+
+    def test_json_is_all_there_is_on_stdout(self, run, tmp_path):
+        path = tmp_path / "m"
+        code, out, err = run("fit change-point train --metric diagonal --json --quiet -o", path)
+        assert (code, err) == (0, "")
+        report = json.loads(out)
+        assert report["model"] == str(path)
+        assert report["training_data"]["n_recordings"] == 4
+        assert report["certificate"]["status"] == "OPTIMAL"
+
+    def test_not_converged_is_a_warning(self, run, tmp_path):
+        code, _, err = run(
+            "fit change-point train --metric diagonal --max-iter 3 --tol 1e-12 -o", tmp_path / "m"
+        )
+        assert code == 0
+        assert "warning: stopped at max_iter with the certified gap shown" in err
+
+    def test_constant_features_and_a_single_recording_are_warnings(self, run, tmp_path):
+        X, y = TRAIN[0].X.copy(), TRAIN[0].y
+        X[:, 3] = 7.0
+        write_recording(Recording("one", X, y, TRAIN[0].features), tmp_path / "one.npz")
+        code, _, err = run(f"fit change-point {tmp_path}/one.npz --metric diagonal -o {tmp_path}/m")
+        assert code == 0
+        assert "warning: constant in every recording, so without influence: feature nuisance_1" in (
+            err
+        )
+        assert "warning: one labelled recording" in err
+
+    def test_verbose_logs_every_iteration(self, run, tmp_path):
+        _, _, err = run("fit change-point train --metric diagonal --verbose -o", tmp_path / "m")
+        assert "HistoryEntry(iteration=0" in err
+        _, _, err = run("fit change-point train --metric diagonal -o", tmp_path / "m")
+        assert "HistoryEntry" not in err
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ("--lam 0", "lam must be > 0, got 0.0"),
+            ("--lam -1", "lam must be > 0, got -1.0"),
+            ("--margin 1.5", "margin must be in (0, 1], got 1.5"),
+            ("--master spam", "'spam' is not installed; these are: "),
+            ("--tol -1", "tol must be"),
+        ],
+    )
+    def test_settings_that_cannot_be(self, refused, tmp_path, options, message):
+        said = refused(f"fit change-point train {options} -o", tmp_path / "m")
+        assert message in said
+        assert not (tmp_path / "m").exists()
+
+    def test_output_is_checked_before_any_work(self, refused, tmp_path):
+        gone = tmp_path / "gone" / "m"
+        assert refused("fit change-point nowhere -o", gone) == (
+            f"{gone}: the folder {gone.parent} does not exist"
+        )
+        assert refused("fit change-point nowhere -o", tmp_path) == (
+            f"{tmp_path} is a folder: name the file to write"
+        )
+
+
+class TestCtrlC:
+    def interrupt_at(self, monkeypatch, iteration):
+        def progress(say):
+            def callback(entry):
+                if entry.iteration == iteration:
+                    signal.raise_signal(signal.SIGINT)
+
+            return callback
+
+        monkeypatch.setattr("structsvm.cli.fit._progress", progress)
+
+    def test_the_best_certified_metric_is_saved(self, run, tmp_path, monkeypatch):
+        self.interrupt_at(monkeypatch, 3)
+        code, _, err = run(
+            "fit change-point train --metric diagonal --tol 1e-12 -o", tmp_path / "m"
+        )
+        assert code == 130
+        assert f"the best certified metric so far is saved in {tmp_path / 'm'}" in err
+        learner = load(tmp_path / "m")
+        assert learner.solution_.status is Status.INTERRUPTED
+        assert learner.solution_.lower <= learner.solution_.upper
+        assert not learner.converged_
+        assert learner.callback is None
+
+    def test_before_there_is_a_metric_nothing_is_saved(self, run, tmp_path, monkeypatch):
+        self.interrupt_at(monkeypatch, 0)
+        code, out, err = run(
+            "fit change-point train --metric diagonal --tol 1e-12 -o", tmp_path / "m"
+        )
+        assert (code, out) == (130, "")
+        assert err.endswith("interrupted before there was a metric to save\n")
+        assert not list(tmp_path.iterdir())
+
+    def test_while_comparing_the_metric_is_saved(self, run, tmp_path, monkeypatch):
+        def interrupted(self, Xs, ys):
+            signal.raise_signal(signal.SIGINT)
+
+        monkeypatch.setattr(structsvm.MetricLearner, "fit_baselines", interrupted)
+        code, _, err = run("fit change-point train --metric diagonal -o", tmp_path / "m")
+        assert code == 0
+        assert "principal components will be missing" in err
+        assert load(tmp_path / "m").baselines_.keys() == {"untrained"}
+        code, out, _ = run("evaluate --json", tmp_path / "m", "test")
+        assert json.loads(out)["pca"] is None
+
+    def test_anywhere_else(self, run, monkeypatch):
+        def interrupted(path):
+            signal.raise_signal(signal.SIGINT)
+
+        monkeypatch.setattr("structsvm.cli.show.load", interrupted)
+        assert run("show m.structsvm") == (130, "", "interrupted\n")

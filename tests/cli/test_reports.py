@@ -1,0 +1,170 @@
+"""structsvm predict, evaluate, show and plot."""
+
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+from cli_kit import TEST, TRAIN, table
+
+import structsvm
+from structsvm.datasets import arrays_and_labels
+from structsvm.persistence import load, save
+
+
+class TestPredict:
+    def test_a_line_for_each_recording(self, run):
+        code, out, _ = run("predict m.structsvm test --quiet")
+        assert code == 0
+        expected = load("m.structsvm").predict_breakpoints([r.X for r in TEST])
+        assert out.splitlines() == [
+            f"{r.name}: {' '.join(map(str, ends))}" for r, ends in zip(TEST, expected, strict=True)
+        ]
+
+    def test_json(self, run):
+        _, out, err = run("predict m.structsvm test --json --quiet --n-segments 3")
+        assert err == ""
+        found = json.loads(out)["recordings"]
+        assert [r["name"] for r in found] == [r.name for r in TEST]
+        assert all(r["n_segments"] == len(r["breakpoints"]) == 3 for r in found)
+        assert all(r["breakpoints"][-1] == 200 for r in found)
+
+    def test_one_table(self, run, tmp_path):
+        code, out, err = run("predict m.structsvm test --n-segments 3 -o", tmp_path / "o.csv")
+        assert (code, out) == (0, "")
+        assert f"segments of 4 recordings are in {tmp_path / 'o.csv'}" in err
+        with (tmp_path / "o.csv").open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert list(rows[0]) == ["recording", "segment", "start", "end"]
+        assert [r["segment"] for r in rows] == ["0", "1", "2"] * 4
+        assert [r["end"] for r in rows[:2]] == [r["start"] for r in rows[1:3]]
+
+    def test_a_file_for_each(self, run, tmp_path):
+        run("predict m.structsvm test -o", tmp_path / "out")
+        files = sorted((tmp_path / "out").iterdir())
+        assert [f.stem for f in files] == [r.name for r in TEST]
+        segments = np.loadtxt(files[0], skiprows=1, dtype=int)
+        expected = load("m.structsvm").predict([TEST[0].X])[0]
+        np.testing.assert_array_equal(segments, expected)
+
+    def test_labels_are_not_needed_and_columns_go_by_name(self, run, tmp_path):
+        features = TEST[0].features[::-1]
+        header = ",".join(["when", *features])
+        X = np.column_stack([np.arange(200), TEST[0].X[:, ::-1]])
+        np.savetxt(tmp_path / "new.csv", X, delimiter=",", header=header, comments="", fmt="%.17g")
+        _, out, _ = run("predict m.structsvm --time-column when", tmp_path / "new.csv")
+        _, same, _ = run("predict m.structsvm test/synthetic_00.npz")
+        assert out.partition(":")[2] == same.partition(":")[2]
+
+    def test_more_segments_than_samples(self, refused):
+        assert refused("predict m.structsvm test --n-segments 201") == (
+            "test/synthetic_00.npz has 200 samples: it cannot have 201 segments"
+        )
+
+    def test_other_features(self, refused, tmp_path):
+        file = table(tmp_path / "new.csv", "a,relevant_0\n1,2\n3,4\n")
+        assert refused("predict m.structsvm", file) == (
+            f"{file} has other features than m.structsvm: lacks 'relevant_1', 'nuisance_0', "
+            "'nuisance_1', 'nuisance_2', 'nuisance_3' and has 'a' besides"
+        )
+
+    def test_another_number_of_features_where_none_has_a_name(self, refused, tmp_path):
+        learner = structsvm.MetricLearner(metric="diagonal")
+        save(learner.fit([r.X for r in TRAIN], [r.y for r in TRAIN]), tmp_path / "m")
+        file = table(tmp_path / "new.csv", "a,b\n1,2\n3,4\n")
+        assert refused("predict", tmp_path / "m", file) == (
+            f"{file} has 2 features, {tmp_path / 'm'} has 6"
+        )
+
+
+class TestEvaluate:
+    def test_table_and_verdict(self, run):
+        code, out, err = run("evaluate m.structsvm test --quiet")
+        assert (code, err) == (0, "")
+        rows = [line.split() for line in out.splitlines() if line.startswith("  ")]
+        assert [row[0] for row in rows if row] == ["metric", "untrained", "PCA", "learned"]
+        assert "F1 (within 5)" in out
+        expected = structsvm.evaluate(load("m.structsvm"), *arrays_and_labels(TEST))
+        assert out.splitlines()[-1] == expected.verdict
+
+    @pytest.mark.parametrize("options", ["", "--n-segments true", "--n-segments 2 --margin 0"])
+    def test_json(self, run, options):
+        code, out, err = run(f"evaluate m.structsvm test --json --quiet {options}")
+        assert (code, err) == (0, "")
+        report = json.loads(out)
+        assert list(report) == ["learned", "untrained", "pca", "paired", "recordings"]
+        for name in ("learned", "untrained", "pca"):
+            assert list(report[name]) == ["loss", "covering", "f1"]
+        assert list(report["paired"]) == ["mean", "se", "n"]
+        assert [r["name"] for r in report["recordings"]] == [r.name for r in TEST]
+
+    def test_recordings_that_were_learned_from_are_noticed(self, run):
+        _, _, err = run("evaluate m.structsvm train/synthetic_00.npz test --quiet")
+        assert "warning: the model was learned from 1 of these 5 recordings" in err
+        _, _, err = run("evaluate m.structsvm test --quiet")
+        assert err == ""
+
+    def test_one_recording_is_too_few(self, run):
+        _, out, _ = run("evaluate m.structsvm test/synthetic_00.npz")
+        assert "1 recording (perfect" in out
+        assert "On this one recording" in out
+
+    def test_labels_are_needed(self, refused, tmp_path):
+        file = table(tmp_path / "new.csv", ",".join(TEST[0].features) + "\n1,2,3,4,5,6\n")
+        assert refused("evaluate m.structsvm", file).startswith(f"{file}: no column 'label'; ")
+
+    def test_margin_below_zero(self, refused):
+        assert "margin must be >= 0" in refused("evaluate m.structsvm test --margin -1")
+
+
+class TestShowAndPlot:
+    def test_show(self, run):
+        code, out, err = run("show m.structsvm --top 3")
+        assert (code, err) == (0, "")
+        assert "change-point (n_segments unknown, penalty learned, margin 1.0)" in out
+        assert "4 recordings of 200 samples" in out
+        listed = [line.split()[0] for line in out.splitlines() if "━" in line]
+        assert len(listed) == 3
+        assert set(listed[:2]) == {"relevant_0", "relevant_1"}
+
+    def test_show_json(self, run):
+        _, out, _ = run("show m.structsvm --json")
+        report = json.loads(out)
+        weights = [w["weight"] for w in report["weights"]]
+        assert weights == sorted(weights, reverse=True)
+        assert len(weights) == report["n_features"] == 6
+        certificate = report["certificate"]
+        assert certificate["lower"] <= certificate["upper"] <= certificate["null"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "name"),
+        [
+            ("test/synthetic_00.npz", "a.png"),
+            ("test/synthetic_00.npz --show features --n-segments true", "b.pdf"),
+            ("", "c.svg"),
+        ],
+    )
+    def test_plot(self, run, tmp_path, arguments, name):
+        code, out, err = run(f"plot m.structsvm {arguments} --json -o", tmp_path / name)
+        assert code == 0
+        assert json.loads(out) == {"figure": str(tmp_path / name)}
+        assert err == f"the figure is in {tmp_path / name}\n"
+        content = (tmp_path / name).read_bytes()
+        kind = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
+        assert content.startswith(kind[name[1:]])
+
+    def test_plot_draws_one_recording(self, refused, tmp_path):
+        assert refused("plot m.structsvm test -o", tmp_path / "f.png") == (
+            "test holds 4 recordings: name one file"
+        )
+
+    def test_plot_in_a_format_there_is_not(self, refused, tmp_path):
+        assert refused("plot m.structsvm -o", tmp_path / "f.txt").endswith(
+            "the name must end with one of .png, .pdf, .svg, .jpg"
+        )
+
+    def test_plot_without_matplotlib(self, refused, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        said = refused("plot m.structsvm -o", tmp_path / "f.png")
+        assert said == "plotting needs matplotlib: pip install 'structsvm-partitioning[plot]'"
