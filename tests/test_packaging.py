@@ -169,7 +169,8 @@ def test_entry_points_load(clean: CleanEnvironment) -> None:
     code = (
         "from importlib.metadata import distribution\n"
         "for point in distribution('structsvm-partitioning').entry_points:\n"
-        "    print(point.group, point.name, point.load().__module__)"
+        "    assert callable(point.load())\n"
+        "    print(point.group, point.name, point.module)"
     )
     declared = SETUP["options.entry_points"]
     lines = clean.run("python", "-c", code).splitlines()
