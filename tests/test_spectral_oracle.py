@@ -175,6 +175,16 @@ def test_compression_goes_through_several_blocks() -> None:
     assert np.isclose(lifted.inner(truth), np.sum((V.T @ data.U) ** 2), rtol=1e-10)
 
 
+def test_a_tiny_feature_that_the_metric_magnifies_is_kept() -> None:
+    """What compression takes for rounding may not depend on the metric, which comes later."""
+    rng = np.random.default_rng(11)
+    X = rng.standard_normal((60, 3))
+    data = CompressedData.from_samples(X * np.array([1.0, 1e-6, 1e-9]))
+    objective = CompressedObjective(data, np.array([1.0, 1e12, 1e18]))
+    answer = SpectralOracle().maximize_compressed(objective, Constraint(n_clusters=4))
+    assert answer.value == pytest.approx(np.sum(X**2), rel=1e-5)
+
+
 def test_null_directions_come_before_negative_ones() -> None:
     """Rank 2 and a margin of weight 2: the four other directions of K = 6 cost nothing."""
     rng = np.random.default_rng(1)
