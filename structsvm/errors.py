@@ -11,6 +11,7 @@ __all__ = [
     "PluginError",
     "SettingsError",
     "StructSVMError",
+    "VerdictWarning",
 ]
 
 
@@ -52,3 +53,7 @@ class MissingExtraError(StructSVMError, ImportError):
 
 class DataWarning(UserWarning):
     """Data that can be used but will not give what the user probably expects."""
+
+
+class VerdictWarning(UserWarning):
+    """Held-out recordings do not show that the learned metric is worth having."""

@@ -1,0 +1,130 @@
+"""Recordings split into folds, a group of them never divided."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, KFold, check_cv
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+
+__all__ = ["Folds", "split"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Which recordings are held out together, and which are independent of each other."""
+
+    held_out: Ints
+    """Fold of each recording, 0, 1, ..., (N,)."""
+    units: Ints
+    """Number of its group, or of the recording itself where there are no groups, (N,)."""
+    grouped: bool
+
+    def __len__(self) -> int:
+        """Number of folds."""
+        return int(self.held_out.max()) + 1
+
+    def test(self, k: int) -> Ints:
+        """The recordings held out in fold ``k``."""
+        return np.flatnonzero(self.held_out == k)
+
+    def train(self, k: int) -> Ints:
+        """The others."""
+        return np.flatnonzero(self.held_out != k)
+
+
+def split(
+    cv: Any,
+    truths: Sequence[EquivalenceMatrix],
+    groups: Any = None,
+    random_state: int | None = None,
+) -> Folds:
+    """Folds of N recordings.
+
+    Parameters
+    ----------
+    cv : int or splitter
+        A number is lowered to that of the groups, or of the recordings where there are no groups.
+    truths : sequence of EquivalenceMatrix
+        The labels, (N,): no fold may leave recordings without any change to learn from.
+    groups : sequence of length N, optional
+
+    Raises
+    ------
+    DataError
+        When there is too little to hold anything out.
+    SettingsError
+        When ``cv`` divides a group, or does not hold every recording out exactly once.
+    """
+    N = len(truths)
+    units = _units(groups, N)
+    n_units = int(units.max()) + 1
+    if n_units < 2:
+        what = "one recording" if groups is None else f"one group of {N} recordings"
+        raise DataError(
+            f"{what}: nothing can be held out, so nothing can be chosen or judged; label another "
+            "one, or use MetricLearner, which needs no second one"
+        )
+    held_out = np.full(N, -1)
+    for k, (train, test) in enumerate(_pairs(cv, N, units, groups is not None, random_state)):
+        if (held_out[test] >= 0).any() or set(train) | set(test) != set(range(N)):
+            raise SettingsError(f"cv must hold every recording out exactly once, got {cv!r}")
+        held_out[test] = k
+    if (held_out < 0).any():
+        raise SettingsError(
+            f"cv never holds recording {int(held_out.argmin())} out: it must hold every recording "
+            f"out exactly once, got {cv!r}"
+        )
+    folds = Folds(held_out, units, groups is not None)
+    _check(folds, truths, groups)
+    return folds
+
+
+def _units(groups: Any, N: int) -> Ints:
+    if groups is None:
+        return np.arange(N)
+    labels = np.asarray(groups)
+    if labels.shape != (N,):
+        raise DataError(f"{N} recordings but groups of shape {labels.shape}: give one for each")
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+
+
+def _pairs(cv: Any, N: int, units: Ints, grouped: bool, seed: int | None) -> list[Any]:
+    """``(train, test)`` of each fold."""
+    if isinstance(cv, bool) or (isinstance(cv, int | np.integer) and cv < 2):
+        raise SettingsError(f"cv must be at least 2 folds, or a splitter, got {cv!r}")
+    splitter = cv
+    if isinstance(cv, int | np.integer):
+        n_splits = min(int(cv), int(units.max()) + 1)
+        kind = GroupKFold if grouped else KFold
+        splitter = kind(n_splits, shuffle=True, random_state=seed)
+    try:
+        with warnings.catch_warnings():  # a splitter that ignores the groups is found out below
+            warnings.filterwarnings("ignore", "The groups parameter is ignored")
+            pairs = check_cv(splitter).split(np.zeros((N, 1)), groups=units if grouped else None)
+            return list(pairs)
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"cv={cv!r} cannot split {N} recordings: {error}") from error
+
+
+def _check(folds: Folds, truths: Sequence[EquivalenceMatrix], groups: Any) -> None:
+    changes = np.array([truth.n_clusters > 1 for truth in truths])
+    for k in range(len(folds)):
+        divided = np.intersect1d(folds.units[folds.train(k)], folds.units[folds.test(k)])
+        if divided.size:
+            name = np.unique(np.asarray(groups))[divided[0]]
+            raise SettingsError(f"cv divides the group {name!r}: use GroupKFold, or a number")
+        if not changes[folds.train(k)].any():
+            raise DataError(
+                f"only {int(changes.sum())} of {len(truths)} recordings have a change, all held "
+                f"out at once in fold {k}: label more changes, or use more folds"
+            )

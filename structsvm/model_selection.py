@@ -1,0 +1,291 @@
+"""Choosing the kind of metric and the strength of its regularizer, and telling what it is worth."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.candidates import BASELINES, CANDIDATES, Candidate, Labelled, encoded, menu
+from structsvm.errors import SettingsError, VerdictWarning
+from structsvm.folds import split
+from structsvm.held_out import HeldOut
+from structsvm.learner import MetricLearner
+from structsvm.masters.base import Master
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.samples import Standardizer, check_samples
+from structsvm.problems.change_point import ChangePoint
+from structsvm.regularizers import Regularizer
+
+__all__ = ["MetricLearnerCV"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
+    """A :class:`MetricLearner` whose kind of metric and ``lam`` are chosen on held-out recordings.
+
+    Each candidate is tuned on the recordings of all folds but one, penalty included, and segments
+    those of that fold. The simplest candidate within one standard error of the best is taken and
+    learned again from all recordings; ``verdict_`` says whether learning pays.
+
+    Parameters
+    ----------
+    problem : PartitionProblem, default ``ChangePoint()``
+    candidates : sequence of {"untrained", "rca", "diagonal", "full"}
+        "untrained" and at least one of "diagonal" and "full".
+    lams : sequence of float
+        Strengths of the regularizer of the learned candidates.
+    cv : int or splitter
+        Number of folds of recordings, one for each if there are fewer; with ``groups``, a group is
+        never split. Or a scikit-learn splitter that holds every recording out once.
+    n_segments : {None, "true"}
+        Held-out recordings are segmented with the calibrated penalty, or with the number of
+        segments of their labels. A problem that knows the number always uses it.
+    rule : {"one_se", "min"}
+        Take the simplest candidate within one standard error of the best, or the best. Untrained
+        is simpler than RCA, then diagonal, then full; a large ``lam`` is simpler than a small one.
+    n_jobs : int or None
+        Processes, as in joblib.
+    regularizer, standardize, slack, tol, max_iter, master, constraints, random_state
+        As for :class:`MetricLearner`; ``random_state`` also shuffles the recordings into folds.
+
+    Attributes
+    ----------
+    best_estimator_ : MetricLearner
+        The best *learned* candidate, learned from all recordings; this is what predicts unless
+        told otherwise, and what :func:`structsvm.save` takes.
+    best_candidate_ : str
+        The best candidate of all; "untrained" or "rca" when learning does not pay.
+    best_lam_ : float
+        ``lam`` of ``best_estimator_``.
+    verdict_ : Verdict
+        What learning is worth on held-out recordings, choosing included; ``print`` it.
+    cv_results_ : dict of lists
+        A row for each candidate and ``lam``: ``pandas.DataFrame(cv_results_)``.
+    candidates_ : list of Candidate
+    losses_ : array of shape (N, n_candidates)
+        Of each recording when it was held out; NaN where the candidate failed.
+    fold_ : array of shape (N,)
+        The fold in which a recording was held out.
+
+    Notes
+    -----
+    The losses behind ``verdict_`` are those of the candidate that the *other* folds choose, so that
+    choosing among many values of ``lam`` is not rewarded. Standard errors take groups, or else
+    recordings, for independent; that the folds share training recordings is neglected, as usual.
+
+    Cuts do not depend on ``lam``, but they are not reused along the path: calibrating the penalty,
+    which does depend on it, takes three quarters of the time.
+    """
+
+    def __init__(
+        self,
+        problem: PartitionProblem | None = None,
+        candidates: Sequence[str] = CANDIDATES,
+        lams: Sequence[float] = (1.0, 0.2, 0.04, 0.008),
+        *,
+        cv: Any = 5,
+        n_segments: str | None = None,
+        rule: str = "one_se",
+        n_jobs: int | None = None,
+        regularizer: str | Regularizer = "squared",
+        standardize: str | None = "recording",
+        slack: str = "n",
+        tol: float = 1e-2,
+        max_iter: int = 200,
+        master: str | Master = "auto",
+        constraints: Callable[[Any], list[Any]] | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.problem = problem
+        self.candidates = candidates
+        self.lams = lams
+        self.cv = cv
+        self.n_segments = n_segments
+        self.rule = rule
+        self.n_jobs = n_jobs
+        self.regularizer = regularizer
+        self.standardize = standardize
+        self.slack = slack
+        self.tol = tol
+        self.max_iter = max_iter
+        self.master = master
+        self.constraints = constraints
+        self.random_state = random_state
+
+    def fit(
+        self,
+        Xs: Any,
+        ys: Any,
+        *,
+        groups: Any = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> MetricLearnerCV:
+        """Choose, learn, and judge.
+
+        Parameters
+        ----------
+        Xs, ys : recordings and labels, as for :meth:`MetricLearner.fit`
+        groups : sequence of length N, optional
+            Whom or what a recording is of. No group is both learned from and held out.
+        feature_names : sequence of str, optional
+
+        Raises
+        ------
+        DataError
+            When the recordings are too few to hold any out, and as :meth:`MetricLearner.fit`.
+        SettingsError
+        LearningError
+            When no learned candidate gives a metric on every fold.
+        """
+        candidates = menu(self.candidates, self.lams)
+        told = self._told()
+        arrays, names = check_samples(Xs, feature_names)
+        data = Labelled(arrays, encoded(self._partition, arrays, ys), self._partition)
+        folds = split(self.cv, data.truths, groups, self.random_state)
+        held_out = HeldOut.run(
+            self._template, candidates, data, folds, told=told, rule=self.rule, n_jobs=self.n_jobs
+        )
+        learned, verdict = held_out.best_learned, held_out.verdict
+
+        self.best_estimator_ = self._template(learned)
+        self.best_estimator_.fit(arrays, data.labels, feature_names=names)
+        self._add_baselines(data, candidates)
+        self.best_candidate_, self.best_lam_ = verdict.best, learned.lam
+        self.candidates_, self.losses_, self.fold_ = candidates, held_out.losses, folds.held_out
+        self.cv_results_ = held_out.table()
+        self.verdict_ = verdict
+        if not verdict.pays:
+            warnings.warn(str(verdict), VerdictWarning, stacklevel=2)
+        return self
+
+    def predict(
+        self, Xs: Any, n_segments: int | Sequence[int] | None = None, *, use: str = "learned"
+    ) -> list[Ints]:
+        """Partition recordings: a label vector (T_i,) for each.
+
+        Parameters
+        ----------
+        n_segments : int, or one int per recording, or None
+            None decides by the calibrated penalty.
+        use : {"learned", "best"}
+            The best learned metric, or the best candidate, which may be the untrained one.
+        """
+        decode = self._partition.decode
+        return [decode(M) for M in self.predict_partitions(Xs, n_segments, use=use)]
+
+    def predict_breakpoints(
+        self, Xs: Any, n_segments: int | Sequence[int] | None = None, *, use: str = "learned"
+    ) -> list[list[int]]:
+        """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
+        return [M.breakpoints for M in self.predict_partitions(Xs, n_segments, use=use)]
+
+    def predict_partitions(
+        self, Xs: Any, n_segments: int | Sequence[int] | None = None, *, use: str = "learned"
+    ) -> list[EquivalenceMatrix]:
+        """Partition recordings: an :class:`EquivalenceMatrix` for each."""
+        if use not in ("learned", "best"):
+            raise SettingsError(f"use must be 'learned' or 'best', got {use!r}")
+        learner = self._fitted
+        metric = DecodingMetric(learner.components_.T, learner.penalty_)
+        if use == "best":
+            metric = learner.baselines_.get(self.best_candidate_, metric)
+        return learner.decode_with(metric, Xs, n_segments)
+
+    def decode_with(
+        self, metric: DecodingMetric, Xs: Any, n_segments: int | Sequence[int] | None = None
+    ) -> list[EquivalenceMatrix]:
+        """Partition recordings with another metric, such as one of ``baselines_``."""
+        return self._fitted.decode_with(metric, Xs, n_segments)
+
+    def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
+        """Labels of recordings as equivalence matrices, checked."""
+        return self._fitted.encode(Xs, ys)
+
+    def transform(self, Xs: Any) -> Any:
+        """Recordings in the learned metric, (T_i, rank)."""
+        return self._fitted.transform(Xs)
+
+    def score(self, Xs: Any, ys: Any) -> float:
+        """Minus the mean loss of the learned metric over recordings, 0 being perfect."""
+        return self._fitted.score(Xs, ys)
+
+    def get_mahalanobis_matrix(self) -> Floats:
+        """``B`` of the learned metric, (P, P)."""
+        return self._fitted.get_mahalanobis_matrix()
+
+    @property
+    def components_(self) -> Floats:
+        """``L^T`` of the learned metric, (rank, P)."""
+        return self._fitted.components_
+
+    @property
+    def penalty_(self) -> float:
+        """Price of a segment in the learned metric."""
+        return self._fitted.penalty_
+
+    @property
+    def baselines_(self) -> dict[str, DecodingMetric]:
+        """The candidates that are not learned, tuned on all recordings."""
+        return self._fitted.baselines_
+
+    @property
+    def standardizer_(self) -> Standardizer:
+        """What is done to a recording first."""
+        return self._fitted.standardizer_
+
+    @property
+    def problem_(self) -> PartitionProblem:
+        """The problem."""
+        return self._fitted.problem_
+
+    @property
+    def n_features_in_(self) -> int:
+        """P."""
+        return int(self._fitted.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the features, only if the recordings named them."""
+        return self._fitted.feature_names_in_
+
+    @property
+    def _fitted(self) -> MetricLearner:
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    @property
+    def _partition(self) -> PartitionProblem:
+        return ChangePoint() if self.problem is None else self.problem
+
+    def _told(self) -> bool:
+        """Whether held-out recordings are segmented knowing their number of segments."""
+        if self.n_segments not in (None, "true"):
+            raise SettingsError(f"n_segments must be None or 'true', got {self.n_segments!r}")
+        if self.rule not in ("one_se", "min"):
+            raise SettingsError(f"rule must be 'one_se' or 'min', got {self.rule!r}")
+        return self.n_segments == "true" or self._partition.known_clusters
+
+    def _template(self, candidate: Candidate) -> MetricLearner:
+        """The unfitted learner of a candidate."""
+        shared = MetricLearner().get_params(deep=False).keys() & self.get_params(deep=False).keys()
+        settings = {name: getattr(self, name) for name in shared}
+        if candidate.is_learned:
+            settings |= {"metric": candidate.name, "lam": candidate.lam}
+        return MetricLearner(**settings)
+
+    def _add_baselines(self, data: Labelled, candidates: Sequence[Candidate]) -> None:
+        """Tune the rivals that the learner has not tuned itself."""
+        learner = self.best_estimator_
+        samples = [learner.standardizer_(X) for X in data.arrays]
+        for name in {c.name for c in candidates if not c.is_learned} - learner.baselines_.keys():
+            learner.baselines_[name] = BASELINES[name](data.problem.oracle, samples, data.truths)

@@ -1,0 +1,205 @@
+"""Whether learning a metric pays, from losses on recordings that were held out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+__all__ = ["MIN_UNITS", "Contrast", "Verdict", "chosen", "standard_error"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CONFIDENCE = 0.95
+MIN_UNITS = 5
+"""Recordings, or groups of them, below which no verdict is given: even if learning won on all of
+four, a fair coin does so too once in eight."""
+
+
+def standard_error(differences: Floats, units: Ints) -> float:
+    """Standard error of the mean when only different units are independent; NaN for a single one.
+
+    With a unit for each recording this is the usual one, ``std / sqrt(N)``.
+
+    Parameters
+    ----------
+    differences : array of shape (N,)
+    units : array of shape (N,)
+        Number of the unit of each, 0, 1, ...
+    """
+    sums = np.bincount(units, weights=differences - differences.mean())
+    G = sums.size
+    if G < 2:
+        return float("nan")
+    return float(np.sqrt((sums**2).sum() * G / (G - 1)) / differences.size)
+
+
+def chosen(losses: Floats, units: Ints, rule: str) -> int:
+    """Index of the candidate to take, given losses on held-out recordings.
+
+    Parameters
+    ----------
+    losses : array of shape (N, n_candidates)
+        The simplest candidate first. A column with NaN is out of the question.
+    units : array of shape (N,)
+        As in :func:`standard_error`.
+    rule : {"one_se", "min"}
+        The simplest whose loss exceeds the smallest by at most one standard error of their paired
+        difference (Breiman et al., 1984), or the one of smallest loss.
+    """
+    usable = np.flatnonzero(~np.isnan(losses).any(axis=0))
+    means = losses[:, usable].mean(axis=0)
+    best = int(usable[means.argmin()])
+    if rule == "min":
+        return best
+    for j in usable:
+        excess = losses[:, j] - losses[:, best]
+        error = standard_error(excess, units)
+        if excess.mean() <= (0.0 if np.isnan(error) else error) + 1e-12:
+            return int(j)
+    return best
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The loss of a rival minus that of the learned metric, paired over held-out recordings."""
+
+    rival: str
+    mean: float
+    """Positive when the learned metric is better."""
+    se: float
+    """Standard error of the mean; NaN for a single unit."""
+    low: float
+    high: float
+    """Ends of the 95 % interval of the mean (Student's t)."""
+    n: int
+    """Recordings."""
+    units: int
+    """Independent ones: groups where recordings are grouped, else recordings."""
+    won: int
+    lost: int
+    """Recordings on which the learned metric is better, and worse; the others are ties."""
+
+    @classmethod
+    def of(cls, rival: str, differences: Floats, units: Ints) -> Contrast:
+        """Mean, interval and counts; ``units`` as in :func:`standard_error`."""
+        mean, se = float(differences.mean()), standard_error(differences, units)
+        G = int(units.max()) + 1
+        half = np.inf if G < 2 else float(stats.t.ppf(0.5 + CONFIDENCE / 2, G - 1)) * se
+        won, lost = int((differences > 1e-9).sum()), int((differences < -1e-9).sum())
+        return cls(rival, mean, se, mean - half, mean + half, differences.size, G, won, lost)
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether the whole interval is above zero."""
+        return self.low > 0
+
+    @property
+    def is_harm(self) -> bool:
+        """Whether the whole interval is below zero."""
+        return self.high < 0
+
+    def __str__(self) -> str:
+        """In words, the rival included."""
+        word = "lower" if self.mean >= 0 else "higher"
+        return (
+            f"{abs(self.mean):.2g} {word} than {_IN_WORDS[self.rival]} (95 % interval of the gain "
+            f"{self.low:.2g} to {self.high:.2g}; better on {self.won}, worse on {self.lost})"
+        )
+
+
+_IN_WORDS = {"untrained": "that of the untrained metric", "rca": "that of RCA"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the learned metric beats those that need no structured learning.
+
+    Every recording was segmented by a metric learned without it, and the kind of metric and ``lam``
+    were chosen without it too.
+    """
+
+    untrained: Contrast
+    """Against the identity with its best penalty."""
+    rca: Contrast | None
+    """Against relevant component analysis; None when that is no candidate or failed."""
+    loss: float
+    """Mean held-out loss of the learned metric, ``|M - M_i|_F^2``."""
+    best: str
+    """The name of the candidate that ``predict(..., use="best")`` uses."""
+    grouped: bool
+    """Whether the independent units are groups of recordings."""
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether there are enough recordings, or groups, to tell."""
+        return self.untrained.units >= MIN_UNITS
+
+    @property
+    def pays(self) -> bool:
+        """Whether learning beats the untrained metric beyond chance."""
+        return self.is_supported and self.untrained.is_gain
+
+    @property
+    def beats_rca(self) -> bool | None:
+        """Whether it beats RCA beyond chance; None when RCA was not tried."""
+        return None if self.rca is None else self.is_supported and self.rca.is_gain
+
+    def __str__(self) -> str:
+        """One plain sentence, and what to do."""
+        rivals = [str(c) for c in (self.untrained, self.rca) if c is not None]
+        found = f"the loss of the learned metric is {self.loss:.2g}: {', and '.join(rivals)}"
+        return f"{self._answer} On {self._held_out}, {found}.{self._advice}"
+
+    @property
+    def _held_out(self) -> str:
+        n, G = self.untrained.n, self.untrained.units
+        return f"{n} held-out recordings" + (f" in {G} groups" if self.grouped else "")
+
+    @property
+    def _answer(self) -> str:
+        if not self.is_supported:
+            return (
+                f"Too few to tell: {self.untrained.units} independent "
+                f"{'groups of recordings' if self.grouped else 'recordings'} cannot support a "
+                f"verdict (at least {MIN_UNITS} are needed)."
+            )
+        if self.untrained.is_harm:
+            return "Learning harms."
+        if not self.untrained.is_gain:
+            return "Nothing shows that learning pays: the difference may be chance."
+        if self.rca is not None and not self.rca.is_gain:
+            return "Learning pays, but RCA may do as well."
+        return "Learning pays."
+
+    @property
+    def _advice(self) -> str:
+        if self.pays:
+            return ""
+        if self.best in _IN_WORDS:
+            return f" predict(..., use='best') uses {_IN_WORDS[self.best].removeprefix('that of ')}."
+        return " It still is the best guess; more labelled recordings would tell."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; what is not a number becomes None."""
+        contrasts = {"untrained": self.untrained, "rca": self.rca}
+        return {
+            "pays": self.pays,
+            "beats_rca": self.beats_rca,
+            "is_supported": self.is_supported,
+            "loss": self.loss,
+            "best": self.best,
+            "sentence": str(self),
+            **{name: None if c is None else _finite(asdict(c)) for name, c in contrasts.items()},
+        }
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and not np.isfinite(value) else value
+        for name, value in values.items()
+    }
