@@ -131,6 +131,10 @@ class TestBadTables:
         file = text(tmp_path / "one.csv", "a,b,state\n1,2,0\n")
         assert complaint(file) == f"{file}: no column 'label'; the columns are 'a', 'b', 'state'"
 
+    def test_another_separator(self, tmp_path):
+        file = text(tmp_path / "one.csv", "a;b;label\n1;2;0\n")
+        assert complaint(file).endswith("are 'a;b;label'; columns are separated by commas")
+
     def test_no_time_column_lists_the_columns(self, tmp_path):
         file = text(tmp_path / "one.csv", "a,label\n1,2\n")
         assert "no column 't'; the columns are 'a', 'label'" in complaint(file, time_column="t")

@@ -57,7 +57,10 @@ def read_table(
     needed += [time_column] if time_column is not None else []
     for column in needed:
         if column not in columns:
-            raise DataError(f"{path}: no column {column!r}; the columns are {listed(columns)}")
+            hint = "; columns are separated by commas" if _is_one_line(columns) else ""
+            raise DataError(
+                f"{path}: no column {column!r}; the columns are {listed(columns)}{hint}"
+            )
     features = tuple(column for column in columns if column not in aside)
     if not features or not len(frame):
         raise DataError(f"{path}: {len(frame)} rows and {len(features)} features: nothing to read")
@@ -185,6 +188,11 @@ def _refuse_gaps(path: Path, feature: str, values: Floats) -> None:
 def _place(path: Path, row: int) -> str:
     """Rows count from 0, as in the arrays; the lines of a text file from 1, after the header."""
     return f"row {row} (line {row + 2})" if path.suffix.lower() == ".csv" else f"row {row}"
+
+
+def _is_one_line(columns: Sequence[str]) -> bool:
+    """Whether a header was not taken apart, being written with another separator."""
+    return len(columns) == 1 and any(separator in columns[0] for separator in ";\t|")
 
 
 def _refuse_repeated(path: Path, names: Sequence[str]) -> None:
