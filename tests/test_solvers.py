@@ -8,12 +8,14 @@ import pytest
 from enumerated import listed_risk, objective, optimum
 
 from structsvm.errors import SettingsError
+from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import MetricProblem
 from structsvm.problem import RegularizedRisk
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.solution import relative_gap
+from structsvm.solvers.auto import SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
@@ -159,6 +161,17 @@ def test_a_run_repeats_itself(name):
     first, second = SOLVERS[name].solve(risk), SOLVERS[name].solve(risk)
     np.testing.assert_array_equal(first.w, second.w)
     assert (first.lower, first.upper) == (second.lower, second.upper)
+
+
+def test_a_solver_by_name():
+    stopping = Stopping(0.5)
+    made = [solver_from(name, stopping, "clarabel") for name in SOLVER_NAMES]
+    plain = CuttingPlane(stopping, "n", CvxpyMaster("clarabel"))
+    assert made[:3] == [plain, plain, CuttingPlane(stopping, "one", CvxpyMaster("clarabel"))]
+    assert made[3:] == [BlockFrankWolfe(stopping), ProjectedSubgradient(stopping)]
+    assert solver_from(own := BlockFrankWolfe()) is own
+    with pytest.raises(SettingsError, match=r"one of \['auto', .*'subgradient'\], got 'magic'"):
+        solver_from("magic")
 
 
 def test_the_seed_of_frank_wolfe_changes_the_order():
