@@ -92,11 +92,10 @@ def tree_scan(table: SegmentTable, earliest: Ints, kappa: float) -> tuple[Floats
             top = largest(out)
             if level == 0 and top > best:
                 best, argument = top, node * LANES + lane_of(out, top)
-            first = _last_hopeless(out, best - kappa, t, level, node) + 1
-            if first > 0:
-                n = 0
+            if out[0] + kappa <= best:
+                n = 0  # no start before the first anchor of this group matters
             if level > 0 and top > best:
-                n = _push_children(out, best, first, level, node, seed, pending, bound, n)
+                n = _push_children(out, best, level, node, seed, pending, bound, n)
         F[t], previous[t] = best + table.shift, argument
         value[t >> BITS, t % LANES] = F[t]
         if t % LANES == 0:
@@ -123,20 +122,10 @@ def _n_complete(t: int, level: int, node: int) -> int:
     return min(done - node * LANES, LANES)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _last_hopeless(out: Floats, threshold: float, t: int, level: int, node: int) -> int:
-    """The last lane whose anchor proves that no earlier start matters, or -1."""
-    last, n_complete = -1, _n_complete(t, level, node)
-    for i in range(LANES):
-        last = max(last, i if out[i] <= threshold and i < n_complete else -1)
-    return last
-
-
 @njit(cache=True, nogil=True)
 def _push_children(
     out: Floats,
     best: float,
-    first: int,
     level: int,
     node: int,
     seed: int,
@@ -144,8 +133,8 @@ def _push_children(
     bound: Floats,
     n: int,
 ) -> int:
-    """Stack the children, from lane ``first`` on, whose bound is better than ``best``."""
-    for i in range(first, LANES):
+    """Stack the children whose bound is better than ``best``."""
+    for i in range(LANES):
         child = node * LANES + i
         if out[i] > best and (level > 1 or child != seed):
             pending[n], bound[n] = child * 64 + level - 1, out[i]
