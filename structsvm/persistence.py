@@ -116,6 +116,9 @@ def _arrays(learner: MetricLearner) -> Arrays:
     if learner.standardizer_.mean is not None and learner.standardizer_.scale is not None:
         arrays["standardizer.mean"] = learner.standardizer_.mean
         arrays["standardizer.scale"] = learner.standardizer_.scale
+    whitening = getattr(learner, "whitening_", None)
+    if whitening is not None:
+        arrays["whitening"] = whitening
     arrays |= {f"baseline.{name}": rival.factor for name, rival in learner.baselines_.items()}
     return arrays
 
@@ -243,6 +246,7 @@ def _learner(header: dict[str, Any], arrays: Arrays) -> MetricLearner:
     learner.standardizer_ = Standardizer(
         header["standardizer"], arrays.get("standardizer.mean"), arrays.get("standardizer.scale")
     )
+    learner.whitening_ = arrays.get("whitening")
     learner.calibration_ = Calibration(
         arrays["calibration.penalties"], arrays["calibration.losses"]
     )

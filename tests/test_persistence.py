@@ -116,6 +116,12 @@ class TestRoundTrip:
         again = clone(load(model)).fit(XS[:3], YS[:3])
         np.testing.assert_allclose(again.components_, learner.components_)
 
+    def test_whitening_comes_back(self, tmp_path):
+        before = fitted()
+        before.whitening_ = np.diag(np.arange(1.0, 7.0))
+        save(before, tmp_path / "m")
+        np.testing.assert_array_equal(load(tmp_path / "m").whitening_, before.whitening_)
+
     def test_without_feature_names(self, tmp_path):
         save(MetricLearner(metric="diagonal").fit(XS[:2], YS[:2]), tmp_path / "m")
         assert not hasattr(load(tmp_path / "m"), "feature_names_in_")

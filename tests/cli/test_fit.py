@@ -30,8 +30,7 @@ class TestFit:
             "--known-segments --penalty fixed --margin 0.5 -o"
         )
         assert run(line, tmp_path / "m") == (0, "", "")
-        learner = load(tmp_path / "m")
-        assert learner.get_params() == {
+        expected = {
             "problem": structsvm.ChangePoint("known", "fixed", 0.5),
             "metric": "diagonal",
             "regularizer": "trace",
@@ -41,10 +40,9 @@ class TestFit:
             "tol": 0.05,
             "max_iter": 50,
             "master": "clarabel",
-            "constraints": None,
             "callback": None,
-            "random_state": None,
         }
+        assert expected.items() <= load(tmp_path / "m").get_params().items()
 
     def test_json_is_all_there_is_on_stdout(self, run, tmp_path):
         path = tmp_path / "m"
