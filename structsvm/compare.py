@@ -1,0 +1,266 @@
+"""Solvers on the same problem: how fast each closes its certified gap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm import baselines
+from structsvm.candidates import encoded
+from structsvm.errors import SettingsError
+from structsvm.extras import require
+from structsvm.learner import REGULARIZERS
+from structsvm.parallel import single_threaded
+from structsvm.partitions.problem import MetricProblem, PartitionProblem
+from structsvm.partitions.samples import Standardizer, check_samples
+from structsvm.problem import RegularizedRisk
+from structsvm.regularizers import Regularizer
+from structsvm.solution import Solution, relative_gap
+from structsvm.solvers.auto import SOLVER_NAMES, solver_from
+from structsvm.solvers.base import Solver, Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["DEFAULT_SOLVERS", "Comparison", "compare_on", "compare_solvers", "solver_named"]
+
+Floats = NDArray[np.float64]
+
+DEFAULT_SOLVERS = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")
+AXES = {"seconds": "seconds", "oracle_calls": "oracle calls"}
+COLUMNS = ("solver", "iteration", "seconds", "oracle_calls", "lower", "upper", "gap", "n_cuts")
+LEAST_GAP = 1e-12
+"""Smaller gaps are drawn here: a logarithmic axis has no zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What several solvers did on one problem."""
+
+    solutions: Mapping[str, Solution]
+    """By name of the solver."""
+    refused: Mapping[str, str]
+    """Solvers that do not suit the problem, and why."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each iteration of each solver: solver, iteration, seconds, ..., gap, n_cuts."""
+        return [
+            {
+                "solver": name,
+                "iteration": entry.iteration,
+                "seconds": entry.seconds,
+                "oracle_calls": entry.oracle_calls,
+                "lower": entry.lower,
+                "upper": entry.upper,
+                "gap": relative_gap(entry.lower, entry.upper, solution.null),
+                "n_cuts": entry.n_cuts,
+            }
+            for name, solution in self.solutions.items()
+            for entry in solution.history.entries
+        ]
+
+    def frame(self) -> Any:
+        """The rows as a tidy ``pandas.DataFrame``.
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas.
+        """
+        pandas = require("pandas", "files", "a data frame")
+        return pandas.DataFrame(self.rows(), columns=list(COLUMNS))
+
+    def summary(self) -> list[dict[str, Any]]:
+        """A row for each solver: where it ended."""
+        return [
+            {
+                "solver": name,
+                "status": solution.status.name.lower().replace("_", " "),
+                "lower": solution.lower,
+                "upper": solution.upper,
+                "gap": solution.gap,
+                "seconds": solution.seconds,
+                "oracle_calls": solution.oracle_calls,
+                "iterations": solution.n_iter,
+            }
+            for name, solution in self.solutions.items()
+        ]
+
+    def plot(self, against: str | None = None, ax: Axes | None = None) -> Any:
+        """Draw the certified relative gap.
+
+        Parameters
+        ----------
+        against : {"seconds", "oracle_calls", None}
+            None draws both, side by side, in a new figure.
+        ax : matplotlib Axes, optional
+            Where to draw; the current axes otherwise. Not with ``against=None``.
+
+        Returns
+        -------
+        Axes, or an array of two
+        """
+        pyplot = require("matplotlib.pyplot", "plot", "plotting")
+        if against is None:
+            if ax is not None:
+                raise SettingsError(f"with ax, say against what: one of {sorted(AXES)}")
+            _, pair = pyplot.subplots(1, 2, figsize=(9.0, 3.6), sharey=True, layout="constrained")
+            for name, part in zip(AXES, pair, strict=True):
+                self.plot(name, part)
+            pair[1].set_ylabel("")
+            pair[1].get_legend().remove()
+            return pair
+        if against not in AXES:
+            raise SettingsError(f"against must be one of {sorted(AXES)} or None, got {against!r}")
+        ax = pyplot.gca() if ax is None else ax
+        rows = self.rows()
+        for name in self.solutions:
+            mine = [row for row in rows if row["solver"] == name]
+            gaps = [max(row["gap"], LEAST_GAP) for row in mine]
+            ax.plot([row[against] for row in mine], gaps, marker=".", label=name)
+        ax.set(xscale="log", yscale="log", xlabel=AXES[against], ylabel="certified relative gap")
+        ax.legend()
+        return ax
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON: solvers, iterations, refused; None for infinity."""
+        return {
+            "solvers": [_finite(row) for row in self.summary()],
+            "iterations": [_finite(row) for row in self.rows()],
+            "refused": dict(self.refused),
+        }
+
+
+def compare_solvers(
+    problem: PartitionProblem,
+    Xs: Any,
+    ys: Any,
+    solvers: Sequence[str] | Mapping[str, Solver] | None = None,
+    *,
+    metric: str = "full",
+    lam: float = 0.1,
+    regularizer: str | Regularizer = "squared",
+    standardize: str | None = "recording",
+    stopping: Stopping | None = None,
+) -> Comparison:
+    """Learn the metric that :class:`structsvm.MetricLearner` learns, with several solvers.
+
+    Parameters
+    ----------
+    problem : PartitionProblem
+    Xs, ys : recordings and labels, as for :meth:`structsvm.MetricLearner.fit`
+    solvers : sequence of str, or mapping of names to solvers, or None
+        Names as :func:`solver_named` knows them; None takes those of a usual few that suit.
+    metric, lam, regularizer, standardize
+        As for :class:`structsvm.MetricLearner`.
+    stopping : Stopping, optional
+        For solvers given by name; relative gap 1e-3 or a minute by default.
+
+    Returns
+    -------
+    Comparison
+    """
+    risk = metric_risk(
+        problem, Xs, ys, metric=metric, lam=lam, regularizer=regularizer, standardize=standardize
+    )
+    return compare_on(risk, solvers, stopping=stopping)
+
+
+def compare_on(
+    risk: RegularizedRisk,
+    solvers: Sequence[str] | Mapping[str, Solver] | None = None,
+    *,
+    stopping: Stopping | None = None,
+) -> Comparison:
+    """Minimise any structured risk with several solvers, one after another, on one thread.
+
+    Parameters
+    ----------
+    risk : RegularizedRisk
+    solvers, stopping
+        As for :func:`compare_solvers`.
+
+    Raises
+    ------
+    SettingsError
+        Before any work, when a solver that was asked for does not suit the problem.
+    """
+    stopping = stopping or Stopping(tol=1e-3, max_iter=10_000, max_seconds=60.0)
+    asked: Sequence[str] | Mapping[str, Solver] = DEFAULT_SOLVERS if solvers is None else solvers
+    if isinstance(asked, str) or not len(asked):
+        raise SettingsError(f"solvers must be one or more names or solvers, got {asked!r}")
+    if not isinstance(asked, Mapping):
+        asked = {name: solver_named(name, stopping) for name in asked}
+    refused: dict[str, str] = {}
+    for name, solver in asked.items():
+        try:
+            solver.check(risk)
+        except SettingsError as error:
+            if solvers is not None:
+                raise SettingsError(f"{name}: {error}") from error
+            refused[name] = str(error)
+    with single_threaded():
+        # Once without a clock: the first call of an oracle may compile it.
+        CuttingPlane(Stopping(max_iter=1)).solve(risk)
+        suited = {name: solver for name, solver in asked.items() if name not in refused}
+        return Comparison({name: s.solve(risk) for name, s in suited.items()}, refused)
+
+
+def solver_named(name: str, stopping: Stopping) -> Solver:
+    """The solver of a name, which may name a master too: "one-slack/clarabel".
+
+    Raises
+    ------
+    SettingsError
+        When no solver or master has that name; the message lists those there are.
+    """
+    method, _, master = name.partition("/")
+    if master and method not in ("auto", "cutting-plane", "one-slack"):
+        raise SettingsError(f"{name!r}: only cutting planes have a master, {method!r} has none")
+    if method not in SOLVER_NAMES:
+        raise SettingsError(
+            f"unknown solver {name!r}: one of {', '.join(SOLVER_NAMES)}, and a master may follow "
+            "a slash, as in cutting-plane/newton or one-slack/clarabel"
+        )
+    return solver_from(method, stopping, master or "auto")
+
+
+def metric_risk(
+    problem: PartitionProblem,
+    Xs: Any,
+    ys: Any,
+    *,
+    metric: str,
+    lam: float,
+    regularizer: str | Regularizer,
+    standardize: str | None,
+) -> RegularizedRisk:
+    """The objective of :class:`structsvm.MetricLearner`."""
+    arrays, _ = check_samples(Xs)
+    truths = encoded(problem, arrays, ys)
+    standardizer = Standardizer.fit(standardize, arrays)
+    samples = [standardizer(X) for X in arrays]
+    untrained = baselines.untrained(problem.decoder, samples, truths)
+    scaled = [X / np.sqrt(untrained.penalty) for X in samples]
+    if not isinstance(regularizer, Regularizer):
+        if regularizer not in REGULARIZERS:
+            raise SettingsError(
+                f"regularizer must be one of {sorted(REGULARIZERS)}, got {regularizer!r}"
+            )
+        regularizer = REGULARIZERS[regularizer]
+    if not (np.isfinite(lam) and lam > 0):
+        raise SettingsError(f"lam must be > 0, got {lam}")
+    learning = MetricProblem(problem, metric, arrays[0].shape[1])
+    return learning.risk(scaled, truths, learning.regularizer(regularizer, lam))
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and not np.isfinite(value) else value
+        for name, value in values.items()
+    }

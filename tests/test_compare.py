@@ -1,0 +1,141 @@
+"""Solvers side by side: the same optimum, a tidy table, a picture."""
+
+import json
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from enumerated import listed_risk
+
+from structsvm import ChangePoint, MetricLearner
+from structsvm.compare import compare_on, compare_solvers, solver_named
+from structsvm.datasets import relevant_changes
+from structsvm.errors import SettingsError
+from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.masters.newton import NewtonMaster
+from structsvm.regularizers import SquaredNorm
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.frank_wolfe import BlockFrankWolfe
+from structsvm.weights import Nonnegative
+
+NAMES = ("cutting-plane/newton", "cutting-plane/clarabel", "one-slack/scs", "frank-wolfe")
+
+
+@pytest.fixture(scope="module")
+def data():
+    found = relevant_changes(4, n_samples=200, n_features=4, n_relevant=2, random_state=0)
+    return [r.X for r in found], [r.y for r in found]
+
+
+@pytest.fixture(scope="module")
+def comparison(data):
+    stopping = Stopping(tol=1e-3, max_iter=2000)
+    return compare_solvers(ChangePoint(), *data, NAMES, stopping=stopping)
+
+
+@pytest.fixture
+def no_figures_left():
+    yield
+    plt.close("all")
+
+
+def test_all_solvers_bracket_one_optimum(comparison):
+    """Certified intervals of the same minimum overlap, all of them."""
+    solutions = comparison.solutions.values()
+    assert tuple(comparison.solutions) == NAMES
+    assert all(s.gap <= 1e-3 for s in solutions)
+    assert max(s.lower for s in solutions) <= min(s.upper for s in solutions) + 1e-9
+
+
+def test_it_is_the_objective_of_the_learner(data, comparison):
+    learner = MetricLearner(tol=1e-3).fit(*data)
+    best = comparison.solutions["cutting-plane/newton"]
+    assert learner.solution_.null == pytest.approx(best.null)
+    assert learner.solution_.lower <= best.upper + 1e-9
+    assert best.lower <= learner.solution_.upper + 1e-9
+
+
+def test_the_frame_is_tidy(comparison):
+    frame = comparison.frame()
+    columns = ["solver", "iteration", "seconds", "oracle_calls", "lower", "upper", "gap", "n_cuts"]
+    assert frame.columns.tolist() == columns
+    assert frame["solver"].unique().tolist() == list(NAMES)
+    for name, part in frame.groupby("solver"):
+        solution = comparison.solutions[name]
+        assert len(part) == solution.n_iter
+        assert part["gap"].iloc[-1] == pytest.approx(solution.gap)
+        for column in ("seconds", "oracle_calls", "lower"):
+            assert part[column].is_monotonic_increasing
+        assert part["upper"].is_monotonic_decreasing
+
+
+def test_json_has_no_infinity(comparison):
+    frank_wolfe = replace(comparison.solutions["frank-wolfe"], upper=np.inf)
+    found = replace(comparison, solutions={"frank-wolfe": frank_wolfe})
+    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert plain["solvers"][0]["upper"] is None
+    assert len(plain["iterations"]) == frank_wolfe.n_iter
+
+
+@pytest.mark.usefixtures("no_figures_left")
+def test_pictures(comparison):
+    pair = comparison.plot()
+    assert [ax.get_xlabel() for ax in pair] == ["seconds", "oracle calls"]
+    ax = plt.figure().subplots()
+    assert comparison.plot("oracle_calls", ax) is ax
+    lines = {line.get_label(): line for line in ax.lines}
+    assert tuple(lines) == NAMES
+    frame = comparison.frame().query("solver == 'frank-wolfe'")
+    np.testing.assert_array_equal(lines["frank-wolfe"].get_xdata(), frame["oracle_calls"])
+    np.testing.assert_allclose(lines["frank-wolfe"].get_ydata(), frame["gap"].clip(1e-12))
+    for wrong in ({"against": "cuts"}, {"ax": ax}):
+        with pytest.raises(SettingsError, match="against"):
+            comparison.plot(**wrong)
+
+
+def test_solvers_by_name_with_their_master():
+    stopping = Stopping(0.1)
+    assert solver_named("one-slack/newton", stopping) == CuttingPlane(
+        stopping, "one", NewtonMaster()
+    )
+    assert solver_named("cutting-plane/clarabel", stopping) == CuttingPlane(
+        stopping, "n", CvxpyMaster("clarabel")
+    )
+    with pytest.raises(SettingsError, match="only cutting planes have a master"):
+        solver_named("frank-wolfe/newton", stopping)
+    with pytest.raises(SettingsError, match=r"unknown solver 'simplex'.*frank-wolfe"):
+        solver_named("simplex", stopping)
+    with pytest.raises(SettingsError, match="'nonesuch' is not installed"):
+        solver_named("one-slack/nonesuch", stopping)
+
+
+def test_a_solver_that_does_not_suit_is_left_out_or_refused(data):
+    settings = {"regularizer": "trace", "stopping": Stopping(0.2)}
+    found = compare_solvers(ChangePoint(), *data, **settings)
+    assert "frank-wolfe" not in found.solutions
+    assert "strongly convex" in found.refused["frank-wolfe"]
+    with pytest.raises(SettingsError, match="mine: BlockFrankWolfe needs a strongly convex"):
+        compare_solvers(ChangePoint(), *data, {"mine": BlockFrankWolfe()}, **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"solvers": ()}, "one or more"),
+        ({"solvers": "cutting-plane"}, "one or more"),
+        ({"regularizer": "l0"}, "regularizer must be"),
+        ({"lam": 0.0}, "lam must be > 0"),
+        ({"metric": "cosine"}, "metric must be"),
+    ],
+)
+def test_settings_that_make_no_sense(data, settings, message):
+    with pytest.raises(SettingsError, match=message):
+        compare_solvers(ChangePoint(), *data, **settings)
+
+
+def test_any_structured_risk_can_be_compared():
+    risk = listed_risk(Nonnegative(3), SquaredNorm(0.5))
+    found = compare_on(risk, ["cutting-plane", "subgradient"], stopping=Stopping(1e-2, 10_000))
+    assert all(s.gap <= 1e-2 for s in found.solutions.values())
