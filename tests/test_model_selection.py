@@ -1,0 +1,407 @@
+"""Choosing a metric on held-out recordings, and the verdict on what it is worth."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, ShuffleSplit
+
+from structsvm import ChangePoint, MetricLearner, baselines, evaluate, load, save
+from structsvm.candidates import Candidate, menu
+from structsvm.datasets import arrays_and_labels, read_recordings
+from structsvm.errors import DataError, LearningError, SettingsError, VerdictWarning
+from structsvm.folds import split
+from structsvm.model_selection import MetricLearnerCV
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
+from structsvm.verdict import Contrast, Verdict, chosen, standard_error
+
+P = 3
+
+
+def recordings(n, seed=0, T=50):
+    """Feature 0 follows the labels, feature 1 has changes of its own, the third is noise."""
+    rng = np.random.default_rng(seed)
+    Xs, ys = [], []
+    for _ in range(n):
+        X = 0.5 * rng.normal(size=(T, P))
+        levels = np.array([0, 3, -2])
+        own, ends = (np.sort(rng.choice(np.arange(6, T - 5, 7), 2, replace=False)) for _ in "ab")
+        X[:, 1] += levels[np.searchsorted(own, np.arange(T), side="right")] * rng.choice([-1, 1])
+        y = np.searchsorted(ends, np.arange(T), side="right")
+        X[:, 0] += levels[y]
+        Xs.append(X)
+        ys.append(y)
+    return Xs, ys
+
+
+def alike(n, seed=0, T=50):
+    """Features that are all alike: the untrained metric is the best one."""
+    rng = np.random.default_rng(seed)
+    ys = [np.repeat([0, 1, 2], [15, 20, T - 35]) for _ in range(n)]
+    jumps = [rng.normal(size=(3, P)) for _ in ys]
+    return [jump[y] + 0.8 * rng.normal(size=(T, P)) for y, jump in zip(ys, jumps, strict=True)], ys
+
+
+def small(**settings):
+    """A small path."""
+    usual = {"lams": (0.2, 0.02), "candidates": ("untrained", "rca", "diagonal")}
+    return MetricLearnerCV(**{**usual, "random_state": 0, **settings})
+
+
+@pytest.fixture(scope="module")
+def data():
+    return recordings(8)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return small(cv=4).fit(*data)
+
+
+# ---- the estimator
+
+
+def test_learning_pays_where_one_feature_follows_the_labels(fitted):
+    assert fitted.best_candidate_ == "diagonal"
+    assert fitted.verdict_.pays
+    assert fitted.verdict_.untrained.won > 6
+    assert str(fitted.verdict_).startswith("Learning pays")
+    B = fitted.get_mahalanobis_matrix()
+    assert B[0, 0] > 5 * B[1, 1]
+
+
+def test_it_is_used_as_the_learner_it_chose(data, fitted, tmp_path):
+    """The refit is what a plain MetricLearner with these settings learns."""
+    Xs, _ = data
+    plain = MetricLearner(metric="diagonal", lam=fitted.best_lam_).fit(*data)
+    np.testing.assert_allclose(fitted.components_, plain.components_)
+    assert fitted.penalty_ == plain.penalty_
+    assert fitted.predict_breakpoints(Xs) == plain.predict_breakpoints(Xs)
+    assert [b[-1] for b in fitted.predict_breakpoints(Xs, 3)] == [50] * 8
+    np.testing.assert_array_equal(fitted.transform(Xs[0]), plain.transform(Xs[0]))
+    assert fitted.score(*data) == plain.score(*data)
+    assert evaluate(fitted, *data).learned == evaluate(plain, *data).learned
+    assert type(fitted.best_estimator_) is MetricLearner
+    save(fitted.best_estimator_, tmp_path / "chosen.structsvm")
+    again = load(tmp_path / "chosen.structsvm")
+    assert again.predict_breakpoints(Xs) == fitted.predict_breakpoints(Xs)
+    assert set(again.baselines_) == {"untrained", "rca"}
+    with pytest.raises(SettingsError, match="best_estimator_"):
+        save(fitted, tmp_path / "refused.structsvm")
+
+
+def test_best_is_the_learned_metric_when_learning_is_best(data, fitted):
+    best, learned = (fitted.predict(data[0], use=use) for use in ("best", "learned"))
+    for b, c in zip(best, learned, strict=True):
+        np.testing.assert_array_equal(b, c)
+    with pytest.raises(SettingsError, match="'learned' or 'best'"):
+        fitted.predict(data[0], use="rca")
+
+
+def test_best_is_the_untrained_metric_where_there_is_nothing_to_learn():
+    data = alike(10)
+    learner = small(candidates=("untrained", "full"), cv=2)
+    with pytest.warns(VerdictWarning, match=r"use='best'.* uses the untrained metric"):
+        learner.fit(*data)
+    assert learner.best_candidate_ == "untrained"
+    assert not learner.verdict_.pays
+    assert learner.verdict_.beats_rca is None
+    expected = learner.decode_with(learner.baselines_["untrained"], data[0])
+    assert learner.predict_partitions(data[0], use="best") == expected
+    assert learner.predict_partitions(data[0]) != expected
+
+
+def test_losses_are_of_recordings_that_nothing_was_tuned_on(data, fitted):
+    """Each column again from its definition: standardise, tune, calibrate on the other folds."""
+    Xs, ys = data
+    for k in range(4):
+        train, test = np.flatnonzero(fitted.fold_ != k), np.flatnonzero(fitted.fold_ == k)
+        learner = MetricLearner(metric="diagonal", lam=0.02)
+        learner.fit([Xs[i] for i in train], [ys[i] for i in train])
+        samples = [learner.standardizer_(Xs[i]) for i in train]
+        truths = learner.encode(Xs, ys)
+        rca = baselines.rca(learner.problem_.oracle, samples, [truths[i] for i in train])
+        names = [(c.name, c.lam) for c in fitted.candidates_]
+        for i in test:
+            guesses = {
+                ("diagonal", 0.02): learner.predict_partitions(Xs[i])[0],
+                ("untrained", None): learner.decode_with(learner.baselines_["untrained"], Xs[i])[0],
+                ("rca", None): learner.decode_with(rca, Xs[i])[0],
+            }
+            for name, guess in guesses.items():
+                found = fitted.losses_[i, names.index(name)]
+                assert found == pytest.approx(partition_loss(truths[i], guess), abs=1e-9)
+
+
+def test_the_verdict_leaves_the_choice_to_the_other_folds(fitted):
+    honest = np.empty(8)
+    for k in range(4):
+        here = fitted.fold_ == k
+        learned = fitted.losses_[:, 2:]
+        column = chosen(learned[~here], np.arange((~here).sum()), "one_se")
+        honest[here] = learned[here, column]
+    gains = fitted.losses_[:, 0] - honest
+    contrast = fitted.verdict_.untrained
+    assert contrast.mean == pytest.approx(gains.mean())
+    assert contrast.se == pytest.approx(gains.std(ddof=1) / np.sqrt(8))
+    low, high = stats.t.interval(0.95, 7, contrast.mean, contrast.se)
+    assert (contrast.low, contrast.high) == pytest.approx((low, high))
+    assert (contrast.won, contrast.lost) == ((gains > 0).sum(), (gains < 0).sum())
+    assert fitted.verdict_.loss == pytest.approx(honest.mean())
+
+
+def test_results_are_a_table(fitted):
+    table = pd.DataFrame(fitted.cv_results_)
+    assert table["candidate"].tolist() == ["untrained", "rca", "diagonal", "diagonal"]
+    assert table["lam"].tolist()[2:] == [0.2, 0.02]
+    np.testing.assert_allclose(table["mean_loss"], fitted.losses_.mean(axis=0))
+    np.testing.assert_allclose(
+        table["mean_gain"], table["mean_loss"][0] - table["mean_loss"], atol=1e-12
+    )
+    sizes = np.bincount(fitted.fold_)
+    folds = table[[f"split{k}_loss" for k in range(4)]].to_numpy()
+    np.testing.assert_allclose(folds @ sizes / 8, table["mean_loss"])
+    assert table["converged"].all()
+
+
+def test_processes_give_the_same(data, fitted):
+    again = clone(fitted).set_params(n_jobs=2).fit(*data)
+    np.testing.assert_array_equal(again.losses_, fitted.losses_)
+    assert again.verdict_ == fitted.verdict_
+
+
+def test_told_the_number_of_segments(data):
+    by_problem = small(problem=ChangePoint("known"), cv=2).fit(*data)
+    by_setting = small(n_segments="true", cv=2).fit(*data)
+    np.testing.assert_array_equal(by_problem.losses_[:, 0], by_setting.losses_[:, 0])
+    guesses = by_setting.predict_partitions(data[0], 3, use="best")
+    assert {g.n_clusters for g in guesses} == {3}
+
+
+def test_names_of_features_pass_through(data):
+    frames = [pd.DataFrame(X, columns=["a", "b", "c"]) for X in data[0]]
+    learner = small(cv=2).fit(frames, data[1])
+    assert learner.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert learner.n_features_in_ == 3
+
+
+def test_not_fitted():
+    for use in (lambda m: m.predict([np.zeros((4, 2))]), lambda m: m.components_):
+        with pytest.raises(NotFittedError):
+            use(MetricLearnerCV())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"candidates": ("diagonal",)}, "must name 'untrained'"),
+        ({"candidates": ("untrained", "rca")}, "at least one of"),
+        ({"candidates": ("untrained", "pca", "full")}, "must be among"),
+        ({"candidates": "full"}, "must be among"),
+        ({"lams": ()}, "one or more numbers"),
+        ({"lams": (0.1, -1.0)}, "> 0"),
+        ({"cv": 1}, "at least 2 folds"),
+        ({"cv": True}, "at least 2 folds"),
+        ({"cv": "five"}, "cannot split"),
+        ({"cv": ShuffleSplit(3, random_state=0)}, "exactly once"),
+        ({"cv": PredefinedSplit([0, 0, 1, 1, -1, 1, 1, 1])}, "recording 4"),
+        ({"n_segments": 3}, "None or 'true'"),
+        ({"rule": "best"}, "'one_se' or 'min'"),
+        ({"lams": (1.0,), "tol": -1.0}, "tol"),
+    ],
+)
+def test_settings_that_make_no_sense(data, settings, message):
+    with pytest.raises(SettingsError, match=message):
+        small(**settings).fit(*data)
+
+
+# ---- few recordings, bad recordings, failures
+
+
+def test_one_recording_cannot_be_held_out():
+    with pytest.raises(DataError, match="one recording: nothing can be held out"):
+        small().fit(*recordings(1))
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_too_few_recordings_for_a_verdict(n):
+    learner = small()
+    with pytest.warns(VerdictWarning, match=rf"Too few to tell: {n} independent recordings"):
+        learner.fit(*recordings(n))
+    assert not learner.verdict_.is_supported
+    assert not learner.verdict_.pays
+    assert sorted(learner.fold_.tolist()) == list(range(n))
+    assert len(learner.predict(recordings(1, seed=5)[0])) == 1
+
+
+def test_groups_stay_together_and_are_what_is_counted():
+    data = recordings(9)
+    groups = np.array(list("aaabbbccc"))
+    learner = small()
+    with pytest.warns(VerdictWarning, match="3 independent groups of recordings cannot support"):
+        learner.fit(*data, groups=groups)
+    assert len(set(zip(groups, learner.fold_.tolist(), strict=True))) == 3
+    assert learner.verdict_.untrained.n == 9
+    assert learner.verdict_.untrained.units == 3
+
+
+def test_one_group_cannot_be_held_out(data):
+    with pytest.raises(DataError, match="one group of 8 recordings"):
+        small().fit(*data, groups=[1] * 8)
+    with pytest.raises(DataError, match="give one for each"):
+        small().fit(*data, groups=[1, 2])
+
+
+def test_labels_that_do_not_fit(data):
+    Xs, ys = data
+    with pytest.raises(DataError, match="8 recordings but 7 labellings"):
+        small().fit(Xs, ys[:-1])
+    with pytest.raises(DataError, match="recording 2: 7 labels for 50 samples"):
+        small().fit(Xs, [*ys[:2], ys[2][:7], *ys[3:]])
+
+
+def test_every_fold_needs_a_change_to_learn_from():
+    Xs, ys = recordings(4)
+    ys = [ys[0], *(np.zeros(50, dtype=int) for _ in range(3))]
+    with pytest.raises(DataError, match="only 1 of 4 recordings have a change"):
+        small().fit(Xs, ys)
+
+
+def test_a_metric_that_collapses_is_a_candidate_that_failed(data):
+    """A trace penalty this strong leaves nothing of any metric."""
+    learner = small(regularizer="trace", lams=(1000.0, 0.01), cv=2).fit(*data)
+    failed = learner.cv_results_["failure"]
+    assert "the best metric found is zero" in failed[2]
+    assert failed[3] == ""
+    assert np.isnan(learner.losses_[:, 2]).all()
+    assert learner.best_lam_ == 0.01
+    with pytest.raises(LearningError, match=r"no learned candidate .* metric found is zero"):
+        small(regularizer="trace", lams=(1000.0,), cv=2).fit(*data)
+
+
+# ---- the parts
+
+
+def test_menu_is_sorted_from_simple_to_complex():
+    found = menu(["full", "untrained", "diagonal"], [0.1, 1, 0.1])
+    assert [str(c) for c in found] == [
+        "untrained",
+        "diagonal, lam=1",
+        "diagonal, lam=0.1",
+        "full, lam=1",
+        "full, lam=0.1",
+    ]
+    assert not Candidate("untrained").is_learned
+
+
+def test_one_standard_error_is_that_of_paired_differences():
+    """Recordings differ a lot, candidates little: only pairing sees that the second is better."""
+    rng = np.random.default_rng(0)
+    level = 10 * rng.random(20)
+    noise = 0.1 * rng.normal(size=20)
+    losses = np.column_stack([level + 1 + noise, level, level - 0.001 * noise])
+    units = np.arange(20)
+    assert chosen(losses, units, "one_se") == 1
+    assert chosen(losses, units, "min") == np.argmin(losses.mean(axis=0))
+    losses[0, 1] = np.nan
+    assert chosen(losses, units, "one_se") == 2
+
+
+def test_standard_error_of_groups_is_that_of_their_means_when_they_are_equal():
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=6)
+    values = np.repeat(means, 4)
+    assert standard_error(values, np.repeat(np.arange(6), 4)) == pytest.approx(
+        means.std(ddof=1) / np.sqrt(6)
+    )
+    assert standard_error(values, np.arange(24)) < standard_error(values, np.repeat(range(6), 4))
+    assert np.isnan(standard_error(values, np.zeros(24, dtype=int)))
+
+
+@pytest.mark.parametrize(
+    ("shift", "rca_shift", "answer"),
+    [
+        (1.0, 1.0, "Learning pays."),
+        (1.0, 0.0, "Learning pays, but RCA may do as well."),
+        (0.0, 1.0, "Nothing shows that learning pays"),
+        (-1.0, 0.0, "Learning harms."),
+    ],
+)
+def test_verdict_in_words(shift, rca_shift, answer):
+    units = np.arange(10)
+    noise = np.tile([0.3, -0.3], 5)
+    contrasts = [Contrast.of("untrained", shift + noise, units)]
+    contrasts.append(Contrast.of("rca", rca_shift + noise, units))
+    verdict = Verdict(*contrasts, loss=2.0, best="rca", grouped=False)
+    assert str(verdict).startswith(answer)
+    assert verdict.pays == (shift > 0)
+    assert ("use='best'" in str(verdict)) == (shift <= 0)
+    plain = verdict.to_dict()
+    assert plain["untrained"]["n"] == 10
+    assert plain["sentence"] == str(verdict)
+
+
+def test_a_verdict_on_one_unit_has_no_interval():
+    contrast = Contrast.of("untrained", np.ones(4), np.zeros(4, dtype=int))
+    assert (contrast.low, contrast.high) == (-np.inf, np.inf)
+    plain = Verdict(contrast, None, 1.0, "full", True).to_dict()
+    assert plain["untrained"]["low"] is None
+    assert plain["rca"] is None
+
+
+def test_folds():
+    truths = [EquivalenceMatrix.from_labels([0, 1])] * 6
+    assert len(split(5, truths[:3])) == 3
+    assert len(split(LeaveOneOut(), truths)) == 6
+    groups = ["x", "y", "y", "x", "z", "z"]
+    folds = split(2, truths, groups, random_state=1)
+    assert all(len({folds.held_out[i] for i in (a, b)}) == 1 for a, b in ((0, 3), (1, 2), (4, 5)))
+    assert len(split(GroupKFold(3), truths, groups)) == 3
+    with pytest.raises(SettingsError, match="divides the group"):
+        split(LeaveOneOut(), truths, groups)
+    assert sorted(np.concatenate([folds.test(0), folds.train(0)])) == list(range(6))
+
+
+# ---- real recordings
+
+
+@pytest.fixture(scope="module")
+def activities(shared_data):
+    """Six people to learn, three others to test, two recordings of each."""
+    found = read_recordings(shared_data / "har_spsw")
+    kept = [[r for r in found if r.name[:3] == f"s{k:02d}"][:2] for k in range(1, 10)]
+    learn, test = [r for some in kept[:6] for r in some], [r for some in kept[6:] for r in some]
+    return arrays_and_labels(learn), [r.name[:3] for r in learn], arrays_and_labels(test)
+
+
+def test_activities_of_people_never_seen(activities):
+    learn, people, test = activities
+    learner = MetricLearnerCV(cv=3, lams=(0.1,), random_state=0)
+    learner.fit(*learn, groups=people)
+    verdict = learner.verdict_
+    assert verdict.pays
+    assert verdict.grouped
+    assert verdict.untrained.units == 6
+    found = evaluate(learner, *test)
+    assert found.learned.loss < found.untrained.loss - 0.8
+    assert abs(found.paired.mean - verdict.untrained.mean) < 1.0
+    assert learner.best_candidate_ in ("diagonal", "full")
+
+
+def test_motion_capture_has_too_little_to_tell(shared_data):
+    """The verdict does not claim a gain that six recordings cannot show."""
+    data = arrays_and_labels(read_recordings(shared_data / "mocap6"))
+    learner = MetricLearnerCV(cv=3, lams=(0.2,), random_state=0)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        learner.fit(*data)
+    verdict = learner.verdict_
+    assert not verdict.pays
+    assert verdict.untrained.high > 0
+    assert [w.category for w in told] == [VerdictWarning]
+    assert len(learner.predict(data[0], use="best")) == 6
