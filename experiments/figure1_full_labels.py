@@ -35,7 +35,7 @@ def losses(rank: int | None, seed: int) -> dict[str, float]:
 
     def fitted(fit: Callable[..., DecodingMetric]) -> DecodingMetric:
         samples = [learner.standardizer_(X) for X in Xs[:10]]
-        return fit(learner.problem_.oracle, samples, learner.encode(Xs[:10], ys[:10]))
+        return fit(learner.problem_.decoder, samples, learner.encode(Xs[:10], ys[:10]))
 
     return {
         "learned, diagonal": loss(DecodingMetric(learner.components_.T, learner.penalty_), None),

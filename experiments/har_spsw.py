@@ -76,7 +76,7 @@ def main(folder: Path) -> None:
     truths = learner.encode(Xs, ys)
     for name, fit in rivals.items():
         start = time.perf_counter()
-        metric = fit(learner.problem_.oracle, samples, truths)
+        metric = fit(learner.problem_.decoder, samples, truths)
         rows.append(row(name, learner, metric, test, time.perf_counter() - start))
     publish("har_spsw", rows)
     draw(learner, test)

@@ -142,9 +142,31 @@ class CompressedProjector:
         projected = self.V.T @ self.data.X
         return np.asarray(np.einsum("kp,kp->p", projected, projected))
 
+    @classmethod
+    def of_truth(cls, data: CompressedData) -> CompressedProjector:
+        """``M_i``."""
+        return cls(data, data.U, 0)
+
+    @property
+    def n_samples(self) -> int:
+        """T."""
+        return self.data.n_samples
+
     def overlap(self) -> float:
         """``Tr(M M_i)``."""
         return float(np.sum((self.V.T @ self.data.U) ** 2))
+
+    def inner(self, other: CompressedProjector) -> float:
+        """``Tr(M M')`` for another projector of the same data.
+
+        Raises
+        ------
+        OracleError
+            When both have null directions: which ones is not written down.
+        """
+        if self.n_null and other.n_null:
+            raise OracleError("two projectors with null directions do not compare")
+        return float(np.sum((self.V.T @ other.V) ** 2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.labelled import LabelledSample, SearchedSample
+from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
 
 __all__ = ["ChangePoint"]
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -58,9 +64,26 @@ class ChangePoint(PartitionProblem):
             )
 
     @property
-    def oracle(self) -> Oracle:
+    def decoder(self) -> Oracle:
         """Exact dynamic programming."""
         return SequentialOracle()
+
+    def sample(self, X: Floats, truth: EquivalenceMatrix) -> LabelledSample:
+        """The recording itself: the same program, loss-augmented."""
+        return SearchedSample(X, truth, SequentialOracle())
+
+    def unit(self, Xs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]) -> float | None:
+        """The calibrated penalty."""
+        return None
+
+    @property
+    def shrinkage(self) -> float | None:
+        """No whitening: with it, ``lam`` matters less, but nothing is gained on average."""
+        return None
+
+    def seeded(self, random_state: int) -> ChangePoint:
+        """Itself: nothing is drawn at random."""
+        return self
 
     @property
     def known_clusters(self) -> bool:
@@ -97,6 +120,26 @@ class ChangePoint(PartitionProblem):
                 f"{int(outside[0]) if outside.size else f'{int(values[-1])} at the end'}"
             )
         return EquivalenceMatrix.from_breakpoints(values)
+
+    def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
+        """At least one change, and better more than one recording."""
+        if all(truth.n_clusters == 1 for truth in truths):
+            lengths = [truth.n_samples for truth in truths]
+            raise DataError(
+                f"none of the {len(truths)} recordings has a change (T from {min(lengths)} to "
+                f"{max(lengths)}): label at least one change"
+            )
+        if len(truths) == 1:
+            warnings.warn(
+                "one labelled recording: nothing tells whether the metric suits another one; "
+                "label a second one, or cut this one in two",
+                DataWarning,
+                stacklevel=3,
+            )
+
+    def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
+        """Minus the loss."""
+        return -partition_loss(truth, guess)
 
     def decode(self, M: EquivalenceMatrix) -> NDArray[np.int64]:
         """Segment number of each sample, 0, 1, ..., (T,)."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import DecodingMetric, calibrate
 from structsvm.partitions.oracle import Oracle
+from structsvm.partitions.start import within_whitening
 
 __all__ = ["pca", "rca", "untrained"]
 
@@ -59,16 +60,5 @@ def rca(
     shrinkage : float in [0, 1]
         0 is plain RCA, 1 the identity.
     """
-    deviations = np.vstack([_within(X, M) for X, M in zip(Xs, truths, strict=True)])
-    covariance = deviations.T @ deviations / deviations.shape[0]
-    P = covariance.shape[0]
-    target = np.trace(covariance) / P * np.eye(P)
-    values, vectors = np.linalg.eigh((1 - shrinkage) * covariance + shrinkage * target)
-    factor = vectors / np.sqrt(np.maximum(values, 1e-8 * values[-1]))
+    factor = within_whitening(Xs, truths, shrinkage)
     return DecodingMetric(factor, calibrate(oracle, [X @ factor for X in Xs], truths).penalty)
-
-
-def _within(X: Floats, M: EquivalenceMatrix) -> Floats:
-    """``X - M X``: every sample less the mean of its cluster."""
-    means = M.project(X) / np.sqrt(M.sizes)[:, None]
-    return np.asarray(X - means[M.labels])

@@ -153,7 +153,7 @@ def try_on(
     losses = np.empty(len(test))
     for i, (X, truth) in enumerate(zip(test.arrays, test.truths, strict=True)):
         K = truth.n_clusters if told else None
-        losses[i] = partition_loss(truth, metric.decode(test.problem.oracle, standardizer(X), K))
+        losses[i] = partition_loss(truth, metric.decode(test.problem.decoder, standardizer(X), K))
     return Trial(losses, seconds, converged)
 
 
@@ -164,7 +164,7 @@ def _tuned(
     if not candidate.is_learned:
         standardizer = Standardizer.fit(template.standardize, train.arrays)
         samples = [standardizer(X) for X in train.arrays]
-        metric = BASELINES[candidate.name](train.problem.oracle, samples, train.truths)
+        metric = BASELINES[candidate.name](train.problem.decoder, samples, train.truths)
         return standardizer, metric, True
     learner = clone(template).set_params(metric=candidate.name, lam=candidate.lam)
     with warnings.catch_warnings():

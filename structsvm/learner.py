@@ -14,19 +14,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm import baselines
-from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
+from structsvm.errors import LearningError, SettingsError
 from structsvm.masters.auto import master_from
 from structsvm.masters.base import Master
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.metric import Calibration, DecodingMetric, calibrate
-from structsvm.partitions.problem import MetricProblem, PartitionProblem, metric_factor
+from structsvm.partitions.metric import Calibration, DecodingMetric, calibrate, metric_factor
+from structsvm.partitions.problem import MetricProblem, PartitionProblem, encode_all
 from structsvm.partitions.samples import (
+    Counts,
     Standardizer,
     check_samples,
     cluster_counts,
+    one_of,
     warn_about_constant_features,
 )
+from structsvm.partitions.start import Start
 from structsvm.partitions.training import TrainingData
 from structsvm.problem import RegularizedRisk
 from structsvm.problems.change_point import ChangePoint
@@ -74,12 +76,17 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Strength of the regularizer, > 0; 0.04 to 1 are usual.
     standardize : {"recording", "training", None}
         Scale the features of each recording by itself, or all as on the training set, or not.
+    whiten : "auto", float in [0, 1] or None
+        Learn a full metric from features whitened within the true clusters first, their covariance
+        shrunk so far towards a multiple of the identity; "auto" is what suits the problem: 0.5 for
+        clustering, none for change-points, none for a diagonal metric. ``components_`` include it;
+        regularizer and constraints see the metric of the whitened features.
     slack : {"n", "one"}
         One slack per recording, or one in all (for many recordings).
     tol : float
         Certified relative gap at which to stop.
     max_iter : int
-        Largest number of rounds of oracle calls.
+        Most rounds of oracle calls.
     master : str or Master
         Solver of the restricted problem: "auto", "newton", or any solver cvxpy has installed.
     constraints : callable, optional
@@ -87,7 +94,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     callback : callable, optional
         Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
     random_state : int or None
-        Seed of the oracles that draw at random; the exact ones do not.
+        Seed of oracles that draw at random, in place of the problem's own; exact ones do not draw.
 
     Attributes
     ----------
@@ -104,11 +111,11 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         What the learned metric has to beat, tuned on the same labels: "untrained" (the identity
         with its best penalty) and, after :meth:`fit_baselines`, "pca".
     standardizer_ : Standardizer
-    problem_ : PartitionProblem
-    training_data_ : TrainingData
+    whitening_ : array of shape (P, P), or None
+        What the standardised features were multiplied by before learning.
+    problem_, training_data_ : PartitionProblem, TrainingData
     feature_names_in_ : array of str, only if the recordings named them
-    n_features_in_, n_iter_ : int
-    converged_ : bool
+    n_features_in_, n_iter_, converged_ : int, int, bool
     """
 
     def __init__(
@@ -119,6 +126,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         lam: float = 0.1,
         *,
         standardize: str | None = "recording",
+        whiten: str | float | None = "auto",
         slack: str = "n",
         tol: float = 1e-2,
         max_iter: int = 200,
@@ -132,6 +140,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.regularizer = regularizer
         self.lam = lam
         self.standardize = standardize
+        self.whiten = whiten
         self.slack = slack
         self.tol = tol
         self.max_iter = max_iter
@@ -158,21 +167,23 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             When the best metric is zero: the regularizer outweighs the labels.
         """
         regularizer, solver = self._settings()
+        partition = self._partition
         arrays, names = check_samples(Xs, feature_names)
-        truths = self._encode(arrays, ys, warn=True)
+        truths = encode_all(partition, arrays, ys)
+        partition.check_training(truths)
         warn_about_constant_features(arrays, names)
         standardizer = Standardizer.fit(self.standardize, arrays)
         samples = [standardizer(X) for X in arrays]
 
-        P, oracle = samples[0].shape[1], self._partition.oracle
-        untrained = baselines.untrained(oracle, samples, truths)
-        problem = MetricProblem(self._partition, self.metric, P)
-        scaled = [X / np.sqrt(untrained.penalty) for X in samples]
+        P = samples[0].shape[1]
+        untrained = baselines.untrained(partition.decoder, samples, truths)
+        start = Start.of(partition, samples, truths, untrained.penalty, self._shrinkage())
+        problem = MetricProblem(partition, self.metric, P)
         weighted = problem.regularizer(regularizer, self.lam)
-        risk = problem.risk(scaled, truths, weighted, self.constraints)
+        risk = problem.risk([start(X) for X in samples], truths, weighted, self.constraints)
         solution = solver.solve(risk, self.callback)
-        factor = self._factor(risk, solution)
-        calibration = calibrate(oracle, [X @ factor for X in samples], truths)
+        factor = start.restore(self._factor(risk, solution))
+        calibration = calibrate(partition.decoder, [X @ factor for X in samples], truths)
 
         self.components_ = factor.T
         self.penalty_ = calibration.penalty
@@ -180,7 +191,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.calibration_: Calibration = calibration
         self.baselines_ = {"untrained": untrained}
         self.standardizer_ = standardizer
-        self.problem_ = self._partition
+        self.whitening_ = start.whitening
+        self.problem_ = partition
         self.training_data_ = TrainingData.of(arrays, truths)
         self.n_features_in_ = P
         self.n_iter_ = solution.n_iter
@@ -193,63 +205,70 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     def fit_baselines(self, Xs: Any, ys: Any) -> MetricLearner:
         """Tune on the same labels the rivals :meth:`fit` has no need of, into ``baselines_``."""
         samples = self._standardized(Xs)
-        truths = self._encode(samples, ys)
-        self.baselines_["pca"] = baselines.pca(self._partition.oracle, samples, truths)
+        truths = encode_all(self.problem_, samples, ys)
+        self.baselines_["pca"] = baselines.pca(self.problem_.decoder, samples, truths)
         return self
 
     def predict(
-        self, Xs: Any, n_segments: int | Sequence[int] | None = None
+        self, Xs: Any, n_clusters: Counts = None, *, n_segments: Counts = None
     ) -> list[NDArray[np.int64]]:
         """Partition recordings: a label vector (T_i,) for each.
 
         Parameters
         ----------
-        n_segments : int, or one int per recording, or None
-            None decides by the learned penalty.
+        n_clusters, n_segments : int, or one int per recording, or None
+            Two names of one thing: exactly so many, none of them empty. None decides by the learned
+            penalty.
         """
         decode = self._partition.decode
-        return [decode(M) for M in self.predict_partitions(Xs, n_segments)]
+        return [decode(M) for M in self.predict_partitions(Xs, n_clusters, n_segments=n_segments)]
 
     def predict_breakpoints(
-        self, Xs: Any, n_segments: int | Sequence[int] | None = None
+        self, Xs: Any, n_clusters: Counts = None, *, n_segments: Counts = None
     ) -> list[list[int]]:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
-        return [M.breakpoints for M in self.predict_partitions(Xs, n_segments)]
+        partitions = self.predict_partitions(Xs, n_clusters, n_segments=n_segments)
+        return [M.breakpoints for M in partitions]
 
     def predict_partitions(
-        self, Xs: Any, n_segments: int | Sequence[int] | None = None
+        self, Xs: Any, n_clusters: Counts = None, *, n_segments: Counts = None
     ) -> list[EquivalenceMatrix]:
         """Partition recordings: an :class:`EquivalenceMatrix` for each."""
         check_is_fitted(self)
         metric = DecodingMetric(self.components_.T, self.penalty_)
-        return self.decode_with(metric, Xs, n_segments)
+        return self.decode_with(metric, Xs, n_clusters, n_segments=n_segments)
 
     def decode_with(
-        self, metric: DecodingMetric, Xs: Any, n_segments: int | Sequence[int] | None = None
+        self,
+        metric: DecodingMetric,
+        Xs: Any,
+        n_clusters: Counts = None,
+        *,
+        n_segments: Counts = None,
     ) -> list[EquivalenceMatrix]:
         """Partition recordings with another metric, such as one of ``baselines_``."""
         samples = self._standardized(Xs)
-        counts = cluster_counts(n_segments, samples)
-        pairs = zip(samples, counts, strict=True)
-        return [metric.decode(self._partition.oracle, X, K) for X, K in pairs]
+        counts = cluster_counts(one_of(n_clusters, n_segments), samples)
+        decoder, pairs = self.problem_.decoder, zip(samples, counts, strict=True)
+        return [metric.decode(decoder, X, K) for X, K in pairs]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Labels of recordings as equivalence matrices, checked."""
         check_is_fitted(self)
         arrays, _ = check_samples(Xs, n_features=self.n_features_in_)
-        return self._encode(arrays, ys)
+        return encode_all(self.problem_, arrays, ys)
 
     def score(self, Xs: Any, ys: Any) -> float:
-        """Minus the mean of ``|M - M_i|_F^2`` over recordings (0 is perfect).
+        """The mean agreement with the truth, for model selection: larger is better.
 
-        The number of segments is that of the truth if the problem says it is known.
+        Minus ``|M - M_i|_F^2`` (0 is perfect), or what the problem puts in its place where that is
+        easily fooled. The number of clusters is that of the truth if the problem says it is known.
         """
         truths = self.encode(Xs, ys)
-        known = self._partition.known_clusters
+        known = self.problem_.known_clusters
         counts = [truth.n_clusters for truth in truths] if known else None
-        guesses = self.predict_partitions(Xs, counts)
-        losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
-        return -float(np.mean(losses))
+        pairs = zip(truths, self.predict_partitions(Xs, counts), strict=True)
+        return float(np.mean([self.problem_.agreement(t, g) for t, g in pairs]))
 
     def transform(self, Xs: Any) -> Any:
         """Recordings in the metric, (T_i, rank): plain Euclidean methods then see ``B``.
@@ -267,7 +286,10 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _partition(self) -> PartitionProblem:
-        return ChangePoint() if self.problem is None else self.problem
+        problem = ChangePoint() if self.problem is None else self.problem
+        if self.random_state is None or not isinstance(problem, PartitionProblem):
+            return problem
+        return problem.seeded(self.random_state)
 
     def _settings(self) -> tuple[Regularizer, CuttingPlane]:
         """The parameters, checked."""
@@ -288,35 +310,23 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         master = master_from(self.master)
         return regularizer, CuttingPlane(Stopping(self.tol, self.max_iter), self.slack, master)
 
-    def _encode(
-        self, arrays: Sequence[Floats], ys: Any, warn: bool = False
-    ) -> list[EquivalenceMatrix]:
-        """Labels to equivalence matrices; with ``warn``, what a learner must know of them."""
-        try:
-            labels = [ys] if len(arrays) == 1 and np.ndim(ys[0]) == 0 else list(ys)
-        except TypeError:
-            raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
-        if len(labels) != len(arrays):
-            raise DataError(f"{len(arrays)} recordings but {len(labels)} labellings")
-        truths = []
-        for i, (X, y) in enumerate(zip(arrays, labels, strict=True)):
-            try:
-                truths.append(self._partition.encode(y, X.shape[0]))
-            except DataError as error:
-                raise DataError(f"recording {i}: {error}") from error
-        if warn and all(truth.n_clusters == 1 for truth in truths):
-            raise DataError(
-                f"none of the {len(truths)} recordings has a change (T from "
-                f"{min(map(len, arrays))} to {max(map(len, arrays))}): label at least one change"
+    def _shrinkage(self) -> float | None:
+        """That of the whitening, None for none."""
+        given = self.whiten
+        if isinstance(given, str) and given == "auto":
+            return self._partition.shrinkage if self.metric == "full" else None
+        if given is None:
+            return None
+        if isinstance(given, bool | str) or not 0 <= given <= 1:
+            raise SettingsError(
+                f"whiten must be 'auto', None or a shrinkage in [0, 1], got {given!r}"
             )
-        if warn and len(truths) == 1:
-            warnings.warn(
-                "one labelled recording: nothing tells whether the metric suits another one; "
-                "label a second one, or cut this one in two",
-                DataWarning,
-                stacklevel=3,
+        if self.metric == "diagonal":
+            raise SettingsError(
+                "whitening mixes the features, and a diagonal metric weighs each by itself: use "
+                "metric='full' or whiten=None"
             )
-        return truths
+        return float(given)
 
     def _factor(self, risk: RegularizedRisk, solution: Solution) -> Floats:
         """``L`` of the learned metric; warn or refuse when there is reason to."""

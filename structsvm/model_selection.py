@@ -288,4 +288,4 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         learner = self.best_estimator_
         samples = [learner.standardizer_(X) for X in data.arrays]
         for name in {c.name for c in candidates if not c.is_learned} - learner.baselines_.keys():
-            learner.baselines_[name] = BASELINES[name](data.problem.oracle, samples, data.truths)
+            learner.baselines_[name] = BASELINES[name](data.problem.decoder, samples, data.truths)

@@ -122,8 +122,9 @@ def test_change_points_against_all_segmentations(partition, metric, omega, slack
     problem = MetricProblem(partition, metric, P)
     if problem.prices_clusters:
         omega = Separable((omega, SquaredNorm(0.5)))
+    samples = [partition.sample(x, truth) for x, truth in zip(xs, truths, strict=True)]
     risk = RegularizedRisk(
-        problem, xs, truths, omega.scaled(0.02), np.array([0.7, 0.3]), problem.null_weight()
+        problem, samples, truths, omega.scaled(0.02), np.array([0.7, 0.3]), problem.null_weight()
     )
 
     everything = [
@@ -131,12 +132,10 @@ def test_change_points_against_all_segmentations(partition, metric, omega, slack
         for size in range(T)
         for inner in itertools.combinations(range(1, T), size)
     ]
-    counts = {id(x): truth.n_clusters for x, truth in zip(xs, truths, strict=True)}
-
     def labellings(x):
         if not partition.known_clusters:
             return everything
-        return [M for M in everything if M.n_clusters == counts[id(x)]]
+        return [M for M in everything if M.n_clusters == x.truth.n_clusters]
 
     solution = CuttingPlane(FINE, slack=slack).solve(risk)
     assert_certified(solution, optimum(risk, labellings), FINE.tol)

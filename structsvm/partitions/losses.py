@@ -6,6 +6,8 @@ contiguous partitions.
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,7 @@ from structsvm.errors import DataError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 
 __all__ = [
+    "Projector",
     "adjusted_rand_index",
     "chi_square",
     "covering",
@@ -25,7 +28,22 @@ __all__ = [
 Ints = NDArray[np.int64]
 
 
-def partition_loss(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
+class Projector(Protocol):
+    """What a loss needs of an equivalence matrix, whatever form it is held in."""
+
+    @property
+    def n_samples(self) -> int:
+        """T."""
+
+    @property
+    def n_clusters(self) -> int:
+        """``Tr M``."""
+
+    def inner(self, other: Any) -> float:
+        """``Tr(M M')`` with another of the same form."""
+
+
+def partition_loss(truth: Projector, guess: Projector) -> float:
     r"""``|M - M'|_F^2 = K + K' - 2 sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)``.
 
     Lajugie et al., eq. (losses), times T: zero for equal partitions, at most ``K + K' - 2`` for

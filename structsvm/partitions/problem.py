@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import SettingsError
+from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.oracle import Constraint, Oracle
+from structsvm.partitions.labelled import LabelledSample
+from structsvm.partitions.losses import Projector, partition_loss
+from structsvm.partitions.metric import metric_factor
+from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
-__all__ = ["MetricProblem", "PartitionProblem", "metric_factor"]
+__all__ = ["MetricProblem", "PartitionProblem", "encode_all"]
 
 Floats = NDArray[np.float64]
 
@@ -28,15 +30,37 @@ PENALTY_RIDGE = 0.05
 
 
 class PartitionProblem(ABC):
-    """Declares a family of partitions: its oracle and its labels. Settings only.
+    """Declares a family of partitions: its oracles and its labels. Settings only.
 
-    Subclasses are frozen dataclasses; :class:`structsvm.MetricLearner` does the rest.
+    Subclasses are frozen dataclasses; :class:`structsvm.MetricLearner` does the rest. Learning asks
+    :meth:`sample` for the most violated labellings, which may be those of a relaxation; prediction
+    asks :attr:`decoder`, whose answers are partitions.
     """
 
     @property
     @abstractmethod
-    def oracle(self) -> Oracle:
-        """Maximises ``Tr(A M)`` over the partitions of this family."""
+    def decoder(self) -> Oracle:
+        """Maximises ``Tr(A M)`` over the partitions of this family: prediction."""
+
+    @abstractmethod
+    def sample(self, X: Floats, truth: EquivalenceMatrix) -> LabelledSample:
+        """A training sample, ready for separation; ``X`` (T, P) in the units of learning."""
+
+    @abstractmethod
+    def unit(self, Xs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]) -> float | None:
+        """The penalty in whose units learning sees the metric; None for the calibrated one.
+
+        ``lam`` has no unit as long as the identity divided by this is a sensible metric.
+        """
+
+    @property
+    @abstractmethod
+    def shrinkage(self) -> float | None:
+        """Shrinkage of the whitening that full metrics start from by default; None for none."""
+
+    @abstractmethod
+    def seeded(self, random_state: int) -> PartitionProblem:
+        """The same problem with this seed of whatever it draws at random."""
 
     @property
     @abstractmethod
@@ -58,6 +82,14 @@ class PartitionProblem(ABC):
         """Labels as users write them to an equivalence matrix; raises DataError."""
 
     @abstractmethod
+    def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
+        """Refuse training labels that teach nothing (DataError); warn of what teaches little."""
+
+    @abstractmethod
+    def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
+        """What model selection maximises: ``-|M - M_i|_F^2``, unless that is easily fooled."""
+
+    @abstractmethod
     def decode(self, M: EquivalenceMatrix) -> NDArray[np.int64]:
         """An equivalence matrix to one label per sample, (T,)."""
 
@@ -70,9 +102,9 @@ class MetricProblem(Problem):
     "Structured prediction for metric learning"; ``beta = 1`` there), the loss is
     ``kappa |M - M_i|_F^2 / T``.
 
-    Samples ``x`` are (T, P) arrays, labellings are :class:`EquivalenceMatrix`. With a known number
-    of clusters the weight is ``B``; otherwise it is ``B``, or ``(B, beta)`` when the price is
-    learned.
+    Training samples ``x`` are :class:`LabelledSample`; their labellings are what they make them. With
+    a known number of clusters the weight is ``B``; otherwise it is ``B``, or ``(B, beta)`` when the
+    price is learned.
     """
 
     partition: PartitionProblem
@@ -108,37 +140,32 @@ class MetricProblem(Problem):
         """``B = 0`` with a cluster priced as much as the loss rewards it."""
         return self.join(0.0 * self.identity(), self.partition.margin)
 
-    def joint_feature(self, x: Floats, y: EquivalenceMatrix) -> Floats:
+    def joint_feature(self, x: LabelledSample, y: Projector) -> Floats:
         """``(X^T M X, -Tr M) / T``."""
-        gram = y.gram_diagonal(x) if self.metric == "diagonal" else y.gram(x)
+        gram = x.gram_diagonal(y) if self.metric == "diagonal" else x.gram(y)
         phi = self.weight_space().from_metric(gram)
         if self.prices_clusters:
             phi[-1] = -y.n_clusters
-        return phi / y.n_samples
+        return phi / x.n_samples
 
-    def loss(self, y: EquivalenceMatrix, y_hat: EquivalenceMatrix) -> float:
+    def loss(self, y: Projector, y_hat: Projector) -> float:
         """``kappa |M - M_i|_F^2 / T``, plus the fixed price of more clusters than the truth has."""
         loss = self.partition.margin * partition_loss(y, y_hat)
         if not (self.partition.known_clusters or self.prices_clusters):
             loss -= y_hat.n_clusters - y.n_clusters
         return loss / y.n_samples
 
-    def separate(self, w: Floats, x: Floats, y: EquivalenceMatrix) -> Separation:
+    def separate(self, w: Floats, x: LabelledSample, y: Projector) -> Separation:
         """Maximise ``Tr(A M)`` with ``T A = X B X^T - 2 kappa M_i + (kappa - beta) I``."""
         B, beta = self.split(w)
         kappa = self.partition.margin
-        objective = TraceObjective(
-            Z=x @ metric_factor(B), truth=y, truth_weight=2 * kappa, shift=kappa - beta
-        )
-        known = y.n_clusters if self.partition.known_clusters else None
-        answer = self.partition.oracle.maximize(objective, Constraint(n_clusters=known))
-        slack = max(0.0, answer.upper_bound - answer.value) / y.n_samples
-        return Separation(answer.y, slack, answer.quality)
+        answer = x.separate(B, 2 * kappa, kappa - beta, self.partition.known_clusters)
+        return replace(answer, slack=answer.slack / x.n_samples)
 
     def predict(self, w: Floats, x: Floats) -> EquivalenceMatrix:
-        """The best partition in the metric, the number of clusters being priced."""
+        """The best partition of ``x`` (T, P) in the metric, the number of clusters being priced."""
         B, beta = self.split(w)
-        return self.partition.oracle.maximize(TraceObjective(x @ metric_factor(B), shift=-beta)).y
+        return self.partition.decoder.maximize(TraceObjective(x @ metric_factor(B), shift=-beta)).y
 
     def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
         """``lam / P Omega(B)``, and a ridge on ``beta`` that keeps it where the loss puts it.
@@ -163,10 +190,11 @@ class MetricProblem(Problem):
     ) -> RegularizedRisk:
         """The objective, in units of the mean loss of one single cluster: F(0) is about 2."""
         changes = sum((y.n_clusters - 1) / y.n_samples for y in ys)
+        samples = [self.partition.sample(x, y) for x, y in zip(xs, ys, strict=True)]
         return RegularizedRisk(
             problem=self,
-            xs=xs,
-            ys=ys,
+            xs=samples,
+            ys=[sample.truth for sample in samples],
             regularizer=regularizer,
             sample_weight=np.full(len(ys), 1.0 / changes),
             null=self.null_weight(),
@@ -187,19 +215,19 @@ def metric_space(metric: str, n_features: int) -> WeightSpace:
     return spaces[metric](n_features)
 
 
-def metric_factor(B: Floats) -> Floats:
-    """``L`` (P, r) with ``B = L L^T``, for a diagonal (a vector) or a matrix; r is the rank of B.
-
-    Columns by decreasing weight, each with its largest entry positive: deterministic.
-    """
-    if B.ndim == 1:
-        kept = np.flatnonzero(B > 1e-12 * B.max(initial=0.0))
-        L = np.zeros((B.size, kept.size))
-        L[kept, np.arange(kept.size)] = np.sqrt(B[kept])
-        return L
-    values, vectors = np.linalg.eigh(B)
-    kept = np.flatnonzero(values > 1e-10 * max(values[-1], 0.0))[::-1]
-    L = vectors[:, kept] * np.sqrt(values[kept])
-    if kept.size:
-        L *= np.sign(L[np.abs(L).argmax(axis=0), np.arange(kept.size)])
-    return np.asarray(L)
+def encode_all(problem: PartitionProblem, Xs: Sequence[Floats], ys: Any) -> list[EquivalenceMatrix]:
+    """Labels as users write them to equivalence matrices; DataError names the recording."""
+    ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
+    try:
+        labels = [ys] if len(Xs) == 1 and np.ndim(ys[0]) == 0 else list(ys)
+    except TypeError:
+        raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
+    if len(labels) != len(Xs):
+        raise DataError(f"{len(Xs)} recordings but {len(labels)} labellings")
+    truths = []
+    for i, (X, y) in enumerate(zip(Xs, labels, strict=True)):
+        try:
+            truths.append(problem.encode(y, X.shape[0]))
+        except DataError as error:
+            raise DataError(f"recording {i}: {error}") from error
+    return truths

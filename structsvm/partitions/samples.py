@@ -14,13 +14,18 @@ from structsvm.errors import DataError, DataWarning, SettingsError
 
 __all__ = [
     "STANDARDIZE",
+    "Counts",
     "Standardizer",
     "check_samples",
     "cluster_counts",
+    "one_of",
     "warn_about_constant_features",
 ]
 
 Floats = NDArray[np.float64]
+
+Counts = int | Sequence[int] | None
+"""A number of clusters for every sample, one for each, or none given."""
 
 STANDARDIZE = ("recording", "training", None)
 
@@ -113,9 +118,14 @@ def warn_about_constant_features(Xs: Sequence[Floats], names: Sequence[str] | No
         )
 
 
-def cluster_counts(
-    n_clusters: int | Sequence[int] | None, samples: Sequence[Floats]
-) -> list[int | None]:
+def one_of(n_clusters: Counts, n_segments: Counts) -> Counts:
+    """Two names of one argument: clusters are called segments where they are contiguous."""
+    if n_clusters is not None and n_segments is not None:
+        raise SettingsError("n_clusters and n_segments are two names of one argument: give one")
+    return n_segments if n_clusters is None else n_clusters
+
+
+def cluster_counts(n_clusters: Counts, samples: Sequence[Floats]) -> list[int | None]:
     """One number of clusters per sample, checked."""
     if n_clusters is None:
         return [None] * len(samples)

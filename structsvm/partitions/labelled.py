@@ -1,0 +1,103 @@
+"""A labelled sample as learning sees it: its joint features, and its most violated labelling."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.metric import metric_factor
+from structsvm.partitions.oracle import Constraint, Oracle
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.problem import Separation
+
+__all__ = ["LabelledSample", "SearchedSample"]
+
+Floats = NDArray[np.float64]
+
+
+class LabelledSample(ABC):
+    """Samples ``X`` (T, P) and their true labelling, in the form in which they are separated.
+
+    Made once per fit by :meth:`PartitionProblem.sample`. Its labellings, the true one and those
+    that :meth:`separate` returns, are projectors of one type, known by ``n_clusters`` and
+    ``inner``; only the sample knows what more there is to them.
+    """
+
+    @property
+    @abstractmethod
+    def truth(self) -> Any:
+        """``M_i``, a labelling."""
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int:
+        """T."""
+
+    @abstractmethod
+    def gram(self, y: Any) -> Floats:
+        """``X^T M X`` of a labelling, (P, P)."""
+
+    @abstractmethod
+    def gram_diagonal(self, y: Any) -> Floats:
+        """The diagonal of ``X^T M X``, (P,)."""
+
+    @abstractmethod
+    def separate(self, B: Floats, truth_weight: float, shift: float, known: bool) -> Separation:
+        """Maximise ``Tr(A M)``, ``A = X B X^T - c M_i + d I``.
+
+        Parameters
+        ----------
+        B : array of shape (P,) or (P, P)
+            A diagonal, or a matrix.
+        truth_weight, shift : float
+            ``c`` and ``d``.
+        known : bool
+            Whether only labellings with as many clusters as the truth are allowed.
+
+        Returns
+        -------
+        Separation
+            Its slack is that of ``Tr(A M)``.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class SearchedSample(LabelledSample):
+    """The samples themselves, and an oracle that looks for partitions of them."""
+
+    X: Floats
+    M: EquivalenceMatrix
+    """The truth."""
+    oracle: Oracle
+
+    @property
+    def truth(self) -> EquivalenceMatrix:
+        """``M_i``."""
+        return self.M
+
+    @property
+    def n_samples(self) -> int:
+        """T."""
+        return self.M.n_samples
+
+    def gram(self, y: EquivalenceMatrix) -> Floats:
+        """``X^T M X``, (P, P)."""
+        return y.gram(self.X)
+
+    def gram_diagonal(self, y: EquivalenceMatrix) -> Floats:
+        """The diagonal of ``X^T M X``, (P,)."""
+        return y.gram_diagonal(self.X)
+
+    def separate(self, B: Floats, truth_weight: float, shift: float, known: bool) -> Separation:
+        """The answer of the oracle."""
+        objective = TraceObjective(
+            Z=self.X @ metric_factor(B), truth=self.M, truth_weight=truth_weight, shift=shift
+        )
+        constraint = Constraint(n_clusters=self.M.n_clusters if known else None)
+        answer = self.oracle.maximize(objective, constraint)
+        return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)
