@@ -1,0 +1,46 @@
+"""``structsvm compare``: solvers on files."""
+
+import json
+
+import pytest
+
+
+def test_table_on_stdout_and_a_picture(run, folder):
+    code, out, _ = run("compare train --metric diagonal --tol 0.01 -o gaps.svg")
+    assert code == 0
+    for name in ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe"):
+        assert name in out
+    assert (folder / "gaps.svg").read_text().count("oracle calls") == 1
+
+
+def test_json_has_every_iteration(run):
+    code, out, _ = run("compare train --json --tol 0.01 --solvers cutting-plane one-slack/scs")
+    assert code == 0
+    found = json.loads(out)
+    assert [row["solver"] for row in found["solvers"]] == ["cutting-plane", "one-slack/scs"]
+    for row in found["solvers"]:
+        mine = [entry for entry in found["iterations"] if entry["solver"] == row["solver"]]
+        assert len(mine) == row["iterations"]
+        assert mine[-1]["gap"] == row["gap"] <= 0.01
+    assert found["refused"] == {}
+
+
+def test_what_does_not_suit_is_left_out_and_said(run):
+    code, out, err = run("compare train --metric diagonal --regularizer trace --tol 0.1")
+    assert code == 0
+    assert "frank-wolfe left out: " in err
+    assert "frank-wolfe" not in out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("compare train --solvers simplex", "unknown solver 'simplex'"),
+        ("compare train --solvers frank-wolfe --regularizer trace", "strongly convex"),
+        ("compare train --tol 0", "tol must be > 0"),
+        ("compare train --lam -1", "lam must be > 0"),
+        ("compare train -o gaps.txt", "the name must end with one of"),
+    ],
+)
+def test_refused(refused, line, message):
+    assert message in refused(line)
