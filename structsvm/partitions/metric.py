@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import Constraint, Oracle
@@ -75,6 +77,7 @@ class Calibration:
         return float(self.losses[self.best])
 
 
+@single_threaded()
 def calibrate(
     oracle: Oracle, Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]
 ) -> Calibration:
@@ -137,9 +140,15 @@ def metric_factor(B: Floats) -> Floats:
         L = np.zeros((B.size, kept.size))
         L[kept, np.arange(kept.size)] = np.sqrt(B[kept])
         return L
-    values, vectors = np.linalg.eigh(B)
+    return _spectral_factor(B.tobytes(), B.shape[0])
+
+
+@lru_cache(maxsize=4)  # every sample of a round of oracle calls asks for the same matrix
+def _spectral_factor(matrix: bytes, order: int) -> Floats:
+    values, vectors = np.linalg.eigh(np.frombuffer(matrix).reshape(order, order))
     kept = np.flatnonzero(values > 1e-10 * max(values[-1], 0.0))[::-1]
     L = vectors[:, kept] * np.sqrt(values[kept])
     if kept.size:
         L *= np.sign(L[np.abs(L).argmax(axis=0), np.arange(kept.size)])
+    L.setflags(write=False)
     return np.asarray(L)

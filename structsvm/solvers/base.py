@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from structsvm.cuts import WorkingSet
 from structsvm.errors import LearningError, SettingsError
 from structsvm.masters.bounds import lower_bound, plane_bound
+from structsvm.parallel import single_threaded
 from structsvm.problem import RegularizedRisk
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.certificate import Certificate
@@ -90,8 +91,9 @@ class Solver(ABC):
     def iterations(self, run: Run) -> Iterator[Step]:
         """The iterations of a run, without end; what they learn goes to ``run``."""
 
+    @single_threaded()
     def solve(self, risk: RegularizedRisk, callback: Callback | None = None) -> Solution:
-        """Minimise ``risk``; ``callback`` sees every iteration.
+        """Minimise ``risk`` on one thread; ``callback`` sees every iteration.
 
         Ctrl-C ends the run and returns the best certified iterate.
 
