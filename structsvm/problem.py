@@ -5,7 +5,7 @@ Nothing here knows what a labelling is: partitions are one case, chains or class
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.contract import Contract
 from structsvm.regularizers import Regularizer
 from structsvm.status import Quality
 from structsvm.weights import WeightSpace
@@ -34,7 +35,7 @@ class Separation:
     """What the answer certifies."""
 
 
-class Problem(ABC):
+class Problem(Contract):
     """Declares the joint feature map, the loss and loss-augmented inference.
 
     The score of a labelling is ``<w, joint_feature(x, y)>``; the structured hinge loss of a sample

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.contract import Contract
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import metric_factor
 from structsvm.partitions.oracle import Constraint, Oracle
@@ -20,7 +21,7 @@ __all__ = ["LabelledSample", "SearchedSample"]
 Floats = NDArray[np.float64]
 
 
-class LabelledSample(ABC):
+class LabelledSample(Contract):
     """Samples ``X`` (T, P) and their true labelling, in the form in which they are separated.
 
     Made once per fit by :meth:`PartitionProblem.sample`. Its labellings, the true one and those

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.contract import Contract
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
@@ -88,7 +89,7 @@ class Argmax:
     """What ``value`` and ``upper_bound`` certify."""
 
 
-class Oracle(ABC):
+class Oracle(Contract):
     """Maximises ``Tr(A M)`` over a family of partitions: loss-augmented inference and decoding.
 
     An oracle holds settings only; it is deterministic, does not modify its input and may be called

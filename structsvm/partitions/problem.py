@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.contract import Contract
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample
@@ -29,7 +30,7 @@ PENALTY_RIDGE = 0.05
 """Weight of the squared norm of ``beta``, whose usual value is 1 to 1.5 and F(0) about 2."""
 
 
-class PartitionProblem(ABC):
+class PartitionProblem(Contract):
     """Declares a family of partitions: its oracles and its labels. Settings only.
 
     Subclasses are frozen dataclasses; :class:`structsvm.MetricLearner` does the rest. Learning asks
@@ -102,9 +103,9 @@ class MetricProblem(Problem):
     "Structured prediction for metric learning"; ``beta = 1`` there), the loss is
     ``kappa |M - M_i|_F^2 / T``.
 
-    Training samples ``x`` are :class:`LabelledSample`; their labellings are what they make them. With
-    a known number of clusters the weight is ``B``; otherwise it is ``B``, or ``(B, beta)`` when the
-    price is learned.
+    Training samples ``x`` are :class:`LabelledSample`; their labellings are what they make them.
+    With a known number of clusters the weight is ``B``; otherwise it is ``B``, or ``(B, beta)``
+    when the price is learned.
     """
 
     partition: PartitionProblem

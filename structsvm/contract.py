@@ -1,0 +1,88 @@
+"""Contracts that plugins keep: what is missing or ill-shaped is refused before anything runs."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABCMeta
+from functools import cached_property
+from typing import Any
+
+from structsvm.errors import PluginError
+
+__all__ = ["Contract", "definition"]
+
+
+class ContractMeta(ABCMeta):
+    """Shows the definitions that a class lacks when one is made of it, and those it has wrong."""
+
+    def __init__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any
+    ) -> None:
+        """Refuse methods that could not be called as the contract calls them."""
+        super().__init__(name, bases, namespace, **kwargs)
+        for base in cls.__mro__[1:]:
+            for method in sorted(vars(base).keys() & namespace.keys()):
+                if getattr(vars(base)[method], "__isabstractmethod__", False):
+                    _require_shape(cls, base, method, namespace[method])
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Make an instance, unless something is missing."""
+        missing = sorted(cls.__abstractmethods__)
+        if missing:
+            raise PluginError(
+                f"{cls.__qualname__} lacks {', '.join(missing)}: define\n\n"
+                + "\n\n".join(definition(cls, method) for method in missing)
+            )
+        return super().__call__(*args, **kwargs)
+
+
+class Contract(metaclass=ContractMeta):
+    """Base of the abstract classes that plugins implement.
+
+    A class with a method of the wrong shape is refused when it is defined, one that lacks a method
+    when an instance is made of it: both times with a PluginError that shows the definition expected.
+    """
+
+
+def definition(cls: type, name: str) -> str:
+    """The definition of an abstract method or property, as a subclass has to write it."""
+    abstract = inspect.getattr_static(cls, name)
+    is_property = isinstance(abstract, property)
+    function: Any = abstract.fget if isinstance(abstract, property) else abstract
+    signature = str(inspect.signature(function)).replace("'", "")
+    doc = (inspect.getdoc(function) or "").partition("\n")[0]
+    lines = ["@property"] if is_property else []
+    lines += [f"def {name}{signature}:", f'    """{doc}"""']
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def _require_shape(cls: type, base: type, name: str, found: object) -> None:
+    """Refuse what cannot stand for the abstract ``name`` of ``base``."""
+    expected = vars(base)[name]
+    if isinstance(expected, property):
+        fits = isinstance(found, property | cached_property) or not inspect.isroutine(found)
+        complaint = "must be a property or a constant"
+    else:
+        function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+        fits = callable(function) and _takes(function, expected, isinstance(found, staticmethod))
+        complaint = "cannot be called as its contract says"
+    if not fits:
+        raise PluginError(
+            f"{cls.__qualname__}.{name} {complaint}: define\n\n{definition(base, name)}"
+        )
+
+
+def _takes(function: Any, expected: Any, static: bool) -> bool:
+    """Whether a function takes the positional arguments of the one expected."""
+    parameters = list(inspect.signature(expected).parameters.values())[int(static) :]
+    required = [p for p in parameters if p.default is inspect.Parameter.empty]
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some functions written in C tell nothing
+        return True
+    try:
+        for given in (required, parameters):
+            signature.bind(*(None for _ in given))
+    except TypeError:
+        return False
+    return True
