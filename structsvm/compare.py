@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm import baselines
-from structsvm.candidates import encoded
 from structsvm.errors import SettingsError
 from structsvm.extras import require
 from structsvm.learner import REGULARIZERS
 from structsvm.parallel import single_threaded
-from structsvm.partitions.problem import MetricProblem, PartitionProblem
+from structsvm.partitions.problem import MetricProblem, PartitionProblem, encode_all
 from structsvm.partitions.samples import Standardizer, check_samples
+from structsvm.partitions.start import Start
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Regularizer
-from structsvm.solution import Solution, relative_gap
+from structsvm.solution import Solution
 from structsvm.solvers.auto import SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
@@ -57,7 +57,7 @@ class Comparison:
                 "oracle_calls": entry.oracle_calls,
                 "lower": entry.lower,
                 "upper": entry.upper,
-                "gap": relative_gap(entry.lower, entry.upper, solution.null),
+                "gap": entry.gap,
                 "n_cuts": entry.n_cuts,
             }
             for name, solution in self.solutions.items()
@@ -242,11 +242,10 @@ def metric_risk(
 ) -> RegularizedRisk:
     """The objective of :class:`structsvm.MetricLearner`."""
     arrays, _ = check_samples(Xs)
-    truths = encoded(problem, arrays, ys)
+    truths = encode_all(problem, arrays, ys)
     standardizer = Standardizer.fit(standardize, arrays)
     samples = [standardizer(X) for X in arrays]
     untrained = baselines.untrained(problem.decoder, samples, truths)
-    scaled = [X / np.sqrt(untrained.penalty) for X in samples]
     if not isinstance(regularizer, Regularizer):
         if regularizer not in REGULARIZERS:
             raise SettingsError(
@@ -256,7 +255,11 @@ def metric_risk(
     if not (np.isfinite(lam) and lam > 0):
         raise SettingsError(f"lam must be > 0, got {lam}")
     learning = MetricProblem(problem, metric, arrays[0].shape[1])
-    return learning.risk(scaled, truths, learning.regularizer(regularizer, lam))
+    shrinkage = problem.shrinkage if metric == "full" else None
+    start = Start.of(problem, samples, truths, untrained.penalty, shrinkage)
+    return learning.risk(
+        [start(X) for X in samples], truths, learning.regularizer(regularizer, lam)
+    )
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Everything structsvm raises or warns about on purpose."""
 
+from structsvm.status import Status
+
 __all__ = [
     "DataError",
     "DataWarning",
@@ -36,7 +38,18 @@ class MasterError(StructSVMError, RuntimeError):
 
 
 class LearningError(StructSVMError, RuntimeError):
-    """Learning ended without a usable metric."""
+    """Learning ended without a usable metric.
+
+    Parameters
+    ----------
+    message : str
+    status : Status, optional
+        How the solver ended.
+    """
+
+    def __init__(self, message: str, status: Status | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class PluginError(StructSVMError, TypeError):

@@ -336,10 +336,13 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             warnings.warn(solution.summary(), ConvergenceWarning, stacklevel=3)
         L = metric_factor(risk.problem.split(solution.w)[0])
         if np.sum(L**2) <= ZERO_METRIC * L.shape[0]:
+            way_out = "lower lam, or check that the labelled changes are visible in the features"
+            if not solution.status.converged:
+                way_out = "let it run longer"
             raise LearningError(
                 f"the best metric found is zero, so it separates nothing (lam={self.lam}, "
-                f"{solution.status.value}): lower lam, or check that the labelled changes are "
-                "visible in the features"
+                f"{solution.status.value}): {way_out}",
+                solution.status,
             )
         return L
 

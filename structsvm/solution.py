@@ -40,6 +40,8 @@ class HistoryEntry:
     """Best certified lower bound so far."""
     upper: float
     """Best certified upper bound so far: the objective at the best weight."""
+    gap: float
+    """The certified relative gap, see :func:`relative_gap`."""
     n_cuts: int
     """Size of the working set."""
     master: str

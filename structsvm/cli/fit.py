@@ -18,7 +18,7 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.persistence import save
 from structsvm.plugins import problem_class, problem_names
 from structsvm.report import certificate_in_words, training_in_words
-from structsvm.solution import HistoryEntry, relative_gap
+from structsvm.solution import HistoryEntry
 from structsvm.status import Status
 
 __all__ = ["add_parser", "learn"]
@@ -95,7 +95,7 @@ def learn(learner: MetricLearner, recordings: list[Recording], terminal: Termina
         try:
             learner.fit(Xs, ys, feature_names=recordings[0].features)
         except LearningError as error:
-            if Status.INTERRUPTED.value in str(error):  # before there was any metric
+            if error.status is Status.INTERRUPTED:  # before there was any metric
                 raise KeyboardInterrupt("before there was a metric to save") from error
             raise
         finally:
@@ -178,14 +178,10 @@ def _problem(args: argparse.Namespace) -> PartitionProblem:
 
 def _progress(say: Say) -> Any:
     """A callback that tells of each iteration."""
-    null = None
 
     def tell(entry: HistoryEntry) -> None:
-        nonlocal null
-        null = entry.upper if null is None else null
-        gap = relative_gap(entry.lower, entry.upper, null)
         say(
-            f"iteration {entry.iteration + 1}, gap {max(gap, 0.0):.2g}, "
+            f"iteration {entry.iteration + 1}, gap {entry.gap:.2g}, "
             f"{entry.oracle_calls} oracle calls, {entry.seconds:.0f} s"
         )
 

@@ -131,7 +131,8 @@ class Solver(ABC):
             certificate.record(run.oracle_calls, 0, "cut short")
         if certificate.best is None:
             raise LearningError(
-                f"{status.value}; no weight that satisfies the constraints was found before"
+                f"{status.value}; no weight that satisfies the constraints was found before",
+                status,
             )
         return certificate.solution(status, run.oracle_calls)
 

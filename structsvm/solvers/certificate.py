@@ -99,6 +99,7 @@ class Certificate:
             oracle_calls=oracle_calls,
             lower=self.lower,
             upper=self.upper,
+            gap=self.gap,
             n_cuts=n_cuts,
             master=label,
         )
