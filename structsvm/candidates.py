@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +13,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import baselines
-from structsvm.errors import DataError, DataWarning, LearningError, MasterError, SettingsError
+from structsvm.errors import DataWarning, LearningError, MasterError, SettingsError
 from structsvm.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import DecodingMetric
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.samples import Standardizer
 
-__all__ = ["BASELINES", "CANDIDATES", "Candidate", "Labelled", "Trial", "encoded", "menu", "try_on"]
+__all__ = ["BASELINES", "CANDIDATES", "Candidate", "Labelled", "Trial", "menu", "try_on"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -92,22 +90,6 @@ class Trial:
     """Why there is no metric."""
 
 
-def encoded(
-    problem: PartitionProblem, arrays: Sequence[Floats], ys: Any
-) -> list[EquivalenceMatrix]:
-    """Labels as users write them to equivalence matrices; errors name the recording."""
-    labels = list(ys)
-    if len(labels) != len(arrays):
-        raise DataError(f"{len(arrays)} recordings but {len(labels)} labellings")
-    truths = []
-    for i, (X, y) in enumerate(zip(arrays, labels, strict=True)):
-        try:
-            truths.append(problem.encode(y, X.shape[0]))
-        except DataError as error:
-            raise DataError(f"recording {i}: {error}") from error
-    return truths
-
-
 def menu(names: Sequence[str], lams: Sequence[float]) -> list[Candidate]:
     """The candidates of these names, the simplest first; a larger ``lam`` is simpler.
 
@@ -150,10 +132,10 @@ def try_on(
         nothing = np.full(len(test), np.nan)
         return Trial(nothing, time.perf_counter() - start, failure=str(error))
     seconds = time.perf_counter() - start
-    losses = np.empty(len(test))
+    losses, problem = np.empty(len(test)), test.problem
     for i, (X, truth) in enumerate(zip(test.arrays, test.truths, strict=True)):
-        K = truth.n_clusters if told else None
-        losses[i] = partition_loss(truth, metric.decode(test.problem.decoder, standardizer(X), K))
+        guess = metric.decode(problem.decoder, standardizer(X), truth.n_clusters if told else None)
+        losses[i] = -problem.agreement(truth, guess)
     return Trial(losses, seconds, converged)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.candidates import BASELINES, CANDIDATES, Candidate, Labelled, encoded, menu
+from structsvm.candidates import BASELINES, CANDIDATES, Candidate, Labelled, menu
 from structsvm.errors import SettingsError, VerdictWarning
 from structsvm.folds import split
 from structsvm.held_out import HeldOut
@@ -19,8 +19,8 @@ from structsvm.learner import MetricLearner
 from structsvm.masters.base import Master
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import DecodingMetric
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.samples import Standardizer, check_samples
+from structsvm.partitions.problem import PartitionProblem, encode_all
+from structsvm.partitions.samples import Counts, Standardizer, check_samples
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 
@@ -55,8 +55,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         is simpler than RCA, then diagonal, then full; a large ``lam`` is simpler than a small one.
     n_jobs : int or None
         Processes, as in joblib.
-    regularizer, standardize, slack, tol, max_iter, master, constraints, random_state
-        As for :class:`MetricLearner`; ``random_state`` also shuffles the recordings into folds.
+    regularizer, standardize, whiten, slack, tol, max_iter, master, constraints, random_state
+        As for :class:`MetricLearner`; ``whiten`` is for full metrics, and ``random_state`` also
+        shuffles the recordings into folds.
 
     Attributes
     ----------
@@ -99,6 +100,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
         regularizer: str | Regularizer = "squared",
         standardize: str | None = "recording",
+        whiten: str | float | None = "auto",
         slack: str = "n",
         tol: float = 1e-2,
         max_iter: int = 200,
@@ -115,6 +117,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.regularizer = regularizer
         self.standardize = standardize
+        self.whiten = whiten
         self.slack = slack
         self.tol = tol
         self.max_iter = max_iter
@@ -147,10 +150,10 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         LearningError
             When no learned candidate gives a metric on every fold.
         """
-        candidates = menu(self.candidates, self.lams)
         told = self._told()
+        candidates = menu(self.candidates, self.lams)
         arrays, names = check_samples(Xs, feature_names)
-        data = Labelled(arrays, encoded(self._partition, arrays, ys), self._partition)
+        data = Labelled(arrays, encode_all(self._partition, arrays, ys), self._partition)
         folds = split(self.cv, data.truths, groups, self.random_state)
         held_out = HeldOut.run(
             self._template, candidates, data, folds, told=told, rule=self.rule, n_jobs=self.n_jobs
@@ -169,28 +172,45 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(
-        self, Xs: Any, n_segments: int | Sequence[int] | None = None, *, use: str = "learned"
+        self,
+        Xs: Any,
+        n_clusters: Counts = None,
+        *,
+        n_segments: Counts = None,
+        use: str = "learned",
     ) -> list[Ints]:
         """Partition recordings: a label vector (T_i,) for each.
 
         Parameters
         ----------
-        n_segments : int, or one int per recording, or None
-            None decides by the calibrated penalty.
+        n_clusters, n_segments : int, or one int per recording, or None
+            Two names of one thing; None decides by the calibrated penalty.
         use : {"learned", "best"}
             The best learned metric, or the best candidate, which may be the untrained one.
         """
         decode = self._partition.decode
-        return [decode(M) for M in self.predict_partitions(Xs, n_segments, use=use)]
+        partitions = self.predict_partitions(Xs, n_clusters, n_segments=n_segments, use=use)
+        return [decode(M) for M in partitions]
 
     def predict_breakpoints(
-        self, Xs: Any, n_segments: int | Sequence[int] | None = None, *, use: str = "learned"
+        self,
+        Xs: Any,
+        n_clusters: Counts = None,
+        *,
+        n_segments: Counts = None,
+        use: str = "learned",
     ) -> list[list[int]]:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
-        return [M.breakpoints for M in self.predict_partitions(Xs, n_segments, use=use)]
+        partitions = self.predict_partitions(Xs, n_clusters, n_segments=n_segments, use=use)
+        return [M.breakpoints for M in partitions]
 
     def predict_partitions(
-        self, Xs: Any, n_segments: int | Sequence[int] | None = None, *, use: str = "learned"
+        self,
+        Xs: Any,
+        n_clusters: Counts = None,
+        *,
+        n_segments: Counts = None,
+        use: str = "learned",
     ) -> list[EquivalenceMatrix]:
         """Partition recordings: an :class:`EquivalenceMatrix` for each."""
         if use not in ("learned", "best"):
@@ -199,13 +219,18 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         metric = DecodingMetric(learner.components_.T, learner.penalty_)
         if use == "best":
             metric = learner.baselines_.get(self.best_candidate_, metric)
-        return learner.decode_with(metric, Xs, n_segments)
+        return learner.decode_with(metric, Xs, n_clusters, n_segments=n_segments)
 
     def decode_with(
-        self, metric: DecodingMetric, Xs: Any, n_segments: int | Sequence[int] | None = None
+        self,
+        metric: DecodingMetric,
+        Xs: Any,
+        n_clusters: Counts = None,
+        *,
+        n_segments: Counts = None,
     ) -> list[EquivalenceMatrix]:
         """Partition recordings with another metric, such as one of ``baselines_``."""
-        return self._fitted.decode_with(metric, Xs, n_segments)
+        return self._fitted.decode_with(metric, Xs, n_clusters, n_segments=n_segments)
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Labels of recordings as equivalence matrices, checked."""
@@ -265,10 +290,15 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _partition(self) -> PartitionProblem:
-        return ChangePoint() if self.problem is None else self.problem
+        problem = ChangePoint() if self.problem is None else self.problem
+        if self.random_state is None or not isinstance(problem, PartitionProblem):
+            return problem
+        return problem.seeded(self.random_state)
 
     def _told(self) -> bool:
         """Whether held-out recordings are segmented knowing their number of segments."""
+        if not isinstance(self._partition, PartitionProblem):
+            raise SettingsError(f"problem must be a PartitionProblem, got {self.problem!r}")
         if self.n_segments not in (None, "true"):
             raise SettingsError(f"n_segments must be None or 'true', got {self.n_segments!r}")
         if self.rule not in ("one_se", "min"):
@@ -281,6 +311,8 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         settings = {name: getattr(self, name) for name in shared}
         if candidate.is_learned:
             settings |= {"metric": candidate.name, "lam": candidate.lam}
+        if candidate.name == "diagonal":
+            settings["whiten"] = None
         return MetricLearner(**settings)
 
     def _add_baselines(self, data: Labelled, candidates: Sequence[Candidate]) -> None:

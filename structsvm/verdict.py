@@ -181,7 +181,9 @@ class Verdict:
         if self.pays:
             return ""
         if self.best in _IN_WORDS:
-            return f" predict(..., use='best') uses {_IN_WORDS[self.best].removeprefix('that of ')}."
+            return (
+                f" predict(..., use='best') uses {_IN_WORDS[self.best].removeprefix('that of ')}."
+            )
         return " It still is the best guess; more labelled recordings would tell."
 
     def to_dict(self) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def test_losses_are_of_recordings_that_nothing_was_tuned_on(data, fitted):
         learner.fit([Xs[i] for i in train], [ys[i] for i in train])
         samples = [learner.standardizer_(Xs[i]) for i in train]
         truths = learner.encode(Xs, ys)
-        rca = baselines.rca(learner.problem_.oracle, samples, [truths[i] for i in train])
+        rca = baselines.rca(learner.problem_.decoder, samples, [truths[i] for i in train])
         names = [(c.name, c.lam) for c in fitted.candidates_]
         for i in test:
             guesses = {
@@ -212,6 +212,7 @@ def test_not_fitted():
         ({"cv": PredefinedSplit([0, 0, 1, 1, -1, 1, 1, 1])}, "recording 4"),
         ({"n_segments": 3}, "None or 'true'"),
         ({"rule": "best"}, "'one_se' or 'min'"),
+        ({"problem": "change-point"}, "problem must be a PartitionProblem"),
         ({"lams": (1.0,), "tol": -1.0}, "tol"),
     ],
 )
