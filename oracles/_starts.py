@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from structsvm.oracles.hartigan import Clusters, GroupedObjective, clusters_of
 from structsvm.oracles.ward import ward_tree
 
-__all__ = ["across", "kmeans", "ward", "with_exactly"]
+__all__ = ["across", "kmeans", "ward", "ward_levels", "with_exactly"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,6 +47,18 @@ def ward(objective: GroupedObjective, K: int | None, seed: int) -> Ints:
     if K is None:
         K = tree.n_leaves - int(np.argmax(_level_values(objective, clusters, tree.merges)))
     return with_exactly(points, tree.cut(min(K, tree.n_leaves))[leaves], K)
+
+
+def ward_levels(points: Floats, prices: Floats, seed: int) -> list[Ints]:
+    """Ward's partition at the level where merges begin to cost more than each price."""
+    leaves = _leaves(points, seed)
+    sizes = np.bincount(leaves).astype(np.float64)
+    centers = np.zeros((sizes.size, points.shape[1]))
+    np.add.at(centers, leaves, points)
+    tree = ward_tree(centers / sizes[:, None], sizes)
+    counts = tree.n_leaves - np.searchsorted(tree.costs, prices, side="right")
+    cuts = {K: tree.cut(K)[leaves] for K in set(counts.tolist())}
+    return [cuts[K] for K in counts.tolist()]
 
 
 def across(truth: Ints, K: int) -> Ints:

@@ -7,6 +7,7 @@ from structsvm.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.persistence import load, save
 from structsvm.problems.change_point import ChangePoint
+from structsvm.problems.clustering import Clustering
 from structsvm.regularizers import Custom, SquaredNorm, Trace
 from structsvm.solution import Solution
 from structsvm.status import Status
@@ -18,6 +19,7 @@ except PackageNotFoundError:  # a bare checkout
 
 __all__ = [
     "ChangePoint",
+    "Clustering",
     "Custom",
     "EquivalenceMatrix",
     "Evaluation",

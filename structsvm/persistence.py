@@ -116,6 +116,8 @@ def _arrays(learner: MetricLearner) -> Arrays:
     if learner.standardizer_.mean is not None and learner.standardizer_.scale is not None:
         arrays["standardizer.mean"] = learner.standardizer_.mean
         arrays["standardizer.scale"] = learner.standardizer_.scale
+    if learner.calibration_.criterion is not None:
+        arrays["calibration.criterion"] = learner.calibration_.criterion
     whitening = getattr(learner, "whitening_", None)
     if whitening is not None:
         arrays["whitening"] = whitening
@@ -248,7 +250,9 @@ def _learner(header: dict[str, Any], arrays: Arrays) -> MetricLearner:
     )
     learner.whitening_ = arrays.get("whitening")
     learner.calibration_ = Calibration(
-        arrays["calibration.penalties"], arrays["calibration.losses"]
+        arrays["calibration.penalties"],
+        arrays["calibration.losses"],
+        arrays.get("calibration.criterion"),
     )
     learner.baselines_ = {
         name: DecodingMetric(arrays[f"baseline.{name}"], penalty)

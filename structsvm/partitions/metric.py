@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -15,7 +16,7 @@ from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 
-__all__ = ["Calibration", "DecodingMetric", "calibrate", "metric_factor"]
+__all__ = ["CalibratingOracle", "Calibration", "DecodingMetric", "calibrate", "metric_factor"]
 
 Floats = NDArray[np.float64]
 
@@ -56,25 +57,38 @@ class Calibration:
     """Increasing, (n,)."""
     losses: Floats
     """Mean of ``|M - M_i|_F^2`` over the training samples, (n,)."""
+    criterion: Floats | None = None
+    """What the best penalty minimises, where that is not the loss, (n,)."""
 
     @property
     def best(self) -> int:
-        """Index of the middle of the penalties of smallest smoothed loss."""
+        """Index of the middle of the penalties of smallest smoothed loss (or criterion)."""
         window = 2 * SMOOTHING + 1
-        padded = np.pad(self.losses, SMOOTHING, mode="edge")
+        curve = self.losses if self.criterion is None else self.criterion
+        padded = np.pad(curve, SMOOTHING, mode="edge")
         smoothed = np.convolve(padded, np.full(window, 1.0 / window), mode="valid")
         tied = np.flatnonzero(smoothed <= smoothed.min() + 1e-9)
         return int(tied[tied.size // 2])
 
     @property
     def penalty(self) -> float:
-        """The penalty of smallest smoothed loss."""
+        """The penalty of smallest smoothed loss (or criterion)."""
         return float(self.penalties[self.best])
 
     @property
     def loss(self) -> float:
         """Mean training loss at that penalty."""
         return float(self.losses[self.best])
+
+
+class CalibratingOracle(Oracle):
+    """An oracle that has a better way to calibrate than to decode for every penalty."""
+
+    @abstractmethod
+    def calibrate(
+        self, Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], penalties: Floats
+    ) -> Calibration:
+        """The training loss, and perhaps another criterion, at each of these penalties."""
 
 
 @single_threaded()
@@ -99,6 +113,8 @@ def calibrate(
     if not scale > 0:
         return Calibration(np.ones(1), np.full(1, _one_cluster_loss(truths)))
     penalties = scale * np.geomspace(1e-4, 10.0, 5 * PENALTIES_PER_DECADE + 1)
+    if isinstance(oracle, CalibratingOracle):
+        return oracle.calibrate(Zs, truths, penalties)
     pairs = zip(Zs, truths, strict=True)
     losses = np.mean([_loss_curve(oracle, Z, truth, penalties) for Z, truth in pairs], axis=0)
     return Calibration(penalties, losses)

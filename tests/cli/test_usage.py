@@ -32,7 +32,7 @@ class TestHelpAndUsage:
         ("line", "message"),
         [
             ("learn", "invalid choice: 'learn'"),
-            ("fit clustering train -o x", "invalid choice: 'clustering' (choose from"),
+            ("fit classes train -o x", "invalid choice: 'classes' (choose from"),
             ("fit change-point train", "the following arguments are required: -o/--output"),
             ("fit change-point train -o x --metric round", "(choose from full, diagonal)"),
             ("fit change-point train -o x --regularizer l3", "(choose from squared, trace)"),

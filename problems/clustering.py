@@ -1,0 +1,222 @@
+"""Clustering: partitions of the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.oracles.cluster_decoder import ClusterDecoder
+from structsvm.oracles.clustering import ClusteringOracle
+from structsvm.oracles.compression import CompressedData, CompressedObjective, CompressedProjector
+from structsvm.oracles.semidefinite import SemidefiniteOracle
+from structsvm.oracles.spectral import SpectralOracle
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.labelled import LabelledSample, SearchedSample
+from structsvm.partitions.losses import adjusted_rand_index, partition_loss
+from structsvm.partitions.oracle import Constraint, Oracle
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.problem import Separation
+
+__all__ = ["Clustering", "CompressedSample"]
+
+Floats = NDArray[np.float64]
+
+ORACLES = ("auto", "relaxed", "rounded", "semidefinite")
+
+FEW = 3
+"""Clusters up to which "auto" relaxes; from 4 on the relaxation is too loose to learn from."""
+
+LEARNING_SWEEPS = 20
+"""Most sweeps of Hartigan moves from each start while learning."""
+
+
+@dataclass(frozen=True)
+class Clustering(PartitionProblem):
+    """Cluster the rows of tables as labelled rows are.
+
+    Lajugie et al., section "K-means clustering": partitions ``M`` in M_K (number of clusters known)
+    or in M (unknown). A table and its labels are one training sample, and a single one will do.
+
+    Parameters
+    ----------
+    n_clusters : {"known", "unknown"}
+        Whether learning is told the number of clusters. A metric learned either way decodes both
+        ways.
+    oracle : {"auto", "relaxed", "rounded", "semidefinite"}
+        How learning looks for the most violated labelling. "relaxed" is the spectral relaxation of
+        the compressed table: its cost does not depend on T and it is certified as a relaxation.
+        "rounded" searches real partitions: its lower bounds hold for the true objective, its upper
+        ones are what it found. "semidefinite" is exact wherever its relaxation is tight, for at
+        most 100 rows. "auto" relaxes tables of up to 3 clusters and rounds the others.
+    penalty : {"learned", "fixed"}
+        For an unknown number of clusters: learn the price of a cluster next to the metric, or fix
+        it as in the paper.
+    margin : float in (0, 1]
+        ``kappa``, the weight of the loss.
+    n_init : int
+        Restarts of K-means++ when decoding.
+    random_state : int
+        Seed of K-means and of the order in which rows are visited.
+    """
+
+    n_clusters: str = "known"
+    oracle: str = "auto"
+    penalty: str = "learned"
+    margin: float = 1.0
+    n_init: int = 10
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if self.n_clusters not in ("known", "unknown"):
+            raise SettingsError(
+                f"n_clusters of the problem must be 'known' or 'unknown', got {self.n_clusters!r}; "
+                "a number of clusters is given to predict"
+            )
+        if self.oracle not in ORACLES:
+            raise SettingsError(f"oracle must be one of {ORACLES}, got {self.oracle!r}")
+        if self.penalty not in ("learned", "fixed"):
+            raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
+        if not 0 < self.margin <= 1:
+            raise SettingsError(f"margin must be in (0, 1], got {self.margin}")
+        if self.n_init < 1:
+            raise SettingsError(f"n_init must be >= 1, got {self.n_init}")
+
+    @property
+    def decoder(self) -> Oracle:
+        """K-means++ or Ward, then Hartigan moves."""
+        return ClusterDecoder(self.n_init, self.random_state)
+
+    @property
+    def known_clusters(self) -> bool:
+        """Whether the number of clusters is given."""
+        return self.n_clusters == "known"
+
+    @property
+    def learns_penalty(self) -> bool:
+        """Whether the price of a cluster is a weight."""
+        return self.penalty == "learned"
+
+    @property
+    def shrinkage(self) -> float | None:
+        """Half: full whitening overfits when rows are few."""
+        return 0.5
+
+    def seeded(self, random_state: int) -> Clustering:
+        """The same with another seed."""
+        return replace(self, random_state=random_state)
+
+    def sample(self, X: Floats, truth: EquivalenceMatrix) -> LabelledSample:
+        """A table compressed once for all calls, or searched for partitions in each."""
+        kind = self.oracle
+        if kind == "auto":
+            kind = "relaxed" if truth.n_clusters <= FEW else "rounded"
+        if kind == "relaxed":
+            return CompressedSample(CompressedData.from_samples(X, truth))
+        if kind == "rounded":
+            search = ClusteringOracle(1, 1, LEARNING_SWEEPS, random_state=self.random_state)
+            return SearchedSample(X, truth, search)
+        semidefinite = SemidefiniteOracle(random_state=self.random_state)
+        if truth.n_samples > semidefinite.max_samples:
+            raise SettingsError(
+                f"oracle='semidefinite' takes at most {semidefinite.max_samples} rows, a table has "
+                f"{truth.n_samples}: use 'relaxed' or 'rounded'"
+            )
+        return SearchedSample(X, truth, semidefinite)
+
+    def unit(self, Xs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]) -> float | None:
+        """With K known, the scatter within the true clusters for each change of cluster.
+
+        There is no penalty then that would have to suit the labels. With K unknown, the calibrated
+        one.
+        """
+        if not self.known_clusters:
+            return None
+        samples = list(zip(Xs, truths, strict=True))
+        changes = sum((M.n_clusters - 1) / M.n_samples for _, M in samples)
+        total, within = np.sum([_scatter(X, M) for X, M in samples], axis=0) / changes
+        return float(max(within, 1e-6 * total))
+
+    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
+        """Partition of ``n_samples`` rows from a label for each: numbers or names."""
+        values = np.asarray(y)
+        if values.ndim != 1 or values.size != n_samples:
+            raise DataError(
+                f"labels of shape {values.shape} for {n_samples} rows: give one to each"
+            )
+        missing = [v is None or v != v for v in values.tolist()]
+        if any(missing):
+            raise DataError(f"the label of row {missing.index(True)} is missing")
+        try:
+            return EquivalenceMatrix.from_labels(values)
+        except TypeError:
+            kinds = sorted({type(v).__name__ for v in values.tolist()})
+            raise DataError(f"labels of several kinds do not compare: {', '.join(kinds)}") from None
+
+    def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
+        """At least two clusters somewhere."""
+        if all(truth.n_clusters == 1 for truth in truths):
+            raise DataError(
+                f"all rows of {'the table' if len(truths) == 1 else 'each table'} have the same "
+                "label: there is nothing to tell apart"
+            )
+
+    def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
+        """Minus the loss for as many clusters as the truth, else the adjusted Rand index.
+
+        One single cluster has a loss of K - 1, often less than any other partition: where it is
+        possible, the loss would choose it.
+        """
+        if self.known_clusters:
+            return -partition_loss(truth, guess)
+        return adjusted_rand_index(truth, guess)
+
+    def decode(self, M: EquivalenceMatrix) -> NDArray[np.int64]:
+        """Cluster of each row, 0, 1, ... in order of appearance, (T,)."""
+        assert M.labels is not None
+        return np.array(M.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class CompressedSample(LabelledSample):
+    """A table rotated into as few rows as it has directions, separated by the relaxation."""
+
+    data: CompressedData
+
+    @property
+    def truth(self) -> CompressedProjector:
+        """``M_i``."""
+        return CompressedProjector.of_truth(self.data)
+
+    @property
+    def n_samples(self) -> int:
+        """T."""
+        return self.data.n_samples
+
+    def gram(self, y: CompressedProjector) -> Floats:
+        """``X^T M X``, (P, P)."""
+        return y.gram()
+
+    def gram_diagonal(self, y: CompressedProjector) -> Floats:
+        """The diagonal of ``X^T M X``, (P,)."""
+        return y.gram_diagonal()
+
+    def separate(self, B: Floats, truth_weight: float, shift: float, known: bool) -> Separation:
+        """One small eigendecomposition, whatever T."""
+        objective = CompressedObjective(self.data, B, truth_weight, shift)
+        constraint = Constraint(n_clusters=self.truth.n_clusters if known else None)
+        answer = SpectralOracle().maximize_compressed(objective, constraint)
+        return Separation(answer.y, 0.0, answer.quality)
+
+
+def _scatter(X: Floats, M: EquivalenceMatrix) -> tuple[float, float]:
+    """Scatter in all and within the clusters of M, both for one sample."""
+    deviation = X - X.mean(axis=0)
+    total = float(np.sum(deviation**2))
+    between = float(M.gram_diagonal(deviation).sum())
+    return total / M.n_samples, max(0.0, total - between) / M.n_samples
