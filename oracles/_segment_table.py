@@ -65,23 +65,23 @@ def build_table(objective: TraceObjective, knots: Ints) -> SegmentTable:
     """The segment scores of ``objective`` with boundaries on ``knots`` (m + 1,)."""
     Z, n_plus = _columns_by_sign(objective)
     first_group = _level_offsets(knots.size)
-    anchors, origins = _lane_knots(knots.size, first_group)
-    sums = np.empty((int(first_group[-1]), Z.shape[1], LANES))
+    n_groups, truthful = int(first_group[-1]), objective.has_truth
+    sums = np.empty((n_groups, Z.shape[1], LANES))
+    lanes = np.empty((n_groups, 3 if truthful else 1, LANES))
+    ends = np.empty((knots.size, 4 if truthful else 1))
+    left = np.empty(knots.size)
+    ends[:, POSITION] = knots
+    if objective.truth is not None and truthful:
+        _fill_truth_terms(knots, objective.truth.boundaries, objective.truth_weight, ends, left)
     mean, total = np.zeros(Z.shape[1]), np.zeros(Z.shape[1])
     _fill_prefix_sums(Z, knots, mean, total, sums)
+    _fill_lanes(knots, left, first_group, sums, lanes)
     signed_mean = np.where(np.arange(mean.size) < n_plus, mean, -mean)
     constant = float(signed_mean @ (Z.shape[0] * mean + 2.0 * total))
-    _copy_anchor_sums(sums, anchors, first_group)
-    position = knots.astype(np.float64)
-    lanes, ends = [position[anchors]], [position]
-    if objective.has_truth:
-        left, right, rate, low = _truth_terms(objective, knots)
-        lanes += [position[origins], left[anchors]]
-        ends += [right, rate, low]
     return SegmentTable(
         sums=sums,
-        lanes=np.stack(lanes, axis=1),
-        ends=np.stack(ends, axis=1),
+        lanes=lanes,
+        ends=ends,
         first_group=first_group,
         shift=float(objective.shift),
         n_plus=n_plus,
@@ -163,31 +163,40 @@ def _level_offsets(n_knots: int) -> Ints:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
-def _lane_knots(n_knots: int, first_group: Ints) -> tuple[Ints, Ints]:
-    """Last and first start of every lane, (n_groups, 16); the last knot beyond the end."""
-    last, first = [], []
-    for level, count in enumerate(np.diff(first_group)):
-        size = LANES**level
-        first.append(np.arange(LANES * int(count)) * size)
-        last.append(first[-1] + size - 1)
-    cap = n_knots - 1
-    return (
-        np.minimum(np.concatenate(last), cap).reshape(-1, LANES),
-        np.minimum(np.concatenate(first), cap).reshape(-1, LANES),
-    )
+@njit(cache=True, nogil=True)
+def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: Floats) -> None:
+    """``c b_t``, ``c / |P_l|``, ``f_l`` and ``c a_s`` at the knots; ``bounds`` of the truth."""
+    k = 0
+    for i in range(knots.size):
+        x = knots[i]
+        while bounds[k + 1] < x:
+            k += 1
+        low, size = bounds[k], bounds[k + 1] - bounds[k]
+        ends[i, RIGHT] = c * (low + (x - low) ** 2 / size)
+        ends[i, RATE] = c / size
+        ends[i, LOW] = low
+        starting = k + 1 if x == bounds[k + 1] and k + 2 < bounds.size else k
+        upper, size = bounds[starting + 1], bounds[starting + 1] - bounds[starting]
+        left[i] = c * ((upper - x) ** 2 / size - upper)
 
 
-def _truth_terms(objective: TraceObjective, knots: Ints) -> tuple[Floats, Floats, Floats, Floats]:
-    """``c a_s``, ``c b_t``, ``c / |P_l|`` and ``f_l`` at the knots, each (m + 1,)."""
-    assert objective.truth is not None
-    c, bounds = objective.truth_weight, objective.truth.boundaries
-    starting = np.minimum(np.searchsorted(bounds, knots, side="right"), bounds.size - 1)
-    upper, size = bounds[starting], bounds[starting] - bounds[starting - 1]
-    left = c * ((upper - knots) ** 2 / size - upper)
-    ending = np.maximum(np.searchsorted(bounds, knots, side="left"), 1)
-    low, size = bounds[ending - 1], bounds[ending] - bounds[ending - 1]
-    right = c * (low + (knots - low) ** 2 / size)
-    return left, right, c / size, low.astype(np.float64)
+@njit(cache=True, nogil=True)
+def _fill_lanes(knots: Ints, left: Floats, first_group: Ints, sums: Floats, lanes: Floats) -> None:
+    """What each lane says of its run; beyond the last knot, the last knot again."""
+    cap, size = knots.size - 1, 1
+    for level in range(first_group.size - 1):
+        for g in range(first_group[level], first_group[level + 1]):
+            for i in range(LANES):
+                lane = (g - first_group[level]) * LANES + i
+                anchor = min((lane + 1) * size - 1, cap)
+                lanes[g, ANCHOR, i] = knots[anchor]
+                if lanes.shape[1] > 1:
+                    lanes[g, ORIGIN, i] = knots[min(lane * size, cap)]
+                    lanes[g, LEFT, i] = left[anchor]
+                if level > 0:
+                    for j in range(sums.shape[1]):
+                        sums[g, j, i] = sums[anchor // LANES, j, anchor % LANES]
+        size *= LANES
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -214,13 +223,3 @@ def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sum
     for i in range(k, LANES * ((k + LANES - 1) // LANES)):
         for j in range(r):
             sums[i // LANES, j, i % LANES] = running[j]
-
-
-@njit(cache=True, nogil=True)
-def _copy_anchor_sums(sums: Floats, anchors: Ints, first_group: Ints) -> None:
-    """Copy the prefix sums of the leaves to the inner nodes that they anchor."""
-    for g in range(first_group[1], first_group[-1]):
-        for i in range(LANES):
-            leaf = anchors[g, i]
-            for j in range(sums.shape[1]):
-                sums[g, j, i] = sums[leaf // LANES, j, leaf % LANES]
