@@ -1,0 +1,160 @@
+"""Small questions to an oracle, and their answers by enumeration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.errors import PluginError
+from structsvm.oracles.exhaustive import all_partitions, all_segmentations
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.oracle import Constraint
+from structsvm.partitions.trace_objective import TraceObjective
+
+__all__ = ["Family", "Instance", "Kind", "random_instances"]
+
+Floats = NDArray[np.float64]
+
+Family = Callable[[int], Iterable[ArrayLike]]
+"""T to one vector of labels for each partition of T samples that an oracle searches."""
+
+TOLERANCE = 1e-9
+"""Rounding allowed, as a fraction of the size of the objective."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The kind of questions an oracle answers."""
+
+    contiguous: bool
+    known_k: bool
+    unknown_k: bool
+    boundaries: bool
+    family: Family | None = None
+
+    def __post_init__(self) -> None:
+        """Some question must be left."""
+        if not (self.known_k or self.unknown_k):
+            raise PluginError("an oracle answers for known K or for unknown K: set one of the two")
+
+    def partitions(self, n_samples: int) -> list[EquivalenceMatrix]:
+        """Every partition of ``n_samples`` samples that is searched."""
+        rows = self.family or (all_segmentations if self.contiguous else all_partitions)
+        return [EquivalenceMatrix.from_labels(np.asarray(row, np.int64)) for row in rows(n_samples)]
+
+    def searches(self, M: EquivalenceMatrix) -> bool:
+        """Whether a partition is one of those."""
+        if self.family is not None:
+            return M in self.partitions(M.n_samples)
+        return M.is_contiguous or not self.contiguous
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A small question to an oracle."""
+
+    name: str
+    objective: TraceObjective
+    constraint: Constraint
+    kind: Kind
+
+    @property
+    def slack(self) -> float:
+        """What a value may be off by rounding."""
+        A = self.objective
+        size = float(np.sum(A.Z**2)) + (abs(A.shift) + A.truth_weight) * A.n_samples
+        return TOLERANCE * max(1.0, size)
+
+    def allows(self, M: EquivalenceMatrix) -> bool:
+        """Whether a partition or projector satisfies the constraint."""
+        if self.constraint.n_clusters not in (None, M.n_clusters):
+            return False
+        return not M.is_partition or (self.kind.searches(M) and self._keeps_boundaries(M))
+
+    def candidates(self) -> Iterator[EquivalenceMatrix]:
+        """Every partition that the constraint allows."""
+        K = self.constraint.n_clusters
+        for M in self.kind.partitions(self.objective.n_samples):
+            if K in (None, M.n_clusters) and self._keeps_boundaries(M):
+                yield M
+
+    def best(self) -> float:
+        """The largest ``Tr(A M)`` over the candidates, both matrices formed."""
+        A = self.objective.dense()
+        return max(float(np.sum(A * M.dense())) for M in self.candidates())
+
+    def described(self) -> str:
+        """The question in a line."""
+        A = self.objective
+        truth = None if A.truth is None else A.truth.labels
+        return (
+            f"{self.name}: T={A.n_samples}, r={A.Z.shape[1]}, truth={truth}, "
+            f"truth_weight={A.truth_weight}, shift={A.shift}, {self.constraint}"
+        )
+
+    def require(self, kept: bool, complaint: str) -> None:
+        """Refuse the oracle unless a promise was kept here."""
+        if not kept:
+            raise PluginError(f"{complaint} [{self.described()}]")
+
+    def _keeps_boundaries(self, M: EquivalenceMatrix) -> bool:
+        wanted = self.constraint
+        if not wanted.has_boundaries:
+            return True
+        ends = set(M.breakpoints)
+        return ends.issuperset(wanted.forced) and ends.isdisjoint(wanted.forbidden)
+
+
+def random_instances(
+    rng: np.random.Generator, n_instances: int, kind: Kind, negative_signs: bool
+) -> list[Instance]:
+    """Questions of a kind; with negative signs, a fourth of them once more with some."""
+    instances = [_random_instance(rng, number, kind) for number in range(n_instances)]
+    if negative_signs:
+        instances += [_with_negative_signs(rng, instance) for instance in instances[::4]]
+    return instances
+
+
+def _random_instance(rng: np.random.Generator, number: int, kind: Kind) -> Instance:
+    """Gaussian samples, integers with ties, offsets and null metrics in turn."""
+    T, r = int(rng.integers(1, 9 if kind.contiguous else 7)), int(rng.integers(0, 4))
+    name, Z = [
+        ("gaussian samples", rng.standard_normal((T, r))),
+        ("integer samples with ties", rng.integers(-1, 2, (T, r)).astype(np.float64)),
+        ("samples with a large offset", rng.standard_normal((T, r)) + 1e4),
+        ("a null metric", np.zeros((T, r))),
+    ][number // 2 % 4]
+    truth = _random_truth(rng, T, kind) if rng.random() < 0.7 else None
+    objective = TraceObjective(
+        Z,
+        truth,
+        truth_weight=0.0 if truth is None else float(rng.choice([0.5, 2.0])),
+        shift=float(rng.choice([-1.0, -0.3, 0.0, 0.6])),
+    )
+    positions = [int(t) for t in rng.permutation(np.arange(1, T))]
+    n_forced, n_forbidden = rng.integers(0, 3, 2) if kind.boundaries and number % 3 == 0 else (0, 0)
+    forced = tuple(positions[:n_forced])
+    forbidden = tuple(positions[n_forced:][:n_forbidden])
+    fix_k = kind.known_k and (not kind.unknown_k or number % 2 == 1)
+    K = int(rng.integers(len(forced) + 1, T - len(forbidden) + 1)) if fix_k else None
+    return Instance(name, objective, Constraint(K, forced, forbidden), kind)
+
+
+def _random_truth(rng: np.random.Generator, T: int, kind: Kind) -> EquivalenceMatrix:
+    if kind.family is not None:
+        found = kind.partitions(T)
+        return found[int(rng.integers(len(found)))]
+    labels = np.cumsum(rng.random(T) < 0.4) if kind.contiguous else rng.integers(0, 3, T)
+    return EquivalenceMatrix.from_labels(labels)
+
+
+def _with_negative_signs(rng: np.random.Generator, instance: Instance) -> Instance:
+    signs = rng.choice([-1.0, 1.0], instance.objective.Z.shape[1])
+    return replace(
+        instance,
+        name=instance.name + ", negative signs",
+        objective=replace(instance.objective, signs=signs),
+    )
