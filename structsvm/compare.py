@@ -27,7 +27,14 @@ from structsvm.solvers.cutting_plane import CuttingPlane
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["DEFAULT_SOLVERS", "Comparison", "compare_on", "compare_solvers", "solver_named"]
+__all__ = [
+    "DEFAULT_SOLVERS",
+    "Comparison",
+    "compare_on",
+    "compare_solvers",
+    "metric_risk",
+    "solver_named",
+]
 
 Floats = NDArray[np.float64]
 

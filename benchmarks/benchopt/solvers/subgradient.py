@@ -1,0 +1,24 @@
+"""The projected subgradient method with averaging."""
+
+from benchopt import BaseSolver
+
+from structsvm.compare import solver_named
+from structsvm.solvers.base import Stopping
+
+
+class Solver(BaseSolver):
+    name = "subgradient"
+    sampling_strategy = "iteration"
+    requirements = ["pip::structsvm-partitioning"]
+    references = ["R. Lajugie, S. Arlot and F. Bach, arXiv:1303.1280 (2013)"]
+
+    def set_objective(self, risk):
+        self.risk = risk
+        self.run(1)  # the first call of an oracle may compile it
+
+    def run(self, n_iter):
+        solver = solver_named(self.name, Stopping(1e-9, max_iter=max(1, n_iter)))
+        self.solution = solver.solve(self.risk)
+
+    def get_result(self):
+        return {"w": self.solution.w, "lower": self.solution.lower}
