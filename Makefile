@@ -1,6 +1,7 @@
 # Needs python3 (3.11 or newer) and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV   := .venv
+RIVALS := .venv-rivals
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
@@ -14,7 +15,7 @@ NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lint types format bench paper notebooks docs clean
+.PHONY: help install demo test check lint types format bench paper rivals notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +52,15 @@ bench: $(addprefix bench-,$(BENCHES))  ## run every benchmark
 paper: $(STAMP)  ## reproduce the results of the paper (docs/paper/)
 	@for script in $(PAPER); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
 
+# metric-learn does not run with scikit-learn 1.8 or newer, hence an environment of its own.
+rivals: $(RIVALS)/.installed  ## run the baselines of metric-learn, which `make paper` then shows
+	$(ONE_THREAD) $(RIVALS)/bin/python experiments/_table2_rivals.py
+
+$(RIVALS)/.installed: setup.cfg
+	@test -x $(RIVALS)/bin/pip || $(PYTHON) -m venv --clear $(RIVALS)
+	$(RIVALS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[rivals]'
+	@touch $@
+
 notebooks: $(STAMP)  ## run every notebook from top to bottom
 	@$(if $(NOTEBOOKS),$(BIN)/python -m pip install --quiet --editable '.[notebooks]',:)
 	@for notebook in $(NOTEBOOKS); do \
@@ -63,7 +73,7 @@ docs: $(STAMP)  ## build the documentation site, where it exists
 	else echo 'no site yet: read docs/*.md'; fi
 
 clean:  ## remove caches, builds and .venv
-	rm -rf $(VENV) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(RIVALS) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): setup.cfg pyproject.toml

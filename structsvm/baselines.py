@@ -1,18 +1,28 @@
-"""Metrics that need no structured learning: what a learned one has to beat."""
+"""Metrics that need no structured learning: what a learned one has to beat.
+
+All come through one door, :func:`fit`, as ready-to-use :class:`DecodingMetric`. The first four need
+nothing else; the others are those of metric-learn, whose last release does not run with
+scikit-learn 1.8 or newer: ``make rivals`` makes an environment for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import sklearn
 from numpy.typing import NDArray
 
+from structsvm.errors import MissingExtraError, SettingsError
+from structsvm.extras import require
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import DecodingMetric, calibrate
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.start import within_whitening
 
-__all__ = ["pca", "rca", "untrained"]
+__all__ = ["NAMES", "fit", "lda", "metric_learn", "pca", "rca", "untrained"]
 
 Floats = NDArray[np.float64]
 
@@ -62,3 +72,106 @@ def rca(
     """
     factor = within_whitening(Xs, truths, shrinkage)
     return DecodingMetric(factor, calibrate(oracle, [X @ factor for X in Xs], truths).penalty)
+
+
+def lda(
+    oracle: Oracle,
+    Xs: Sequence[Floats],
+    truths: Sequence[EquivalenceMatrix],
+    shrinkage: float = 1e-3,
+) -> DecodingMetric:
+    """Linear discriminant analysis: RCA on the subspace that the centres of the clusters span.
+
+    Fisher (1936); of dimension ``sum_i (K_i - 1)`` or P, the less. With as many clusters as
+    features it is RCA.
+
+    Parameters
+    ----------
+    shrinkage : float in [0, 1]
+        As for :func:`rca`.
+    """
+    whitening = within_whitening(Xs, truths, shrinkage)
+    centred = [(X - X.mean(axis=0)) @ whitening for X in Xs]
+    between = sum(M.gram(Z) for Z, M in zip(centred, truths, strict=True))
+    rank = min(sum(M.n_clusters - 1 for M in truths), whitening.shape[0])
+    factor = whitening @ np.linalg.eigh(between)[1][:, ::-1][:, : max(rank, 1)]
+    return DecodingMetric(factor, calibrate(oracle, [X @ factor for X in Xs], truths).penalty)
+
+
+def metric_learn(
+    oracle: Oracle,
+    Xs: Sequence[Floats],
+    truths: Sequence[EquivalenceMatrix],
+    algorithm: str,
+    **settings: Any,
+) -> DecodingMetric:
+    """A metric learned by the library metric-learn from the true clusters of all samples stacked.
+
+    Parameters
+    ----------
+    algorithm : {"mmc", "lmnn", "nca", "itml"}
+        Xing et al. (2003), Weinberger and Saul (2009), Goldberger et al. (2005), Davis et al.
+        (2007).
+    **settings
+        For its class there, such as ``random_state`` or, for MMC and ITML, ``n_constraints``.
+
+    Raises
+    ------
+    MissingExtraError
+        When metric-learn is not installed, or does not run with this version of scikit-learn.
+    """
+    names = {"mmc": "MMC_Supervised", "lmnn": "LMNN", "nca": "NCA", "itml": "ITML_Supervised"}
+    if algorithm not in names:
+        raise SettingsError(f"algorithm must be one of {tuple(names)}, got {algorithm!r}")
+    library = require("metric_learn", "rivals", f"the baseline {algorithm}")
+    offsets = np.cumsum([0] + [M.n_clusters for M in truths])
+    labels = [M.labels + k for M, k in zip(truths, offsets, strict=False) if M.labels is not None]
+    model = getattr(library, names[algorithm])(**settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of scikit-learn's newer names, and of convergence
+        try:
+            factor = model.fit(np.vstack(Xs), np.concatenate(labels)).components_.T
+        except TypeError as error:
+            raise MissingExtraError(
+                f"metric-learn {library.__version__} does not run with scikit-learn "
+                f"{sklearn.__version__} ({error}): `make rivals` makes an environment for it"
+            ) from error
+    return DecodingMetric(factor, calibrate(oracle, [X @ factor for X in Xs], truths).penalty)
+
+
+NAMES = ("untrained", "pca", "rca", "lda", "mmc", "lmnn", "nca", "itml")
+"""Of the metrics that :func:`fit` makes."""
+
+
+def fit(
+    name: str,
+    oracle: Oracle,
+    Xs: Sequence[Floats],
+    truths: Sequence[EquivalenceMatrix],
+    **settings: Any,
+) -> DecodingMetric:
+    """One of the metrics by name, tuned on labelled samples.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`NAMES`.
+    oracle : Oracle
+        The decoder of the problem.
+    Xs : sequence of arrays (T_i, P)
+        Standardised.
+    truths : sequence of EquivalenceMatrix
+    **settings
+        Of the function of that name, or of the class in metric-learn.
+    """
+    own: dict[str, Callable[..., DecodingMetric]] = {
+        "untrained": untrained,
+        "pca": pca,
+        "rca": rca,
+        "lda": lda,
+    }
+    if name in own:
+        return own[name](oracle, Xs, truths, **settings)
+    if name not in NAMES:
+        raise SettingsError(f"a baseline is one of {NAMES}, got {name!r}")
+    return metric_learn(oracle, Xs, truths, name, **settings)
