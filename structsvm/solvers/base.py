@@ -118,7 +118,7 @@ class Solver(ABC):
                     status = certificate.status(tol)
                     break
                 if step.stalled:
-                    status = Status.STALLED
+                    status = certificate.stalled(tol)
                     break
                 if len(certificate.entries) >= self.stopping.max_iter:
                     break

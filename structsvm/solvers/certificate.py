@@ -110,9 +110,16 @@ class Certificate:
         """The status of a run that reached its tolerance."""
         if Quality.HEURISTIC in self.qualities:
             return Status.HEURISTIC
-        if self.null - self.lower <= tol * abs(self.null):
+        if self._nothing_to_learn(tol):
             return Status.NOTHING_TO_LEARN
         return Status.RELAXED if Quality.RELAXATION in self.qualities else Status.OPTIMAL
+
+    def stalled(self, tol: float) -> Status:
+        """The status of a run that cannot go on: perhaps there was nothing to learn."""
+        return Status.NOTHING_TO_LEARN if self._nothing_to_learn(tol) else Status.STALLED
+
+    def _nothing_to_learn(self, tol: float) -> bool:
+        return self.null - self.lower <= tol * abs(self.null)
 
     def solution(self, status: Status, oracle_calls: int) -> Solution:
         """The best weight with its certificate."""
