@@ -1,0 +1,60 @@
+"""Whether something is still what it was, caches apart."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Snapshot"]
+
+
+class Snapshot:
+    """A deep copy, to compare with later.
+
+    An object that has gained an attribute has not changed: caches may fill. A dictionary that has
+    gained a key has.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self._value = copy.deepcopy(value)
+
+    def still_holds(self, now: Any) -> bool:
+        """Whether ``now`` is what the copied value was."""
+        return _same(self._value, now)
+
+
+def _same(before: Any, now: Any) -> bool:
+    if before is now:
+        return True
+    if type(before) is not type(now):
+        return False
+    if isinstance(before, np.ndarray):
+        return _same_array(before, now)
+    if isinstance(before, list | tuple):
+        return len(before) == len(now) and all(map(_same, before, now))
+    if isinstance(before, dict):
+        return before.keys() == now.keys() and all(_same(before[key], now[key]) for key in before)
+    state = getattr(before, "__dict__", None)
+    if isinstance(state, dict):
+        later = vars(now)
+        return all(name in later and _same(value, later[name]) for name, value in state.items())
+    return _equal(before, now)
+
+
+def _same_array(before: Any, now: Any) -> bool:
+    if before.dtype == object:
+        return before.shape == now.shape and _same(before.tolist(), now.tolist())
+    return np.array_equal(before, now, equal_nan=before.dtype.kind in "fc")
+
+
+def _equal(before: Any, now: Any) -> bool:
+    """Of values without attributes; where nothing tells, they are."""
+    try:
+        if all("__eq__" not in vars(cls) for cls in type(before).__mro__[:-1]):
+            return pickle.dumps(before) == pickle.dumps(now)
+        return bool(before == now) or before != before  # NaN
+    except (TypeError, ValueError, pickle.PicklingError):
+        return True

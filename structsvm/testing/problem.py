@@ -1,0 +1,133 @@
+"""Does a problem keep its contract: inference against every labelling that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import PluginError
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.problem import Problem, Separation
+from structsvm.status import Quality
+from structsvm.testing.partition import check_partition_problem
+from structsvm.testing.separation import (
+    TOLERANCE,
+    Known,
+    Sample,
+    check_separation,
+    random_weights,
+)
+
+__all__ = ["check_problem"]
+
+Floats = NDArray[np.float64]
+Labellings = Callable[[Any], Iterable[Any]]
+
+
+def check_problem(
+    problem: Problem | PartitionProblem,
+    Xs: Sequence[Any],
+    ys: Sequence[Any],
+    *,
+    labellings: Labellings | None = None,
+    exact_inference: bool = True,
+    seed: int = 0,
+) -> None:
+    """Ask a problem for scores, losses and inference, and refuse it unless they belong together.
+
+    For a :class:`~structsvm.problem.Problem`: joint features have the dimension of the weight,
+    ``loss(y, y) = 0`` and no loss is negative, the score is linear in ``w``, inference is no worse
+    than any labelling that is known, loss-augmented inference beats the truth and every labelling
+    that is known (so that the cut it gives is tight where it was made and a lower bound
+    elsewhere), the answers are the same when asked again and after pickling, and nothing that is
+    handed in is modified.
+
+    For a :class:`~structsvm.partitions.problem.PartitionProblem`: labels are encoded and decoded
+    faithfully, oracles and training samples fit together, and both prediction and loss-augmented
+    inference keep what they promise against the enumeration of all partitions of a few samples.
+
+    Parameters
+    ----------
+    problem : Problem or PartitionProblem
+        The problem to check.
+    Xs, ys : sequences
+        A few labelled samples, as solvers get them or, for a PartitionProblem, as users hold them.
+    labellings : callable, optional
+        For a Problem: takes a sample to labellings of it, such as all of them for a tiny sample,
+        or random ones. Those of a PartitionProblem are enumerated from its ``encode``.
+    exact_inference : bool
+        For a Problem: whether ``predict`` finds the maximum, rather than something good.
+    seed : int
+        Seed of the weights.
+
+    Raises
+    ------
+    PluginError
+        At the first broken promise; the message says which one and what to fix.
+    """
+    if isinstance(problem, PartitionProblem):
+        check_partition_problem(problem, Xs, ys, seed)
+        return
+    if not isinstance(problem, Problem):
+        raise PluginError(f"derive from Problem or from PartitionProblem: {problem!r} is neither")
+    if len(Xs) == 0 or len(Xs) != len(ys):
+        raise PluginError(f"give as many labels as samples, got {len(ys)} for {len(Xs)}")
+    weights = random_weights(problem, np.random.default_rng(seed))
+    for i, (x, y) in enumerate(zip(Xs, ys, strict=True)):
+        extra = [] if labellings is None else [(m, "one of labellings(x)") for m in labellings(x)]
+        sample = Sample(problem, x, y, f"sample {i}")
+        separations = check_separation(sample, weights, extra)
+        _check_inference(sample, weights, exact_inference, separations, extra)
+
+
+def _check_inference(
+    sample: Sample,
+    weights: Sequence[Floats],
+    exact: bool,
+    separations: Sequence[Separation],
+    extra: Sequence[Known],
+) -> None:
+    predicted = [sample.unmodified("predict", w, sample.x) for w in weights]
+    known = [(sample.y, "the truth"), *extra]
+    known += [(y, "predicted at another weight") for y in predicted]
+    known += [
+        (s.y, "found by separate") for s in separations if s.quality is not Quality.RELAXATION
+    ]
+    for w, y in zip(weights, predicted, strict=True):
+        again = sample.feature(sample.unmodified("predict", w, sample.x))
+        sample.require(
+            np.array_equal(again, sample.feature(y)),
+            "predict differs on a second call: seed its random choices",
+        )
+        if exact:
+            _check_linear(sample, w, y)
+    if exact:
+        for w, y in zip(weights, predicted, strict=True):
+            _check_prediction(sample, w, y, known)
+
+
+def _check_linear(sample: Sample, w: Floats, y: Any) -> None:
+    """A hundred times the weight has the same maximisers."""
+    score = float(w @ sample.feature(y))
+    larger = float(w @ sample.feature(sample.unmodified("predict", 100.0 * w, sample.x)))
+    sample.require(
+        abs(larger - score) <= sample.tolerance(w) + TOLERANCE * abs(score),
+        f"predict gives a labelling of score {score!r} at w, and one of {larger!r} at 100 w: the "
+        "score it maximises is not linear in w, so it is not <w, joint_feature(x, y)>",
+    )
+
+
+def _check_prediction(sample: Sample, w: Floats, y: Any, known: Sequence[Known]) -> None:
+    """No labelling that is known has a larger score."""
+    score = float(w @ sample.feature(y))
+    for other, origin in known:
+        reached = float(w @ sample.feature(other))
+        sample.require(
+            reached <= score + sample.tolerance(w) + TOLERANCE * abs(score),
+            f"predict reached the score {score!r}, but the labelling {other!r}, {origin}, has "
+            f"{reached!r}: maximise <w, joint_feature(x, y)> without the loss, or say "
+            "exact_inference=False",
+        )

@@ -1,0 +1,187 @@
+"""Loss-augmented inference against every labelling that is known."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import PluginError
+from structsvm.problem import Problem, Separation
+from structsvm.status import Quality
+from structsvm.testing._unchanged import Snapshot
+from structsvm.weights import WeightSpace
+
+__all__ = ["TOLERANCE", "Known", "Sample", "check_separation", "random_weights"]
+
+Floats = NDArray[np.float64]
+
+TOLERANCE = 1e-8
+"""Rounding allowed, as a fraction of the size of the terms."""
+
+Known = tuple[Any, str]
+"""A labelling, and where it comes from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A labelled sample and the problem that is asked about it."""
+
+    problem: Problem
+    x: Any
+    y: Any
+    where: str
+    nonnegative: bool = True
+    """Whether the loss has to be."""
+
+    def require(self, kept: bool, complaint: str) -> None:
+        """Refuse the problem unless a promise was kept here."""
+        if not kept:
+            raise PluginError(f"{type(self.problem).__name__}: {complaint} [{self.where}]")
+
+    def feature(self, y: Any) -> Floats:
+        """``phi(x, y)``, of the shape it has to have."""
+        phi = self.unmodified("joint_feature", self.x, y)
+        dim = self.problem.weight_space().dim
+        self.require(
+            isinstance(phi, np.ndarray) and phi.shape == (dim,),
+            f"joint_feature returned {_shape(phi)} where weight_space() has dimension {dim}: "
+            f"return one vector ({dim},)",
+        )
+        self.require(
+            bool(np.issubdtype(phi.dtype, np.floating) and np.isfinite(phi).all()),
+            f"joint_feature is not a vector of finite floats: {phi!r}",
+        )
+        return np.asarray(phi)
+
+    def loss(self, y: Any) -> float:
+        """``loss(y_i, y)``, which must not be negative."""
+        loss = self.unmodified("loss", self.y, y)
+        fits = isinstance(loss, float | int | np.floating) and math.isfinite(loss)
+        self.require(fits, f"loss returned {loss!r}: return a finite float")
+        negative = self.nonnegative and loss < -TOLERANCE
+        self.require(not negative, f"loss is {loss!r}: a loss must not be negative")
+        return float(loss)
+
+    def violation(self, w: Floats, y: Any) -> float:
+        """``loss(y_i, y) + <w, phi(x, y) - phi(x, y_i)>``, what separation maximises."""
+        return self.loss(y) + float(w @ (self.feature(y) - self.feature(self.y)))
+
+    def tolerance(self, w: Floats) -> float:
+        """What a value may be off by rounding."""
+        return TOLERANCE * (1.0 + float(np.abs(w) @ np.abs(self.feature(self.y))))
+
+    def unmodified(self, method: str, *arguments: Any) -> Any:
+        """The answer of a method that leaves its input, and the problem, as they were."""
+        before = Snapshot((vars(self.problem), arguments))
+        try:
+            answer = getattr(self.problem, method)(*arguments)
+        except Exception as error:
+            raise PluginError(
+                f"{type(self.problem).__name__}.{method} failed with {type(error).__name__}: "
+                f"{error} [{self.where}]"
+            ) from error
+        self.require(
+            before.still_holds((vars(self.problem), arguments)),
+            f"{method} modified its input or the problem: copy before writing, store nothing",
+        )
+        return answer
+
+
+def random_weights(problem: Problem, rng: np.random.Generator) -> list[Floats]:
+    """Weights of several sizes in the cone, the null one among them."""
+    space = problem.weight_space()
+    if not isinstance(space, WeightSpace):
+        raise PluginError(
+            f"weight_space returned {space!r}: return Free(d), Nonnegative(d), PSD(P) or a Product"
+        )
+    scales = (0.0, 0.1, 1.0, 1.0, 10.0)
+    return [space.project(scale * rng.standard_normal(space.dim)) for scale in scales]
+
+
+def check_separation(
+    sample: Sample, weights: Sequence[Floats], extra: Sequence[Known] = ()
+) -> list[Separation]:
+    """The loss, and loss-augmented inference at every weight against all labellings known."""
+    sample.feature(sample.y)
+    at_truth = sample.loss(sample.y)
+    sample.require(
+        abs(at_truth) <= TOLERANCE, f"loss(y, y) is {at_truth!r}: the truth must not cost anything"
+    )
+    separations = [_separation(sample, w) for w in weights]
+    found = [(s.y, "found by separate at another weight") for s in separations]
+    for w, separation in zip(weights, separations, strict=True):
+        _check_separation_at(sample, w, separation, [*found, *extra])
+    _check_again(sample, weights, separations)
+    return separations
+
+
+def _separation(sample: Sample, w: Floats) -> Separation:
+    answer: Separation = sample.unmodified("separate", w, sample.x, sample.y)
+    sample.require(
+        isinstance(answer, Separation) and isinstance(answer.quality, Quality),
+        f"separate returned {answer!r}: return Separation(y, slack, quality)",
+    )
+    sample.require(
+        answer.slack >= 0.0, f"separate has slack {answer.slack!r}: it is an upper bound >= 0"
+    )
+    exact = answer.quality is Quality.EXACT
+    sample.require(
+        not exact or answer.slack <= sample.tolerance(w),
+        f"separate is exact with slack {answer.slack!r}: return 0, or another quality",
+    )
+    return answer
+
+
+def _check_separation_at(
+    sample: Sample, w: Floats, separation: Separation, known: Sequence[Known]
+) -> None:
+    value, rounding = sample.violation(w, separation.y), sample.tolerance(w)
+    sample.require(
+        value >= -rounding,
+        f"separate found a labelling of value {value!r}, worse than the truth, which has 0: "
+        "maximise loss(y, y') + <w, joint_feature(x, y')>, both terms, and compare with the truth",
+    )
+    if separation.quality is Quality.HEURISTIC and math.isinf(separation.slack):
+        return
+    for other, origin in known:
+        reached = sample.violation(w, other)
+        sample.require(
+            reached <= value + separation.slack + rounding,
+            f"separate reached {value!r} with slack {separation.slack!r}, but the labelling "
+            f"{other!r}, {origin}, is worth {reached!r}: its cut bounds nothing from above here; "
+            "check that it maximises the same loss and the same joint_feature that are declared, "
+            "or return Quality.HEURISTIC with slack math.inf",
+        )
+
+
+def _check_again(
+    sample: Sample, weights: Sequence[Floats], separations: Sequence[Separation]
+) -> None:
+    """The same answers on a second call, and from a pickled copy."""
+    try:
+        copy = pickle.loads(pickle.dumps(sample.problem))
+    except Exception as error:
+        raise PluginError(
+            f"{type(sample.problem).__name__} cannot be pickled ({error}), so it cannot work in "
+            "several processes: keep plain settings, and define the class in a module"
+        ) from error
+    copied = replace(sample, problem=copy)
+    for w, first in zip(weights, separations, strict=True):
+        for again, when in ((sample, "on a second call"), (copied, "after pickling")):
+            second = _separation(again, w)
+            same = np.array_equal(sample.feature(first.y), again.feature(second.y))
+            sample.require(
+                same and sample.loss(first.y) == again.loss(second.y),
+                f"separate gives another labelling {when}: seed every random choice in the "
+                "settings",
+            )
+
+
+def _shape(value: object) -> str:
+    return f"an array {value.shape}" if isinstance(value, np.ndarray) else repr(value)

@@ -1,0 +1,376 @@
+"""check_problem: honest problems pass, each kind of broken problem is caught and told why."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from structsvm import ChangePoint
+from structsvm.errors import DataError, PluginError
+from structsvm.oracles.cluster_decoder import ClusterDecoder
+from structsvm.oracles.sequential import SequentialOracle
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.labelled import LabelledSample, SearchedSample
+from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.simple import SimpleProblem
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.problem import Problem, Separation
+from structsvm.problems.clustering import Clustering
+from structsvm.testing import check_problem
+from structsvm.weights import Free
+
+CLASSES = range(3)
+
+
+@dataclass(frozen=True)
+class Classes(Problem):
+    """Multiclass classification by enumeration, with one promise broken perhaps."""
+
+    broken: Any = None
+    memory: dict = field(default_factory=dict)
+
+    def weight_space(self):
+        return Free(6) if self.broken != "no space" else "R^6"
+
+    def joint_feature(self, x, y):
+        if self.broken == "short":
+            return np.zeros(5)
+        if self.broken == "infinite":
+            return np.full(6, np.inf)
+        if self.broken == "writes":
+            x *= 2.0
+        return np.kron(np.eye(3)[y], x)
+
+    def loss(self, y, y_hat):
+        if self.broken == "truth costs":
+            return 1.0
+        if self.broken == "negative":
+            return -float(y != y_hat)
+        if self.broken == "no number":
+            return "much"
+        return float(y != y_hat)
+
+    def separate(self, w, x, y):
+        if self.broken == "remembers":
+            self.memory["last"] = w
+        if self.broken == "failing":
+            raise ZeroDivisionError("no luck")
+        if self.broken == "bare answer":
+            return y
+        if self.broken == "negative slack":
+            return Separation(y, -1.0, Quality.HEURISTIC)
+        if self.broken == "slack though exact":
+            return Separation(y, 1.0, Quality.EXACT)
+        if self.broken == "truth only":
+            return Separation(y, 0.0, Quality.EXACT)
+        scores = [w @ self.joint_feature(x, k) for k in CLASSES]
+        if self.broken != "forgets the loss":
+            scores = [s + self.loss(y, k) for s, k in zip(scores, CLASSES, strict=True)]
+        if self.broken == "minimises":
+            return Separation(int(np.argmin(scores)), math.inf, Quality.HEURISTIC)
+        if self.broken == "fickle":
+            return Separation(int(np.random.default_rng().integers(3)), math.inf, Quality.HEURISTIC)
+        return Separation(int(np.argmax(scores)), 0.0, Quality.EXACT)
+
+    def predict(self, w, x):
+        if self.broken == "decodes wrongly":
+            return 0
+        scores = np.array([w @ self.joint_feature(x, k) for k in CLASSES])
+        if self.broken == "nonlinear":
+            scores = scores - np.arange(3.0)
+        return int(np.argmax(scores))
+
+
+rng = np.random.default_rng(0)
+XS = [rng.standard_normal(2) for _ in range(4)]
+YS = [0, 1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        ("no space", r"weight_space returned 'R\^6': return Free"),
+        ("short", r"joint_feature returned an array \(5,\) where weight_space\(\) has dimension 6"),
+        ("infinite", "not a vector of finite floats"),
+        ("writes", "joint_feature modified its input"),
+        ("remembers", "separate modified its input or the problem"),
+        ("truth costs", r"loss\(y, y\) is 1.0: the truth must not cost anything"),
+        ("negative", "a loss must not be negative"),
+        ("no number", "loss returned 'much': return a finite float"),
+        ("failing", r"Classes\.separate failed with ZeroDivisionError: no luck \[sample 0\]"),
+        ("bare answer", r"separate returned 0: return Separation\(y, slack, quality\)"),
+        ("negative slack", "slack -1.0: it is an upper bound"),
+        ("slack though exact", "exact with slack 1.0: return 0, or another quality"),
+        ("truth only", "its cut bounds nothing from above here"),
+        ("forgets the loss", "worse than the truth|bounds nothing from above here"),
+        ("minimises", "worse than the truth, which has 0"),
+        ("fickle", "another labelling on a second call|worse than the truth"),
+        ("decodes wrongly", r"predict reached the score .* maximise <w, joint_feature"),
+        ("nonlinear", "not linear in w"),
+    ],
+)
+def test_a_broken_promise_is_named(broken: str, complaint: str) -> None:
+    everything = lambda x: CLASSES  # noqa: E731
+    with pytest.raises(PluginError, match=complaint):
+        check_problem(Classes(broken), XS, YS, labellings=everything)
+
+
+def test_the_samples_are_left_as_they_were() -> None:
+    before = [x.copy() for x in XS]
+    check_problem(Classes(), XS, YS, labellings=lambda x: CLASSES)
+    assert all(map(np.array_equal, XS, before))
+
+
+def test_only_the_labellings_given_show_a_lazy_oracle() -> None:
+    """It knows two of three classes: consistent with itself, wrong against the enumeration."""
+
+    with pytest.raises(PluginError, match=r"one of labellings\(x\)"):
+        check_problem(TwoOfThree(), XS[:2], [0, 1], labellings=lambda x: CLASSES)
+    check_problem(TwoOfThree(), XS[:2], [0, 1])
+
+
+@dataclass(frozen=True)
+class TwoOfThree(Problem):
+    def weight_space(self):
+        return Free(6)
+
+    def joint_feature(self, x, y):
+        return np.kron(np.eye(3)[y], x)
+
+    def loss(self, y, y_hat):
+        return float(y != y_hat)
+
+    def separate(self, w, x, y):
+        best = max((0, 1), key=lambda k: w @ self.joint_feature(x, k) + self.loss(y, k))
+        return Separation(best, 0.0, Quality.EXACT)
+
+    def predict(self, w, x):
+        return max((0, 1), key=lambda k: w @ self.joint_feature(x, k))
+
+
+def test_approximate_inference_has_to_be_declared() -> None:
+    check_problem(Classes("decodes wrongly"), XS, YS, exact_inference=False)
+
+
+def test_what_cannot_be_pickled_is_named() -> None:
+    with pytest.raises(PluginError, match="Classes cannot be pickled"):
+        check_problem(Classes(lambda: None), XS, YS)
+
+
+def test_another_answer_after_pickling_is_named() -> None:
+    @dataclass(frozen=True)
+    class Other(TwoOfThree):
+        def __reduce__(self):
+            return Classes, ("truth only",)
+
+    with pytest.raises(PluginError, match="another labelling after pickling"):
+        check_problem(Other(), XS[:2], [0, 1])
+
+
+def test_input_of_the_kit_is_checked() -> None:
+    with pytest.raises(PluginError, match="got 3 for 4"):
+        check_problem(Classes(), XS, YS[:3])
+    with pytest.raises(PluginError, match="derive from Problem or from PartitionProblem"):
+        check_problem(object(), XS, YS)
+
+
+# ---- partition problems
+
+
+def segments(seed: int = 0, n: int = 3, T: int = 30) -> tuple[list, list]:
+    rng = np.random.default_rng(seed)
+    ys = [np.repeat([0, 1, 2], [6 + i, 10, T - 16 - i]) for i in range(n)]
+    return [2.0 * y[:, None] * [1, 0] + rng.standard_normal((T, 2)) for y in ys], ys
+
+
+@pytest.mark.parametrize("n_segments", ["known", "unknown"])
+@pytest.mark.parametrize(("penalty", "margin"), [("learned", 1.0), ("fixed", 0.5)])
+def test_change_points_pass(n_segments: str, penalty: str, margin: float) -> None:
+    check_problem(ChangePoint(n_segments, penalty, margin), *segments())
+
+
+@pytest.mark.parametrize("n_clusters", ["known", "unknown"])
+@pytest.mark.parametrize("oracle", ["relaxed", "rounded"])
+def test_clustering_passes(n_clusters: str, oracle: str) -> None:
+    check_problem(Clustering(n_clusters, oracle), *segments())
+
+
+@dataclass(frozen=True)
+class Segments(SimpleProblem):
+    """Change-points in three definitions."""
+
+    extra: Any = None
+
+    @property
+    def decoder(self) -> Oracle:
+        return SequentialOracle()
+
+    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
+        labels = np.asarray(y)
+        if labels.shape != (n_samples,):
+            raise DataError(f"labels of shape {labels.shape} for {n_samples} samples")
+        return EquivalenceMatrix.from_labels(np.cumsum(np.diff(labels, prepend=labels[0]) != 0))
+
+    def decode(self, M: EquivalenceMatrix) -> Any:
+        return np.array(M.labels)
+
+
+class Mutable(Segments):
+    """No dataclass of its own, yet it has the settings of one."""
+
+    @property
+    def margin(self) -> float:
+        return 3.0
+
+
+class Partitions(Segments):
+    @property
+    def decoder(self) -> Oracle:
+        return ClusterDecoder()
+
+
+class Accepting(Segments):
+    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
+        return EquivalenceMatrix.from_labels(np.cumsum(np.ravel(y)[:n_samples]))
+
+
+class Crashing(Segments):
+    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
+        if np.shape(y) != (n_samples,):
+            raise IndexError("no luck")
+        return super().encode(y, n_samples)
+
+
+class Forgetting(Segments):
+    def decode(self, M: EquivalenceMatrix) -> Any:
+        return np.zeros(M.n_samples, dtype=np.int64)
+
+
+class Listing(Segments):
+    def decode(self, M: EquivalenceMatrix) -> Any:
+        return M.labels.tolist()
+
+
+class Counting(Segments):
+    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
+        return super().encode([*y, 0], n_samples + 1)
+
+
+class Indulgent(Segments):
+    def check_training(self, truths: Any) -> None:
+        """Accepts anything."""
+
+
+class Contrary(Segments):
+    def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
+        return -super().agreement(truth, guess)
+
+
+class Unitless(Segments):
+    def unit(self, Xs: Any, truths: Any) -> float | None:
+        return 0.0
+
+
+class Reseeded(Segments):
+    def seeded(self, random_state: int) -> Any:
+        return random_state
+
+
+@dataclass(frozen=True, eq=False)
+class Doubled(LabelledSample):
+    inner: SearchedSample
+
+    @property
+    def truth(self) -> EquivalenceMatrix:
+        return self.inner.truth
+
+    @property
+    def n_samples(self) -> int:
+        return self.inner.n_samples
+
+    def gram(self, y: Any) -> Any:
+        return 2.0 * self.inner.gram(y)
+
+    def gram_diagonal(self, y: Any) -> Any:
+        return self.inner.gram_diagonal(y)
+
+    def separate(self, B: Any, truth_weight: float, shift: float, known: bool) -> Separation:
+        return self.inner.separate(B, truth_weight, shift, known)
+
+
+class WrongGram(Segments):
+    def sample(self, X: Any, truth: EquivalenceMatrix) -> LabelledSample:
+        return Doubled(super().sample(X, truth))
+
+
+@dataclass(frozen=True)
+class Lazy(Oracle):
+    """Says that everything or nothing is the best segmentation, and that this is exact."""
+
+    quality: Quality = Quality.EXACT
+
+    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+        T = objective.n_samples
+        some = [K for K in (constraint.n_clusters or 1, T) if constraint.n_clusters in (None, K)]
+        tried = [EquivalenceMatrix.from_labels(np.minimum(np.arange(T), K - 1)) for K in some]
+        if objective.truth is not None and constraint.n_clusters in (
+            None,
+            objective.truth.n_clusters,
+        ):
+            tried.append(objective.truth)
+        y = max(tried, key=objective.value)
+        return Argmax(y, objective.value(y), math.inf, self.quality)
+
+
+class LazyDecoder(Segments):
+    @property
+    def decoder(self) -> Oracle:
+        return Lazy()
+
+    def sample(self, X: Any, truth: EquivalenceMatrix) -> LabelledSample:
+        return SearchedSample(X, truth, SequentialOracle())
+
+
+class LazyLearner(Segments):
+    def sample(self, X: Any, truth: EquivalenceMatrix) -> LabelledSample:
+        return SearchedSample(X, truth, Lazy())
+
+
+class Noting(Segments):
+    def sample(self, X: Any, truth: EquivalenceMatrix) -> LabelledSample:
+        X += 1.0
+        return super().sample(X, truth)
+
+
+@pytest.mark.parametrize(
+    ("problem", "complaint"),
+    [
+        (Mutable(), "margin is 3.0: beyond"),
+        (Partitions(), "the decoder and encode speak of different families"),
+        (Accepting(), "encode accepted"),
+        (Crashing(), "encode raised IndexError for a table labels of 30 samples: raise DataError"),
+        (Forgetting(), r"encode\(decode\(M\)\) is another partition"),
+        (Listing(), "return one integer for each of 30 samples"),
+        (Counting(), "encode made 31 of 30 samples, sample 0"),
+        (Indulgent(), "check_training accepted samples of one single cluster"),
+        (Contrary(), "larger must be better"),
+        (Unitless(), "unit is 0.0"),
+        (Reseeded(), "seeded must return the same kind of problem"),
+        (WrongGram(), r"gram of the truth of sample 0 is not X\^T M X"),
+        (LazyDecoder(), r"decoder, T=.* but .* has .* see structsvm\.testing\.check_oracle"),
+        (LazyLearner(), "exact with slack inf: return 0, or another quality"),
+        (Noting(), "sample modified X"),
+        (Segments(lambda: None), "cannot be pickled"),
+        (Segments(object()), "a pickled copy is not equal"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Segments) else "",
+)
+def test_a_broken_partition_problem_is_named(problem: Segments, complaint: str) -> None:
+    with pytest.raises(PluginError, match=complaint):
+        check_problem(problem, *segments())
+
+
+def test_three_definitions_are_enough() -> None:
+    check_problem(Segments(), *segments())
