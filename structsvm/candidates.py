@@ -82,7 +82,8 @@ class Trial:
     """What became of a candidate that was tuned on some recordings and tried on others."""
 
     losses: Floats
-    """Of each held-out recording; NaN if the candidate failed."""
+    """Of each held-out recording, (n, 2): segmented by the penalty, and with K given; NaN if the
+    candidate failed."""
     seconds: float
     """To learn and to calibrate."""
     converged: bool = True
@@ -113,29 +114,27 @@ def menu(names: Sequence[str], lams: Sequence[float]) -> list[Candidate]:
     return fixed + [Candidate(name, lam) for name in LEARNED if name in names for lam in path]
 
 
-def try_on(
-    template: MetricLearner, candidate: Candidate, train: Labelled, test: Labelled, told: bool
-) -> Trial:
+def try_on(template: MetricLearner, candidate: Candidate, train: Labelled, test: Labelled) -> Trial:
     """Tune a candidate on some recordings, penalty included, and segment others with it.
 
     Parameters
     ----------
     template : MetricLearner
         Unfitted; all settings but the kind of metric and ``lam``.
-    told : bool
-        Whether the number of segments of a held-out recording is given.
     """
     start = time.perf_counter()
     try:
         standardizer, metric, converged = _tuned(template, candidate, train)
     except (LearningError, MasterError) as error:
-        nothing = np.full(len(test), np.nan)
+        nothing = np.full((len(test), 2), np.nan)
         return Trial(nothing, time.perf_counter() - start, failure=str(error))
     seconds = time.perf_counter() - start
-    losses, problem = np.empty(len(test)), test.problem
+    losses, problem = np.empty((len(test), 2)), test.problem
     for i, (X, truth) in enumerate(zip(test.arrays, test.truths, strict=True)):
-        guess = metric.decode(problem.decoder, standardizer(X), truth.n_clusters if told else None)
-        losses[i] = -problem.agreement(truth, guess)
+        Z = standardizer(X)
+        for column, K in enumerate((None, truth.n_clusters)):
+            guess = metric.decode(problem.decoder, Z, K)
+            losses[i, column] = -problem.agreement(truth, guess)
     return Trial(losses, seconds, converged)
 
 

@@ -32,7 +32,9 @@ class HeldOut:
     trials: Sequence[Sequence[Trial]]
     """One for each candidate, in each fold."""
     losses: Floats
-    """(N, n_candidates); NaN where a candidate failed."""
+    """What is judged, (N, n_candidates); NaN where a candidate failed."""
+    criterion: Floats
+    """What is chosen by, of the same shape."""
     rule: str
     """How to choose, see :func:`structsvm.verdict.chosen`."""
 
@@ -45,6 +47,7 @@ class HeldOut:
         folds: Folds,
         *,
         told: bool,
+        known: bool,
         rule: str,
         n_jobs: int | None,
     ) -> HeldOut:
@@ -55,27 +58,30 @@ class HeldOut:
         template : callable
             Gives the unfitted learner of a candidate.
         told : bool
-            Whether held-out recordings are segmented knowing their number of segments.
+            Judge the segmentations that are given the number of segments, not the others.
+        known : bool
+            Choose by those alone; otherwise by the mean loss of both, which is less noisy.
         n_jobs : int or None
             Processes, as in joblib.
         """
         parts = [(data.at(folds.train(k)), data.at(folds.test(k))) for k in range(len(folds))]
         found = Parallel(n_jobs=n_jobs)(
-            delayed(try_on)(template(candidate), candidate, train, test, told)
+            delayed(try_on)(template(candidate), candidate, train, test)
             for train, test in parts
             for candidate in candidates
         )
         width = len(candidates)
         trials = [found[k * width : (k + 1) * width] for k in range(len(folds))]
-        losses = np.empty((len(data), width))
+        both = np.empty((len(data), width, 2))
         for k, row in enumerate(trials):
-            losses[folds.test(k)] = np.stack([trial.losses for trial in row], axis=1)
-        return cls(candidates, folds, trials, losses, rule)
+            both[folds.test(k)] = np.stack([trial.losses for trial in row], axis=1)
+        criterion = both[..., 1] if known else both.mean(axis=2)
+        return cls(candidates, folds, trials, both[..., int(told)], criterion, rule)
 
     @property
     def best(self) -> Candidate:
         """The best of all."""
-        return self.candidates[chosen(self.losses, self.folds.units, self.rule)]
+        return self.candidates[chosen(self.criterion, self.folds.units, self.rule)]
 
     @property
     def best_learned(self) -> Candidate:
@@ -86,7 +92,7 @@ class HeldOut:
         LearningError
             When each of them failed in some fold.
         """
-        eligible = self._learned_losses
+        eligible = self._learned_criterion
         if np.isnan(eligible).any(axis=0).all():
             failures = [trial.failure for row in self.trials for trial in row if trial.failure]
             raise LearningError(
@@ -98,13 +104,13 @@ class HeldOut:
     @property
     def verdict(self) -> Verdict:
         """What learning is worth when each fold leaves the choice to the other folds."""
-        eligible, folds = self._learned_losses, self.folds
+        eligible, folds = self._learned_criterion, self.folds
         honest = np.empty(len(eligible))
         for k in range(len(folds)):
             others, held_out = folds.train(k), folds.test(k)
             _, units = np.unique(folds.units[others], return_inverse=True)
             choice = chosen(eligible[others], units, self.rule)
-            honest[held_out] = eligible[held_out, choice]
+            honest[held_out] = self.losses[held_out, choice]
         contrasts = {
             c.name: Contrast.of(c.name, self.losses[:, j] - honest, folds.units)
             for j, c in enumerate(self.candidates)
@@ -129,6 +135,7 @@ class HeldOut:
             "lam": [c.lam for c in self.candidates],
             "mean_loss": losses.mean(axis=0).tolist(),
             "se_loss": [standard_error(column, units) for column in losses.T],
+            "mean_criterion": self.criterion.mean(axis=0).tolist(),
             "mean_gain": gains.mean(axis=0).tolist(),
             "se_gain": [standard_error(column, units) for column in gains.T],
             "mean_fit_seconds": [float(np.mean([t.seconds for t in row])) for row in tried],
@@ -140,7 +147,8 @@ class HeldOut:
         return table
 
     @property
-    def _learned_losses(self) -> Floats:
-        """Losses with NaN for those that are not learned, and for those that failed anywhere."""
+    def _learned_criterion(self) -> Floats:
+        """With NaN for those that are not learned, and for those that failed anywhere."""
         learned = np.array([c.is_learned for c in self.candidates])
-        return np.where(learned & ~np.isnan(self.losses).any(axis=0), self.losses, np.nan)
+        failed = np.isnan(self.criterion).any(axis=0)
+        return np.where(learned & ~failed, self.criterion, np.nan)

@@ -48,8 +48,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         Number of folds of recordings, one for each if there are fewer; with ``groups``, a group is
         never split. Or a scikit-learn splitter that holds every recording out once.
     n_segments : {None, "true"}
-        Held-out recordings are segmented with the calibrated penalty, or with the number of
-        segments of their labels. A problem that knows the number always uses it.
+        Judge the segmentations of held-out recordings by the calibrated penalty, or those with the
+        number of segments of their labels. The choice is made by the mean loss of both, which is
+        less noisy than either; a problem that knows the number uses it for everything.
     rule : {"one_se", "min"}
         Take the simplest candidate within one standard error of the best, or the best. Untrained
         is simpler than RCA, then diagonal, then full; a large ``lam`` is simpler than a small one.
@@ -73,8 +74,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     cv_results_ : dict of lists
         A row for each candidate and ``lam``: ``pandas.DataFrame(cv_results_)``.
     candidates_ : list of Candidate
-    losses_ : array of shape (N, n_candidates)
-        Of each recording when it was held out; NaN where the candidate failed.
+    losses_, criterion_ : arrays of shape (N, n_candidates)
+        Of each recording when it was held out, what is judged and what is chosen by; NaN where the
+        candidate failed.
     fold_ : array of shape (N,)
         The fold in which a recording was held out.
 
@@ -156,7 +158,14 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         data = Labelled(arrays, encode_all(self._partition, arrays, ys), self._partition)
         folds = split(self.cv, data.truths, groups, self.random_state)
         held_out = HeldOut.run(
-            self._template, candidates, data, folds, told=told, rule=self.rule, n_jobs=self.n_jobs
+            self._template,
+            candidates,
+            data,
+            folds,
+            told=told,
+            known=self._partition.known_clusters,
+            rule=self.rule,
+            n_jobs=self.n_jobs,
         )
         learned, verdict = held_out.best_learned, held_out.verdict
 
@@ -164,7 +173,8 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         self.best_estimator_.fit(arrays, data.labels, feature_names=names)
         self._add_baselines(data, candidates)
         self.best_candidate_, self.best_lam_ = verdict.best, learned.lam
-        self.candidates_, self.losses_, self.fold_ = candidates, held_out.losses, folds.held_out
+        self.candidates_, self.fold_ = candidates, folds.held_out
+        self.losses_, self.criterion_ = held_out.losses, held_out.criterion
         self.cv_results_ = held_out.table()
         self.verdict_ = verdict
         if not verdict.pays:
@@ -296,7 +306,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         return problem.seeded(self.random_state)
 
     def _told(self) -> bool:
-        """Whether held-out recordings are segmented knowing their number of segments."""
+        """Whether segmentations that know their number of segments are judged."""
         if not isinstance(self._partition, PartitionProblem):
             raise SettingsError(f"problem must be a PartitionProblem, got {self.problem!r}")
         if self.n_segments not in (None, "true"):

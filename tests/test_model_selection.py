@@ -136,15 +136,18 @@ def test_losses_are_of_recordings_that_nothing_was_tuned_on(data, fitted):
             for name, guess in guesses.items():
                 found = fitted.losses_[i, names.index(name)]
                 assert found == pytest.approx(partition_loss(truths[i], guess), abs=1e-9)
+            told = learner.predict_partitions(Xs[i], n_segments=truths[i].n_clusters)[0]
+            losses = [partition_loss(truths[i], g) for g in (guesses["diagonal", 0.02], told)]
+            found = fitted.criterion_[i, names.index(("diagonal", 0.02))]
+            assert found == pytest.approx(np.mean(losses), abs=1e-9)
 
 
 def test_the_verdict_leaves_the_choice_to_the_other_folds(fitted):
     honest = np.empty(8)
     for k in range(4):
         here = fitted.fold_ == k
-        learned = fitted.losses_[:, 2:]
-        column = chosen(learned[~here], np.arange((~here).sum()), "one_se")
-        honest[here] = learned[here, column]
+        column = chosen(fitted.criterion_[~here, 2:], np.arange((~here).sum()), "one_se")
+        honest[here] = fitted.losses_[here, 2 + column]
     gains = fitted.losses_[:, 0] - honest
     contrast = fitted.verdict_.untrained
     assert contrast.mean == pytest.approx(gains.mean())
@@ -179,6 +182,8 @@ def test_told_the_number_of_segments(data):
     by_problem = small(problem=ChangePoint("known"), cv=2).fit(*data)
     by_setting = small(n_segments="true", cv=2).fit(*data)
     np.testing.assert_array_equal(by_problem.losses_[:, 0], by_setting.losses_[:, 0])
+    np.testing.assert_array_equal(by_problem.criterion_, by_problem.losses_)
+    assert (by_setting.criterion_ != by_setting.losses_).any()
     guesses = by_setting.predict_partitions(data[0], 3, use="best")
     assert {g.n_clusters for g in guesses} == {3}
 
