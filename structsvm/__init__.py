@@ -2,8 +2,10 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
+from structsvm.compare import Comparison, compare_solvers
 from structsvm.evaluation import Evaluation, evaluate
 from structsvm.learner import MetricLearner
+from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.persistence import load, save
 from structsvm.problems.change_point import ChangePoint
@@ -20,15 +22,18 @@ except PackageNotFoundError:  # a bare checkout
 __all__ = [
     "ChangePoint",
     "Clustering",
+    "Comparison",
     "Custom",
     "EquivalenceMatrix",
     "Evaluation",
     "MetricLearner",
+    "MetricLearnerCV",
     "Solution",
     "SquaredNorm",
     "Status",
     "Trace",
     "__version__",
+    "compare_solvers",
     "evaluate",
     "load",
     "save",
