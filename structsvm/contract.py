@@ -9,7 +9,7 @@ from typing import Any
 
 from structsvm.errors import PluginError
 
-__all__ = ["Contract", "definition"]
+__all__ = ["Contract", "definition", "missing_definitions"]
 
 
 class ContractMeta(ABCMeta):
@@ -27,12 +27,9 @@ class ContractMeta(ABCMeta):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """Make an instance, unless something is missing."""
-        missing = sorted(cls.__abstractmethods__)
-        if missing:
-            raise PluginError(
-                f"{cls.__qualname__} lacks {', '.join(missing)}: define\n\n"
-                + "\n\n".join(definition(cls, method) for method in missing)
-            )
+        missing = missing_definitions(cls)
+        if missing is not None:
+            raise PluginError(missing)
         return super().__call__(*args, **kwargs)
 
 
@@ -40,8 +37,17 @@ class Contract(metaclass=ContractMeta):
     """Base of the abstract classes that plugins implement.
 
     A class with a method of the wrong shape is refused when it is defined, one that lacks a method
-    when an instance is made of it: both times with a PluginError that shows the definition expected.
+    when an instance is made of it: with a PluginError that shows the definition expected.
     """
+
+
+def missing_definitions(cls: type) -> str | None:
+    """What a class lacks, with the definitions expected; None if instances can be made of it."""
+    missing = sorted(getattr(cls, "__abstractmethods__", ()))
+    if not missing:
+        return None
+    shown = "\n\n".join(definition(cls, name) for name in missing)
+    return f"{cls.__qualname__} lacks {', '.join(missing)}: define\n\n{shown}"
 
 
 def definition(cls: type, name: str) -> str:

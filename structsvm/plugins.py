@@ -1,21 +1,61 @@
-"""Problems by name: entry points of this and of other distributions, verified when loaded."""
+"""Problems and oracles by name: entry points of all distributions, verified when loaded."""
 
 from __future__ import annotations
 
+import inspect
 from contextlib import suppress
+from dataclasses import MISSING, dataclass, fields
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
+from structsvm.contract import missing_definitions
 from structsvm.errors import PluginError
+from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
 
-__all__ = ["problem_class", "problem_name", "problem_names"]
+__all__ = [
+    "Plugin",
+    "oracle_class",
+    "oracle_names",
+    "oracles",
+    "problem_class",
+    "problem_name",
+    "problem_names",
+    "problems",
+]
 
-PROBLEMS = "structsvm.problems"
+PROBLEMS, ORACLES = "structsvm.problems", "structsvm.oracles"
+CONTRACTS: dict[str, tuple[str, type]] = {
+    PROBLEMS: ("problem", PartitionProblem),
+    ORACLES: ("oracle", Oracle),
+}
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """What an entry point declares, and what came of loading it."""
+
+    name: str
+    value: str
+    """``module:class``."""
+    distribution: str
+    """Name and version of the distribution that declares it."""
+    summary: str
+    """The first line of the class's documentation."""
+    settings: dict[str, Any]
+    """Names and default values, None for one that has to be given."""
+    error: str | None = None
+    """Why it cannot be used; None if it can."""
 
 
 def problem_names() -> list[str]:
     """Names of the problems that the installed distributions declare."""
-    return sorted({point.name for point in entry_points(group=PROBLEMS)})
+    return _names(PROBLEMS)
+
+
+def oracle_names() -> list[str]:
+    """Names of the oracles that the installed distributions declare."""
+    return _names(ORACLES)
 
 
 def problem_class(name: str) -> type[PartitionProblem]:
@@ -24,12 +64,22 @@ def problem_class(name: str) -> type[PartitionProblem]:
     Raises
     ------
     PluginError
-        When there is none, or it is not what a problem has to be.
+        When there is none or more than one, or it is not what a problem has to be.
     """
-    for point in entry_points(group=PROBLEMS):
-        if point.name == name:
-            return _load(point)
-    raise PluginError(f"no problem is called {name!r}; installed are {', '.join(problem_names())}")
+    found: type[PartitionProblem] = _load(PROBLEMS, _point(PROBLEMS, name))
+    return found
+
+
+def oracle_class(name: str) -> type[Oracle]:
+    """The oracle that is declared under a name.
+
+    Raises
+    ------
+    PluginError
+        When there is none or more than one, or it is not what an oracle has to be.
+    """
+    found: type[Oracle] = _load(ORACLES, _point(ORACLES, name))
+    return found
 
 
 def problem_name(problem: PartitionProblem) -> str:
@@ -43,7 +93,7 @@ def problem_name(problem: PartitionProblem) -> str:
     cls = type(problem)
     for point in entry_points(group=PROBLEMS):
         with suppress(PluginError):
-            if _load(point) is cls:
+            if _load(PROBLEMS, point) is cls:
                 return point.name
     raise PluginError(
         f"{cls.__module__}.{cls.__qualname__} has no name: declare it as an entry point of the "
@@ -51,13 +101,70 @@ def problem_name(problem: PartitionProblem) -> str:
     )
 
 
-def _load(point: EntryPoint) -> type[PartitionProblem]:
+def problems() -> list[Plugin]:
+    """Every declared problem, by name; those that cannot be used say why."""
+    return _listed(PROBLEMS)
+
+
+def oracles() -> list[Plugin]:
+    """Every declared oracle, by name; those that cannot be used say why."""
+    return _listed(ORACLES)
+
+
+def _names(group: str) -> list[str]:
+    return sorted({point.name for point in entry_points(group=group)})
+
+
+def _point(group: str, name: str) -> EntryPoint:
+    """The entry point of a name, which is one."""
+    what, _ = CONTRACTS[group]
+    found = {point.value: point for point in entry_points(group=group) if point.name == name}
+    if not found:
+        known = ", ".join(_names(group))
+        raise PluginError(f"no {what} is called {name!r}; installed are {known}")
+    if len(found) > 1:
+        claims = " and ".join(f"{p.value} of {_distribution(p)}" for p in found.values())
+        raise PluginError(f"two distributions declare a {what} {name!r}: {claims}; remove one")
+    return next(iter(found.values()))
+
+
+def _load(group: str, point: EntryPoint) -> Any:
+    """The class of an entry point, which keeps its contract as far as its shape tells."""
+    what, contract = CONTRACTS[group]
     try:
         found: object = point.load()
-    except (ImportError, AttributeError) as error:
-        raise PluginError(f"problem {point.name!r} cannot be loaded: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, PartitionProblem)):
-        raise PluginError(f"problem {point.name!r} ({point.value}) is no PartitionProblem")
-    if not hasattr(found, "__dataclass_fields__"):
+    except Exception as error:  # whatever a module raises when it is imported
+        raise PluginError(f"{what} {point.name!r} cannot be loaded: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, contract)):
+        raise PluginError(f"{what} {point.name!r} ({point.value}) is no {contract.__name__}")
+    missing = missing_definitions(found)
+    if missing:
+        raise PluginError(f"{what} {point.name!r} ({point.value}): {missing}")
+    parameters = getattr(found, "__dataclass_params__", None)
+    if group == PROBLEMS and (parameters is None or not parameters.frozen):
         raise PluginError(f"problem {point.name!r} ({point.value}) must be a frozen dataclass")
     return found
+
+
+def _listed(group: str) -> list[Plugin]:
+    points = sorted(entry_points(group=group), key=lambda point: (point.name, point.value))
+    return [_described(group, point) for point in points]
+
+
+def _described(group: str, point: EntryPoint) -> Plugin:
+    try:
+        cls = _load(group, point)
+    except PluginError as error:
+        return Plugin(point.name, point.value, _distribution(point), "", {}, str(error))
+    summary = (inspect.getdoc(cls) or "").partition("\n")[0]
+    return Plugin(point.name, point.value, _distribution(point), summary, _settings(cls))
+
+
+def _settings(cls: Any) -> dict[str, Any]:
+    if not hasattr(cls, "__dataclass_fields__"):
+        return {}
+    return {f.name: None if f.default is MISSING else f.default for f in fields(cls) if f.init}
+
+
+def _distribution(point: EntryPoint) -> str:
+    return "unknown" if point.dist is None else f"{point.dist.name} {point.dist.version}"

@@ -38,7 +38,8 @@ def test_missing_definitions_are_shown_when_an_instance_is_made() -> None:
     assert str(refusal.value) == (
         "Forgetful lacks loss, predict: define\n\n"
         "    def loss(self, y: Any, y_hat: Any) -> float:\n"
-        '        """Nonnegative loss of ``y_hat`` when ``y`` is true; zero if they are equal."""\n\n'
+        '        """Nonnegative loss of ``y_hat`` when ``y`` is true; zero if they are equal."""'
+        "\n\n"
         "    def predict(self, w: Floats, x: Any) -> Any:\n"
         '        """Inference: maximise ``<w, joint_feature(x, y)>`` over y."""'
     )
@@ -49,7 +50,7 @@ def test_a_missing_property_is_shown_as_one() -> None:
     class NoMargin(PartitionProblem):
         margin: float  # a field without a default is no definition
 
-    with pytest.raises(PluginError, match="lacks .*margin") as refusal:
+    with pytest.raises(PluginError, match=r"lacks .*margin") as refusal:
         NoMargin(1.0)
     assert "    @property\n    def margin(self) -> float:\n" in str(refusal.value)
 
@@ -106,7 +107,7 @@ def test_a_method_may_stay_abstract_half_way_down() -> None:
 
     answer = Whole().maximize(TraceObjective(np.zeros((3, 1)), shift=-1.0))
     assert answer.y.n_clusters == 1
-    with pytest.raises(PluginError, match="Odd.maximize"):
+    with pytest.raises(PluginError, match=r"Odd\.maximize"):
         type("Odd", (Half,), {"maximize": too_few, "__qualname__": "Odd"})
 
 

@@ -1,18 +1,34 @@
-"""Problems by name."""
+"""Problems and oracles by name."""
+
+from dataclasses import dataclass
+from inspect import getattr_static
+from types import SimpleNamespace
 
 import pytest
 
 from structsvm import ChangePoint
 from structsvm.errors import PluginError
+from structsvm.oracles.sequential import SequentialOracle
+from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plugins import problem_class, problem_name, problem_names
+from structsvm.partitions.simple import SimpleProblem
+from structsvm.plugins import (
+    oracle_class,
+    oracle_names,
+    oracles,
+    problem_class,
+    problem_name,
+    problem_names,
+    problems,
+)
 
 
 class Entry:
     """An entry point of another distribution."""
 
-    def __init__(self, found):
-        self.name, self.value, self.found = "theirs", "their.module:Thing", found
+    def __init__(self, found, name="theirs", value="their.module:Thing"):
+        self.name, self.value, self.found = name, value, found
+        self.dist = SimpleNamespace(name="their-package", version="2.0")
 
     def load(self):
         if isinstance(self.found, Exception):
@@ -20,8 +36,28 @@ class Entry:
         return self.found
 
 
-class NoDataclass(PartitionProblem):
-    """Lacks settings that could be stored."""
+@dataclass(frozen=True)
+class Incomplete(SimpleProblem):
+    """Says nothing of its labels."""
+
+    @property
+    def decoder(self):
+        return SequentialOracle()
+
+
+@dataclass
+class Mutable:
+    """No PartitionProblem, and no frozen one."""
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """Return a function that makes these the installed entry points of any group."""
+
+    def install(*found):
+        monkeypatch.setattr("structsvm.plugins.entry_points", lambda group: list(found))
+
+    return install
 
 
 def test_every_declared_problem_is_one() -> None:
@@ -31,23 +67,71 @@ def test_every_declared_problem_is_one() -> None:
     assert problem_name(ChangePoint()) == "change-point"
 
 
+def test_every_declared_oracle_is_one() -> None:
+    assert "sequential" in oracle_names()
+    for name in oracle_names():
+        assert issubclass(oracle_class(name), Oracle)
+
+
+def test_own_plugins_can_be_used_and_say_what_they_are() -> None:
+    for plugin in [*problems(), *oracles()]:
+        assert plugin.error is None
+        assert plugin.summary.endswith(".")
+        assert plugin.distribution
+    (change_point,) = (p for p in problems() if p.name == "change-point")
+    assert change_point.value == "structsvm.problems.change_point:ChangePoint"
+    assert change_point.settings["n_segments"] == "unknown"
+
+
 def test_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(PluginError, match=r"no problem is called 'spam'; installed are .*change-p"):
         problem_class("spam")
+    with pytest.raises(PluginError, match=r"no oracle is called 'spam'; installed are .*sequentia"):
+        oracle_class("spam")
 
 
 @pytest.mark.parametrize(
     ("found", "message"),
     [
         (ImportError("no module named their"), "'theirs' cannot be loaded: no module named their"),
+        (ZeroDivisionError("their fault"), "'theirs' cannot be loaded: their fault"),
         (int, r"'theirs' \(their.module:Thing\) is no PartitionProblem"),
         (ChangePoint(), "is no PartitionProblem"),
-        (NoDataclass, "must be a frozen dataclass"),
+        (Mutable, "is no PartitionProblem"),
+        (Incomplete, "(?s)Incomplete lacks decode, encode: define.*def encode"),
     ],
 )
-def test_what_is_no_problem_is_refused(monkeypatch, found, message) -> None:
-    monkeypatch.setattr("structsvm.plugins.entry_points", lambda group: [Entry(found)])
+def test_what_is_no_problem_is_refused_and_listed_as_such(installed, found, message) -> None:
+    installed(Entry(found))
     with pytest.raises(PluginError, match=message):
         problem_class("theirs")
     with pytest.raises(PluginError, match="ChangePoint has no name"):
         problem_name(ChangePoint())
+    (listed,) = problems()
+    assert (listed.name, listed.distribution) == ("theirs", "their-package 2.0")
+    with pytest.raises(PluginError, match=message):
+        raise PluginError(listed.error)
+
+
+def test_a_problem_that_is_no_frozen_dataclass_is_refused(installed) -> None:
+    methods = {
+        name: None if isinstance(getattr_static(PartitionProblem, name), property) else print
+        for name in PartitionProblem.__abstractmethods__
+    }
+    installed(Entry(type("Plain", (PartitionProblem,), methods)))
+    with pytest.raises(PluginError, match="must be a frozen dataclass"):
+        problem_class("theirs")
+
+
+def test_what_is_no_oracle_is_refused(installed) -> None:
+    installed(Entry(ChangePoint))
+    with pytest.raises(PluginError, match=r"oracle 'theirs' .* is no Oracle"):
+        oracle_class("theirs")
+
+
+def test_a_name_that_two_distributions_claim_is_refused(installed) -> None:
+    installed(Entry(ChangePoint), Entry(ChangePoint, value="other.module:Thing"))
+    with pytest.raises(PluginError, match=r"two distributions declare a problem 'theirs'"):
+        problem_class("theirs")
+    installed(Entry(ChangePoint), Entry(ChangePoint))  # one that is found twice on the path
+    assert problem_class("theirs") is ChangePoint
