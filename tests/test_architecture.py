@@ -42,6 +42,7 @@ FLOORS = (
         "plotting",
         "plugins",
         "report",
+        "scaffold",
         "testing",
         "unstored",
         "verdict",

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from structsvm.cli.inputs import check_labels, check_output, read
 from structsvm.cli.parser import file_options, report_options
+from structsvm.cli.settings import assignment, problem_with
 from structsvm.cli.show import describe
 from structsvm.cli.terminal import Say, Terminal
 from structsvm.datasets.recording import Recording, arrays_and_labels
-from structsvm.errors import LearningError, SettingsError
+from structsvm.errors import LearningError
 from structsvm.learner import REGULARIZERS, MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.persistence import save
-from structsvm.plugins import problem_class, problem_names
+from structsvm.plugins import problem_names
 from structsvm.report import certificate_in_words, training_in_words
 from structsvm.solution import HistoryEntry
 from structsvm.status import Status
@@ -141,6 +141,14 @@ def _learning_options(group: argparse._ArgumentGroup) -> None:
 
 def _problem_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
+        "--set",
+        type=assignment,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="any setting of the problem, as structsvm problems lists them; may be repeated",
+    )
+    group.add_argument(
         "--known-segments",
         dest="n_segments",
         action="store_const",
@@ -162,18 +170,9 @@ def _problem_options(group: argparse._ArgumentGroup) -> None:
 
 def _problem(args: argparse.Namespace) -> PartitionProblem:
     """The problem with the settings that were given."""
-    cls = problem_class(args.problem)
-    known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-    given = {
-        name: getattr(args, name)
-        for name in ("n_segments", "penalty", "margin")
-        if getattr(args, name) is not None
-    }
-    for name in given:
-        if name not in known:
-            has = ", ".join(known) or "none"
-            raise SettingsError(f"problem {args.problem} has no setting {name!r}, it has {has}")
-    return cls(**given)
+    named = {name: getattr(args, name) for name in ("n_segments", "penalty", "margin")}
+    given = {name: value for name, value in named.items() if value is not None}
+    return problem_with(args.problem, {**given, **dict(args.set)})
 
 
 def _progress(say: Say) -> Any:

@@ -1,0 +1,62 @@
+"""The settings of a problem as they are typed: ``--set NAME=VALUE``, for whatever problem it is."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Any
+
+from structsvm.errors import SettingsError
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.plugins import problem_class
+
+__all__ = ["assignment", "problem_with"]
+
+
+def assignment(text: str) -> tuple[str, str]:
+    """``NAME=VALUE`` as a pair; dashes in names may stand for underscores."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
+    return name.replace("-", "_"), value
+
+
+def problem_with(name: str, given: Mapping[str, Any]) -> PartitionProblem:
+    """The problem of a name with the settings that were given, texts as their fields have them."""
+    cls = problem_class(name)
+    known = {field.name: field for field in fields(cls) if field.init}  # type: ignore[arg-type]
+    for setting in given:
+        if setting not in known:
+            has = ", ".join(known) or "none"
+            raise SettingsError(f"problem {name} has no setting {setting!r}, it has {has}")
+    for setting, field in known.items():
+        needed = field.default is MISSING and field.default_factory is MISSING
+        if needed and setting not in given:
+            raise SettingsError(f"problem {name} needs a setting: give --set {setting}=VALUE")
+    return cls(**{setting: _value(known[setting], value) for setting, value in given.items()})
+
+
+def _value(field: Field[Any], value: Any) -> Any:
+    """A text as the value it stands for, by the type its field declares."""
+    if not isinstance(value, str):
+        return value
+    declared = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "")
+    kinds = [kind.strip() for kind in declared.split("|")]
+    if "None" in kinds and value.lower() == "none":
+        return None
+    for kind, read in (("bool", _truth), ("int", int), ("float", float)):
+        if kind in kinds:
+            try:
+                return read(value)
+            except ValueError:
+                continue
+    if "str" in kinds:
+        return value
+    raise SettingsError(f"{field.name} must be {declared}, got {value!r}")
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
