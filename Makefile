@@ -15,7 +15,7 @@ NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lint types format bench paper rivals notebooks docs clean
+.PHONY: help install demo test check lint types format bench bench-benchopt paper rivals notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ format: $(STAMP)  ## rewrite the code the way `make check` wants it
 
 bench-%: benchmarks/%.py $(STAMP)  ## run one benchmark on one thread
 	$(ONE_THREAD) $(BIN)/python $<
+
+bench-benchopt: $(STAMP)  ## compare the solvers with benchopt
+	$(BIN)/python -m pip install --quiet 'benchopt>=1.6'
+	$(ONE_THREAD) $(BIN)/benchopt run benchmarks/benchopt --no-display
 
 bench: $(addprefix bench-,$(BENCHES))  ## run every benchmark
 
