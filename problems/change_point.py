@@ -91,6 +91,11 @@ class ChangePoint(PartitionProblem):
         return self.n_segments == "known"
 
     @property
+    def contiguous(self) -> bool:
+        """Segments."""
+        return True
+
+    @property
     def learns_penalty(self) -> bool:
         """Whether the price of a segment is a weight."""
         return self.penalty == "learned"

@@ -98,6 +98,11 @@ class Clustering(PartitionProblem):
         return self.n_clusters == "known"
 
     @property
+    def contiguous(self) -> bool:
+        """Rows have no order."""
+        return False
+
+    @property
     def learns_penalty(self) -> bool:
         """Whether the price of a cluster is a weight."""
         return self.penalty == "learned"

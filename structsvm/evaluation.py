@@ -12,7 +12,12 @@ from scipy import stats
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import covering, margin_f1, partition_loss
+from structsvm.partitions.losses import (
+    adjusted_rand_index,
+    covering,
+    margin_f1,
+    partition_loss,
+)
 from structsvm.partitions.metric import DecodingMetric
 
 __all__ = ["Evaluation", "Paired", "RecordingScores", "Scores", "evaluate"]
@@ -22,20 +27,35 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Scores:
-    """How close a segmentation is to the truth."""
+    """How close a partition is to the truth."""
 
     loss: float
     """``|M - M_i|_F^2``: 0 is perfect, at most ``K + K' - 2``."""
     covering: float
     """At most 1, which is perfect."""
-    f1: float
-    """Of the changes, a hit being one within the margin; at most 1."""
+    adjusted_rand: float
+    """At most 1, which is perfect; 0 for one single cluster, whose loss may look good."""
+    f1: float | None
+    """Of the changes, a hit being one within the margin, at most 1; None where nothing changes,
+    because the samples have no order."""
 
     @classmethod
     def mean(cls, scores: Sequence[Scores]) -> Scores:
         """The mean of each."""
-        rows = [(s.loss, s.covering, s.f1) for s in scores]
-        return cls(*(float(value) for value in np.mean(rows, axis=0)))
+        rows = [(s.loss, s.covering, s.adjusted_rand) for s in scores]
+        f1s = [s.f1 for s in scores if s.f1 is not None]
+        loss, covered, rand = (float(value) for value in np.mean(rows, axis=0))
+        return cls(loss, covered, rand, float(np.mean(f1s)) if f1s else None)
+
+    @classmethod
+    def of(cls, truth: EquivalenceMatrix, guess: EquivalenceMatrix, margin: int | None) -> Scores:
+        """All scores of a partition; F1 unless ``margin`` is None."""
+        return cls(
+            partition_loss(truth, guess),
+            covering(truth, guess),
+            adjusted_rand_index(truth, guess),
+            None if margin is None else margin_f1(truth, guess, margin),
+        )
 
 
 @dataclass(frozen=True)
@@ -152,7 +172,8 @@ def evaluate(
     Xs, ys : recordings and labels, as for :meth:`MetricLearner.fit`
         Not those that were learned from.
     n_segments : int, "true" or None
-        Decode with so many segments, with as many as the truth has, or as the penalty decides.
+        Decode with so many segments (or clusters), with as many as the truth has, or as the penalty
+        decides; None is "true" for tables of which the number of clusters is known.
     margin : int
         A predicted change is a hit within so many samples of a true one.
     names : sequence of str, optional
@@ -163,6 +184,8 @@ def evaluate(
     Evaluation
     """
     truths = learner.encode(Xs, ys)
+    if n_segments is None and learner.problem_.known_clusters and not learner.problem_.contiguous:
+        n_segments = "true"
     counts = _counts(n_segments, truths)
     names = [str(i) for i in range(len(truths))] if names is None else list(names)
     if len(names) != len(truths):
@@ -173,7 +196,7 @@ def evaluate(
     }
     scores = {
         name: [
-            Scores(partition_loss(t, g), covering(t, g), margin_f1(t, g, margin))
+            Scores.of(t, g, margin if learner.problem_.contiguous else None)
             for t, g in zip(truths, learner.decode_with(metric, Xs, counts), strict=True)
         ]
         for name, metric in metrics.items()

@@ -26,11 +26,15 @@ def learner() -> MetricLearner:
     return MetricLearner(metric="diagonal").fit(*TRAIN).fit_baselines(*TRAIN)
 
 
+def _scores(loss: float) -> Scores:
+    return Scores(loss, covering=0.5, adjusted_rand=0.5, f1=0.5)
+
+
 def made_up(*losses: tuple[float, float]) -> Evaluation:
     """Return an evaluation with the given losses, untrained and learned."""
     return Evaluation(
         tuple(
-            RecordingScores("r", 3, Scores(learned, 0.5, 0.5), Scores(untrained, 0.4, 0.4), None)
+            RecordingScores("r", 3, _scores(learned), _scores(untrained), None)
             for untrained, learned in losses
         ),
         margin=5,
@@ -78,7 +82,7 @@ class TestScores:
         plain = json.loads(json.dumps(evaluate(learner, *TEST, names=list("abcde")).to_dict()))
         assert list(plain) == ["learned", "untrained", "pca", "paired", "recordings"]
         for name in ("learned", "untrained", "pca"):
-            assert list(plain[name]) == ["loss", "covering", "f1"]
+            assert list(plain[name]) == ["loss", "covering", "adjusted_rand", "f1"]
         assert list(plain["paired"]) == ["mean", "se", "n"]
         assert [r["name"] for r in plain["recordings"]] == list("abcde")
 

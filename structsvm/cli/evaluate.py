@@ -42,6 +42,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
     parser.add_argument(
         "--n-segments",
+        "--n-clusters",
         type=true_or_positive,
         metavar="true|N",
         help="as many as the labels have, or N (default: as the learned penalty decides)",
@@ -80,17 +81,21 @@ def readable(result: Evaluation) -> tuple[str, Table, str]:
     """What it is about, the scores, the verdict."""
     n = len(result.recordings)
     recordings = "1 recording" if n == 1 else f"mean of {n} recordings"
-    return f"{recordings} (perfect: loss 0, covering 1, F1 1)", _table(result), result.verdict
+    return f"{recordings} (perfect: loss 0, all others 1)", _table(result), result.verdict
 
 
 def _table(result: Evaluation) -> Table:
     """The mean scores of each metric."""
     found = Table(box=box.SIMPLE_HEAD)
-    for column in ("metric", "loss", "covering", f"F1 (within {result.margin})"):
+    columns = ["metric", "loss", "covering", "adjusted Rand"]
+    if result.learned.f1 is not None:
+        columns.append(f"F1 (within {result.margin})")
+    for column in columns:
         found.add_column(column, justify="left" if column == "metric" else "right")
     rows = {"untrained": result.untrained, "PCA": result.pca, "learned": result.learned}
     for name, scores in rows.items():
         if scores is not None:
-            values = (f"{value:.3f}" for value in (scores.loss, scores.covering, scores.f1))
+            numbers = (scores.loss, scores.covering, scores.adjusted_rand, scores.f1)
+            values = (f"{value:.3f}" for value in numbers if value is not None)
             found.add_row(name, *values, style="bold" if name == "learned" else None)
     return found

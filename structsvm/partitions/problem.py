@@ -78,6 +78,11 @@ class PartitionProblem(Contract):
     def margin(self) -> float:
         """``kappa``: the loss is multiplied by this."""
 
+    @property
+    @abstractmethod
+    def contiguous(self) -> bool:
+        """Whether clusters are segments of consecutive samples, so that there are breakpoints."""
+
     @abstractmethod
     def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
         """Labels as users write them to an equivalence matrix; raises DataError."""

@@ -51,6 +51,11 @@ class SimpleProblem(PartitionProblem):
         return False
 
     @property
+    def contiguous(self) -> bool:
+        """Not promised: results are shown as labels."""
+        return False
+
+    @property
     def learns_penalty(self) -> bool:
         """The price of a cluster is learned."""
         return True

@@ -95,7 +95,7 @@ class TestEvaluate:
         report = json.loads(out)
         assert list(report) == ["learned", "untrained", "pca", "paired", "recordings"]
         for name in ("learned", "untrained", "pca"):
-            assert list(report[name]) == ["loss", "covering", "f1"]
+            assert list(report[name]) == ["loss", "covering", "adjusted_rand", "f1"]
         assert list(report["paired"]) == ["mean", "se", "n"]
         assert [r["name"] for r in report["recordings"]] == [r.name for r in TEST]
 
