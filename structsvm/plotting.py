@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from structsvm.report import feature_names, feature_weights
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_segmentation", "plot_weights"]
+__all__ = ["plot_clusters", "plot_segmentation", "plot_weights"]
 
 Floats = NDArray[np.float64]
 
@@ -74,12 +75,7 @@ def plot_segmentation(
     matplotlib.axes.Axes
     """
     truth = None if y is None else learner.encode([X], [y])[0]
-    if n_segments == "true" and truth is None:
-        raise SettingsError("n_segments='true' needs the true labels")
-    if isinstance(n_segments, str) and n_segments != "true":
-        raise SettingsError(f"n_segments must be an integer, 'true' or None, got {n_segments!r}")
-    K = truth.n_clusters if truth is not None and n_segments == "true" else n_segments
-    assert not isinstance(K, str)
+    K = _count(n_segments, truth)
     names, traces = _traces(learner, X, show, n_traces)
     learned = learner.predict_breakpoints([X], K)[0]
     untrained = learner.decode_with(learner.baselines_["untrained"], [X], K)[0].breakpoints
@@ -107,6 +103,43 @@ def plot_segmentation(
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
     return ax
+
+
+def plot_clusters(
+    learner: MetricLearner,
+    X: Any,
+    y: Any = None,
+    *,
+    n_clusters: int | str | None = None,
+    axes: Sequence[Axes],
+) -> None:
+    """Draw a table in the two heaviest directions of the metric, coloured by predicted cluster.
+
+    Parameters
+    ----------
+    learner : MetricLearner
+        Fitted.
+    X : array or data frame of shape (T, P)
+    y : labels (T,), optional
+        The truth; coloured on the second axes.
+    n_clusters : int, "true" or None
+        Cluster into so many, into as many as the truth has, or as the penalty decides.
+    axes : sequence of matplotlib axes
+        One, or two with ``y``.
+    """
+    truth = None if y is None else learner.encode([X], [y])[0]
+    K = _count(n_clusters, truth)
+    panels = {"predicted": learner.predict_partitions([X], K)[0]}
+    if truth is not None:
+        panels["true"] = truth
+    names, traces = _traces(learner, X, "components", 2)
+    x, height = traces[0], traces[1] if len(traces) > 1 else np.zeros(traces.shape[1])
+    for ax, (name, M) in zip(axes, panels.items(), strict=True):
+        ax.scatter(x, height, c=M.labels, cmap="tab20" if M.n_clusters > 10 else "tab10", s=9)
+        ax.set_title(f"{name}, {M.n_clusters} clusters")
+        ax.set_xlabel(names[0])
+        ax.set_ylabel(names[1] if len(names) > 1 else "")
+        ax.spines[["top", "right"]].set_visible(False)
 
 
 def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | None = None) -> Axes:
@@ -151,6 +184,17 @@ def _axes(ax: Axes | None, height: float) -> Axes:
     _, created = pyplot.subplots(figsize=(9.0, height), layout="constrained")
     new: Axes = created
     return new
+
+
+def _count(asked: int | str | None, truth: EquivalenceMatrix | None) -> int | None:
+    """A number of segments or clusters, "true" being that of the truth."""
+    if not isinstance(asked, str):
+        return asked
+    if asked != "true":
+        raise SettingsError(f"n_segments must be an integer, 'true' or None, got {asked!r}")
+    if truth is None:
+        raise SettingsError("n_segments='true' needs the true labels")
+    return truth.n_clusters
 
 
 def _traces(learner: MetricLearner, X: Any, show: str, n: int) -> tuple[list[str], Floats]:

@@ -14,7 +14,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError
 from structsvm.extras import require
 from structsvm.persistence import load
-from structsvm.plotting import plot_segmentation, plot_weights
+from structsvm.plotting import plot_clusters, plot_segmentation, plot_weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,6 +59,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--n-segments",
+        "--n-clusters",
         type=true_or_positive,
         metavar="true|N",
         help="as many as the labels have, or N (default: as the learned penalty decides)",
@@ -80,15 +81,14 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         if recording.y is not None:
             check_labels([recording], learner.problem_)
         check_n_segments([recording], args.n_segments)
-        ax = plot_segmentation(
-            learner,
-            recording.X,
-            recording.y,
-            n_segments=args.n_segments,
-            show=args.show,
-            ax=figure.subplots(),
-        )
-        ax.set_title(recording.name, loc="left")
+        X, y, K = recording.X, recording.y, args.n_segments
+        if learner.problem_.contiguous:
+            ax = figure.subplots()
+            plot_segmentation(learner, X, y, n_segments=K, show=args.show, ax=ax)
+        else:
+            ax = figure.subplots(1, 1 if y is None else 2, squeeze=False)[0]
+            plot_clusters(learner, X, y, n_clusters=K, axes=ax)
+        figure.suptitle(recording.name, ha="left", x=0.02)
     save_figure(figure, args.output)
     terminal.note(f"the figure is in {args.output}")
     if terminal.as_json:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from structsvm.atomic import write_atomically
 from structsvm.cli.inputs import check_n_segments, check_output, fit_to_model, read
 from structsvm.cli.parser import file_options, positive, report_options
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets.recording import Recording
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.persistence import load
 
 __all__ = ["add_parser"]
@@ -27,6 +28,9 @@ examples:
 Without -o, a line for each recording: its name and the ends of its segments, the last of which is
 its number of samples. With -o FILE.csv, a row for each segment: samples start to end - 1, counted
 from 0. With any other -o, a folder with a .csv file for each recording: the segment of each sample.
+
+A model of clustering prints the sizes of the clusters of each table; -o FILE.csv has a row for each
+row of a table: its cluster.
 """
 
 
@@ -45,6 +49,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", help=".csv file, or folder")
     parser.add_argument(
         "--n-segments",
+        "--n-clusters",
         type=positive,
         metavar="N",
         help="so many segments in each (default: as the learned penalty decides)",
@@ -59,47 +64,91 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     learner = load(args.model)
     recordings = fit_to_model(read(args, terminal, need_labels=False), learner, args.model)
     check_n_segments(recordings, args.n_segments)
-    with terminal.working("segmenting") as say:
-        ends = []
+    kind = Segments if learner.problem_.contiguous else Clusters
+    with terminal.working("partitioning") as say:
+        answers: list[Answer] = []
         for i, recording in enumerate(recordings):
             say(f"{i} of {len(recordings)} done")
-            ends += learner.predict_breakpoints([recording.X], args.n_segments)
+            (M,) = learner.predict_partitions([recording.X], args.n_segments)
+            answers.append(kind(recording.name, M))
     if one_table:
-        write_atomically(args.output, _table(recordings, ends))
-        terminal.note(f"segments of {len(ends)} recordings are in {args.output}")
+        rows = (row for answer in answers for row in answer.rows)
+        write_atomically(args.output, _csv(("recording", *kind.columns), rows))
+        terminal.note(f"{kind.plural} of {len(answers)} recordings are in {args.output}")
     elif args.output is not None:
-        _write_folder(args.output, recordings, ends)
-        terminal.note(f"one file for each of {len(ends)} recordings is in {args.output}")
-    plain = [
-        {"name": recording.name, "n_segments": len(e), "breakpoints": e}
-        for recording, e in zip(recordings, ends, strict=True)
-    ]
-    lines = [f"{r.name}: {' '.join(map(str, e))}" for r, e in zip(recordings, ends, strict=True)]
+        _write_folder(args.output, answers)
+        terminal.note(f"one file for each of {len(answers)} recordings is in {args.output}")
+    plain = [answer.to_dict() for answer in answers]
+    lines = [str(answer) for answer in answers]
     terminal.report({"recordings": plain}, *(lines if args.output is None else ()))
     return 0
 
 
-def _table(recordings: Sequence[Recording], ends: Sequence[list[int]]) -> bytes:
-    """A row for each segment."""
-    rows = (
-        (recording.name, k, start, end)
-        for recording, e in zip(recordings, ends, strict=True)
-        for k, (start, end) in enumerate(zip([0, *e[:-1]], e, strict=True))
-    )
-    return _csv(("recording", "segment", "start", "end"), rows)
+@dataclass(frozen=True)
+class Segments:
+    """The answer for a recording."""
+
+    name: str
+    M: EquivalenceMatrix
+    plural = "segments"
+    columns = ("segment", "start", "end")
+
+    @property
+    def rows(self) -> Iterator[tuple[str | int, ...]]:
+        """One for each segment."""
+        ends = self.M.breakpoints
+        for k, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+            yield self.name, k, start, end
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        ends = self.M.breakpoints
+        return {"name": self.name, "n_segments": len(ends), "breakpoints": ends}
+
+    def __str__(self) -> str:
+        """The name and the ends."""
+        return f"{self.name}: {' '.join(map(str, self.M.breakpoints))}"
 
 
-def _write_folder(folder: Path, recordings: Sequence[Recording], ends: Sequence[list[int]]) -> None:
+@dataclass(frozen=True)
+class Clusters:
+    """The answer for a table."""
+
+    name: str
+    M: EquivalenceMatrix
+    plural = "clusters"
+    columns = ("row", "cluster")
+
+    @property
+    def labels(self) -> list[int]:
+        """Cluster of each row."""
+        assert self.M.labels is not None
+        return [int(label) for label in self.M.labels]
+
+    @property
+    def rows(self) -> Iterator[tuple[str | int, ...]]:
+        """One for each row of the table."""
+        return ((self.name, i, label) for i, label in enumerate(self.labels))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"name": self.name, "n_clusters": self.M.n_clusters, "labels": self.labels}
+
+    def __str__(self) -> str:
+        """The name and the sizes."""
+        return f"{self.name}: {' '.join(map(str, self.M.sizes))}"
+
+
+Answer = Segments | Clusters
+
+
+def _write_folder(folder: Path, answers: Sequence[Answer]) -> None:
     """A file for each recording, with a row for each sample."""
-    for recording, e in zip(recordings, ends, strict=True):
-        segments = ((k,) for k, n in enumerate(_sizes(e)) for _ in range(n))
-        path = folder / f"{recording.name.lstrip('/')}.csv"
+    for answer in answers:
+        labels = ((int(label),) for label in answer.M.labels)  # type: ignore[union-attr]
+        path = folder / f"{answer.name.lstrip('/')}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, _csv(("segment",), segments))
-
-
-def _sizes(ends: list[int]) -> list[int]:
-    return [end - start for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+        write_atomically(path, _csv((answer.plural.removesuffix("s"),), labels))
 
 
 def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:

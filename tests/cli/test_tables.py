@@ -1,0 +1,99 @@
+"""Clustering of tables from the command line: the same commands, .csv files with a label column."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from structsvm.cli import main
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Return a folder with halves of iris and a model of one of them."""
+    folder = tmp_path_factory.mktemp("tables")
+    X, y = load_iris(return_X_y=True)
+    names = ["sepal_length", "sepal_width", "petal_length", "petal_width", "class"]
+    for name, rows in (("learn", slice(0, None, 2)), ("test", slice(1, None, 2))):
+        with (folder / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(names)
+            writer.writerows(
+                [*x, f"species {label}"] for x, label in zip(X[rows], y[rows], strict=True)
+            )
+    line = ["fit", "clustering", "learn.csv", "--label-column", "class", "-o", "m.structsvm"]
+    line = [str(folder / part) if part.endswith((".csv", ".structsvm")) else part for part in line]
+    assert main([*line, "--quiet"]) == 0
+    return folder
+
+
+@pytest.fixture
+def run(tables, capsys, monkeypatch):
+    """Return a function that runs a command line in the folder and gives its stdout."""
+    monkeypatch.chdir(tables)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(line):
+        code = main([*line.split()])
+        out, err = capsys.readouterr()
+        assert code == 0, err
+        return out
+
+    return run
+
+
+def test_show_names_the_features(run):
+    report = json.loads(run("show m.structsvm --json"))
+    assert report["problem"]["name"] == "clustering"
+    assert report["problem"]["settings"]["n_clusters"] == "known"
+    assert {weight["feature"] for weight in report["weights"]} >= {"petal_length"}
+
+
+def test_evaluate_shows_the_adjusted_rand_index_and_no_f1(run):
+    out = run("evaluate m.structsvm test.csv --label-column class")
+    assert "adjusted Rand" in out
+    assert "F1" not in out
+    report = json.loads(run("evaluate m.structsvm test.csv --label-column class --json"))
+    assert report["learned"]["adjusted_rand"] > report["untrained"]["adjusted_rand"]
+    assert report["learned"]["f1"] is None
+    same = json.loads(
+        run("evaluate m.structsvm test.csv --label-column class --json --n-clusters true")
+    )
+    assert same["learned"] == report["learned"]
+
+
+def test_predict_prints_sizes_and_writes_labels(run, tables):
+    line = "predict m.structsvm test.csv --label-column class --n-clusters 3"
+    name, _, sizes = run(line).strip().partition(": ")
+    assert name == "test"
+    assert sum(map(int, sizes.split())) == 75
+    assert len(sizes.split()) == 3
+    (answer,) = json.loads(run(f"{line} --json"))["recordings"]
+    assert answer["n_clusters"] == 3
+    run(f"{line} -o clusters.csv")
+    with (tables / "clusters.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["cluster"]) for row in rows] == answer["labels"]
+    assert [int(row["row"]) for row in rows] == list(range(75))
+    run(f"{line} -o out")
+    assert (
+        np.loadtxt(tables / "out" / "test.csv", skiprows=1).astype(int).tolist() == answer["labels"]
+    )
+
+
+def test_plot_draws_the_table(run, tables):
+    run("plot m.structsvm test.csv --label-column class --n-clusters true -o table.png")
+    run("plot m.structsvm -o weights.png")
+    assert (tables / "table.png").stat().st_size > 10_000
+    assert (tables / "weights.png").stat().st_size > 5_000
+
+
+def test_settings_of_the_problem(run):
+    run(
+        "fit clustering learn.csv --label-column class -o u.structsvm --metric diagonal "
+        "--set n_clusters=unknown --set oracle=rounded"
+    )
+    settings = json.loads(run("show u.structsvm --json"))["problem"]["settings"]
+    assert (settings["n_clusters"], settings["oracle"]) == ("unknown", "rounded")
