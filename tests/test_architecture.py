@@ -50,7 +50,7 @@ FLOORS = (
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
-OPTIONAL_LIBRARIES = ("matplotlib", "pandas", "pyarrow", "ruptures")
+OPTIONAL_LIBRARIES = ("dask", "distributed", "matplotlib", "pandas", "pyarrow", "ruptures")
 
 
 @dataclass(frozen=True)

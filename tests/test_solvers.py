@@ -132,6 +132,7 @@ def test_change_points_against_all_segmentations(partition, metric, omega, slack
         for size in range(T)
         for inner in itertools.combinations(range(1, T), size)
     ]
+
     def labellings(x):
         if not partition.known_clusters:
             return everything
@@ -191,7 +192,8 @@ class TestBudgets:
     def test_max_calls(self, name, short):
         solution = short(name, max_calls=19)
         assert solution.status is Status.MAX_CALLS
-        assert solution.oracle_calls == 19
+        # Rounds of four; the Frank-Wolfe method also calls one oracle at a time.
+        assert 16 <= solution.oracle_calls <= 19
         assert np.isfinite(solution.upper)
 
     def test_max_seconds(self, name, short):

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from structsvm.cuts import WorkingSet
 from structsvm.errors import LearningError, SettingsError
 from structsvm.masters.bounds import lower_bound, plane_bound
-from structsvm.parallel import single_threaded
+from structsvm.parallel import Backend, Serial, Session, single_threaded
 from structsvm.problem import RegularizedRisk
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.certificate import Certificate
-from structsvm.solvers.evaluation import Evaluation, Evaluator, Plane
+from structsvm.solvers.evaluation import BudgetSpentError, Evaluation, Evaluator
+from structsvm.solvers.separation import Block, Plane, blocks_of
 from structsvm.status import Status
 
 __all__ = ["Run", "Solver", "Step", "Stopping"]
@@ -40,9 +41,10 @@ class Stopping:
     max_iter : int
         Iterations; what one is depends on the solver, about N oracle calls in each of them.
     max_seconds : float
-        Wall time. Looked at between oracle calls, after the first N of them.
+        Wall time. Looked at between oracle calls, after the first N of them; a call that never
+        returns is not ended.
     max_calls : int or None
-        Oracle calls. The first N are always made.
+        Oracle calls. The first N are always made, and no round of N is begun that exceeds it.
     """
 
     tol: float = 1e-2
@@ -92,10 +94,25 @@ class Solver(ABC):
         """The iterations of a run, without end; what they learn goes to ``run``."""
 
     @single_threaded()
-    def solve(self, risk: RegularizedRisk, callback: Callback | None = None) -> Solution:
-        """Minimise ``risk`` on one thread; ``callback`` sees every iteration.
+    def solve(
+        self,
+        risk: RegularizedRisk,
+        callback: Callback | None = None,
+        *,
+        backend: Backend | None = None,
+    ) -> Solution:
+        """Minimise ``risk``; every call of an oracle or a master has one thread.
 
         Ctrl-C ends the run and returns the best certified iterate.
+
+        Parameters
+        ----------
+        risk : RegularizedRisk
+        callback : callable, optional
+            Sees every iteration.
+        backend : Backend, optional
+            Where the oracles run, whole rounds at a time; here if it is not given. The solution
+            does not depend on it.
 
         Raises
         ------
@@ -105,9 +122,20 @@ class Solver(ABC):
             When the restricted problem or a sample has no answer.
         """
         self.check(risk)
-        run = Run(risk, self.stopping)
+        blocks = blocks_of(risk)
+        with (backend or Serial()).open(blocks) as session:
+            run = Run(risk, self.stopping, blocks, session)
+            status = self._iterate(run, callback)
+        if run.certificate.best is None:
+            raise LearningError(
+                f"{status.value}; no weight that satisfies the constraints was found before",
+                status,
+            )
+        return run.certificate.solution(status, run.oracle_calls)
+
+    def _iterate(self, run: Run, callback: Callback | None) -> Status:
+        """Iterate until there is reason to stop."""
         certificate, tol = run.certificate, self.stopping.tol
-        status = Status.MAX_ITER
         try:
             for step in self.iterations(run):
                 entry = certificate.record(run.oracle_calls, step.n_cuts, step.label)
@@ -115,43 +143,34 @@ class Solver(ABC):
                 if callback is not None:
                     callback(entry)
                 if certificate.gap <= tol:
-                    status = certificate.status(tol)
-                    break
+                    return certificate.status(tol)
                 if step.stalled:
-                    status = certificate.stalled(tol)
-                    break
+                    return certificate.stalled(tol)
                 if len(certificate.entries) >= self.stopping.max_iter:
                     break
         except KeyboardInterrupt:
-            status = Status.INTERRUPTED
             if certificate.best is None:
                 raise
+            return Status.INTERRUPTED
         except BudgetSpentError as spent:
-            status = spent.status
             certificate.record(run.oracle_calls, 0, "cut short")
-        if certificate.best is None:
-            raise LearningError(
-                f"{status.value}; no weight that satisfies the constraints was found before",
-                status,
-            )
-        return certificate.solution(status, run.oracle_calls)
-
-
-class BudgetSpentError(Exception):
-    """Ends the iterations of a run; never leaves :meth:`Solver.solve`."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status.value)
-        self.status = status
+            return spent.status
+        return Status.MAX_ITER
 
 
 class Run:
     """One minimisation under way: what the iterations of any solver work with."""
 
-    def __init__(self, risk: RegularizedRisk, stopping: Stopping) -> None:
+    def __init__(
+        self,
+        risk: RegularizedRisk,
+        stopping: Stopping,
+        blocks: list[Block] | None = None,
+        session: Session | None = None,
+    ) -> None:
         self.risk, self.stopping = risk, stopping
         self.certificate = Certificate(floor=risk.regularizer.floor(risk.space))
-        self._evaluator = Evaluator(risk, self._check_budget)
+        self._evaluator = Evaluator(risk, self._budget, blocks, session)
 
     @property
     def oracle_calls(self) -> int:
@@ -191,13 +210,17 @@ class Run:
         upper = self.certificate.certified_upper
         self.certificate.raise_lower(*plane_bound(self.risk, offset, slope, upper))
 
-    def _check_budget(self) -> None:
+    def _budget(self, calls: int) -> float:
+        """The seconds left for so many more oracle calls."""
         if self.oracle_calls < self.risk.n_samples:
-            return
-        if self.certificate.seconds > self.stopping.max_seconds:
+            return np.inf
+        left = self.stopping.max_seconds - self.certificate.seconds
+        if left < 0:
             raise BudgetSpentError(Status.MAX_SECONDS)
-        if self.stopping.max_calls is not None and self.oracle_calls >= self.stopping.max_calls:
+        most = self.stopping.max_calls
+        if most is not None and self.oracle_calls + calls > most:
             raise BudgetSpentError(Status.MAX_CALLS)
+        return left
 
 
 def is_admissible(risk: RegularizedRisk, w: Floats) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,32 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.cuts import Cut
-from structsvm.errors import OracleError, StructSVMError
-from structsvm.problem import RegularizedRisk, Separation
-from structsvm.status import Quality
+from structsvm.parallel.base import Here, Session
+from structsvm.problem import RegularizedRisk
+from structsvm.solvers.separation import Block, Plane, Query, blocks_of, separate_block
+from structsvm.status import Quality, Status
 
-__all__ = ["Evaluation", "Evaluator", "Plane"]
+__all__ = ["BudgetSpentError", "Evaluation", "Evaluator"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-TRUTHS_IN_MEMORY = 2**28
-"""Bytes that the joint features of the true labellings may take before they are recomputed."""
 
+class BudgetSpentError(Exception):
+    """Ends the iterations of a run; never leaves :meth:`Solver.solve`."""
 
-@dataclass(frozen=True, eq=False)
-class Plane:
-    """The answer of one oracle: a lower bound of the weighted hinge loss of its sample."""
-
-    intercept: float
-    """``omega_i loss(y_i, y)``."""
-    slope: Floats
-    """``omega_i (phi(x_i, y) - phi(x_i, y_i))``, (d,)."""
-    value: float
-    """At the weight at which the oracle was called; nonnegative."""
-    slack: float
-    """The hinge loss exceeds the value by at most this, if the oracle knows."""
-    quality: Quality
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.value)
+        self.status = status
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,67 +62,54 @@ class Evaluator:
     Parameters
     ----------
     risk : RegularizedRisk
-    before_call : callable
-        Called before each oracle; may raise to end the run.
+    budget : callable
+        Takes the number of calls wanted and returns the seconds left for them, or raises
+        BudgetSpentError.
+    blocks, session
+        The samples, and where their oracles run; here by default.
     """
 
-    def __init__(self, risk: RegularizedRisk, before_call: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        risk: RegularizedRisk,
+        budget: Callable[[int], float],
+        blocks: list[Block] | None = None,
+        session: Session | None = None,
+    ) -> None:
         self.risk = risk
         self.oracle_calls = 0
-        self._before_call = before_call
-        self._keeps = risk.n_samples * risk.space.dim * 8 <= TRUTHS_IN_MEMORY
-        self._truths: dict[int, Floats] = {}
+        self._budget = budget
+        self._blocks = blocks_of(risk) if blocks is None else blocks
+        self._session = Here(self._blocks) if session is None else session
+        self._home = [(block, j) for block in self._blocks for j in range(len(block.indices))]
 
     def __call__(self, w: Floats, groups: Ints) -> Evaluation:
-        """``F`` and one cut for each group at ``w``; ``groups`` holds the group of each sample."""
+        """``F`` and one cut for each group at ``w``; ``groups`` holds the group of each sample.
+
+        Samples of a group are summed by blocks, and blocks in their order: the sums are the same
+        to the last bit wherever the oracles run.
+        """
+        deadline = time.time() + self._budget(self.risk.n_samples)
+        answers = self._session.map(separate_block, Query(w, groups, deadline))
+        self.oracle_calls += sum(answer.calls for answer in answers)
+        if any(answer.late for answer in answers):
+            raise BudgetSpentError(Status.MAX_SECONDS)
         n_groups = int(groups.max()) + 1
         slopes = np.zeros((n_groups, w.size))
         intercepts, values, slacks = np.zeros((3, n_groups))
-        qualities = set()
-        for i, g in enumerate(groups):
-            plane = self.plane(i, w)
-            slopes[g] += plane.slope
-            intercepts[g] += plane.intercept
-            values[g] += plane.value
-            slacks[g] += plane.slack
-            qualities.add(plane.quality)
-        weakest = next(q for q in reversed(Quality) if q in qualities)
+        for answer in answers:
+            slopes[answer.groups] += answer.slopes
+            intercepts[answer.groups] += answer.intercepts
+            values[answer.groups] += answer.values
+            slacks[answer.groups] += answer.slacks
+        found = {answer.quality for answer in answers}
+        weakest = next(q for q in reversed(Quality) if q in found)
         penalty = self.risk.penalty(w)
         return Evaluation(w, penalty, slopes, intercepts, values, slacks, weakest)
 
     def plane(self, i: int, w: Floats) -> Plane:
-        """Call the oracle of sample ``i``."""
-        risk = self.risk
-        answer = self._separate(i, w)
-        omega = float(risk.sample_weight[i])
-        slope = omega * (risk.problem.joint_feature(risk.xs[i], answer.y) - self._truth(i))
-        intercept = omega * risk.problem.loss(risk.ys[i], answer.y)
-        value = intercept + float(slope @ w)
-        if not np.isfinite(value):
-            raise OracleError(f"sample {i}: the labelling found has the value {value}")
-        heuristic = answer.quality is Quality.HEURISTIC
-        slack = 0.0 if heuristic else omega * answer.slack
-        if value < 0:  # the true labelling is always a candidate
-            return Plane(0.0, np.zeros_like(slope), 0.0, max(0.0, value + slack), answer.quality)
-        return Plane(intercept, slope, value, slack, answer.quality)
-
-    def _truth(self, i: int) -> Floats:
-        if i in self._truths:
-            return self._truths[i]
-        truth = self.risk.problem.joint_feature(self.risk.xs[i], self.risk.ys[i])
-        if self._keeps:
-            self._truths[i] = truth
-        return truth
-
-    def _separate(self, i: int, w: Floats) -> Separation:
-        self._before_call()
+        """Call the oracle of sample ``i``, here."""
+        self._budget(1)
         self.oracle_calls += 1
-        try:
-            return self.risk.problem.separate(w, self.risk.xs[i], self.risk.ys[i])
-        except StructSVMError as error:
-            error.add_note(f"while separating sample {i}")
-            raise
-        except Exception as error:
-            raise OracleError(
-                f"sample {i}: the separation oracle raised {type(error).__name__}: {error}"
-            ) from error
+        block, j = self._home[i]
+        return block.plane(j, w)

@@ -12,8 +12,8 @@ from structsvm.errors import SettingsError
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import Run, Solver, Step, Stopping
-from structsvm.solvers.evaluation import Plane
 from structsvm.solvers.requirements import strongly_convex
+from structsvm.solvers.separation import Plane
 
 __all__ = ["BlockFrankWolfe"]
 

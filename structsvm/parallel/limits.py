@@ -1,4 +1,4 @@
-"""Where linear algebra runs: one thread inside a call, parallelism over samples outside it.
+"""One thread inside a call: parallelism is over the parts of a data set, outside it.
 
 Two BLAS threads on the small products of an oracle are up to a hundred times slower than one
 (they wait for each other on a shared machine). The limit holds for the duration of a call and the

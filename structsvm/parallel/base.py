@@ -1,0 +1,87 @@
+"""What a backend promises, and the one that needs no workers."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from structsvm.parallel.limits import single_threaded
+
+__all__ = ["RETRIES", "Backend", "Done", "Here", "Serial", "Session", "Task", "deal", "work"]
+
+Task = Callable[[Any, Any], Any]
+"""Takes a part and the argument."""
+
+RETRIES = 3
+"""How often work that was on a worker that died is done again."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a worker has done with its share."""
+
+    answers: list[Any]
+    seconds: float
+    """CPU time."""
+
+
+class Session(ABC):
+    """Parts of a data set on the workers of a backend, dealt out in turn."""
+
+    @abstractmethod
+    def shares(self, task: Task, argument: Any) -> list[Done]:
+        """The answers of each share; the first error that a task raises, if one does."""
+
+    def map(self, task: Task, argument: Any) -> list[Any]:
+        """``task(part, argument)`` of every part, in their order."""
+        shares = self.shares(task, argument)
+        n = len(shares)
+        total = sum(len(done.answers) for done in shares)
+        return [shares[k % n].answers[k // n] for k in range(total)]
+
+
+class Backend(ABC):
+    """Where the parts of a data set are worked on. Settings only."""
+
+    @abstractmethod
+    def open(self, parts: Sequence[Any]) -> AbstractContextManager[Session]:
+        """Place the parts on the workers, for as long as the block lasts."""
+
+
+@dataclass(frozen=True)
+class Serial(Backend):
+    """Here, one part after another."""
+
+    @contextmanager
+    def open(self, parts: Sequence[Any]) -> Iterator[Session]:
+        """Nothing is moved."""
+        yield Here(parts)
+
+
+def deal(parts: Sequence[Any], n_workers: int) -> list[list[Any]]:
+    """The parts dealt out like cards, so that neighbours of like size go to different workers."""
+    n = max(1, min(n_workers, len(parts)))
+    return [list(parts[k::n]) for k in range(n)]
+
+
+def work(task: Task, share: Sequence[Any], argument: Any) -> Done:
+    """What a worker does in a round."""
+    started = time.thread_time()
+    with single_threaded():
+        answers = [task(part, argument) for part in share]
+    return Done(answers, time.thread_time() - started)
+
+
+class Here(Session):
+    """One share, in this thread."""
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self._parts = parts
+
+    def shares(self, task: Task, argument: Any) -> list[Done]:
+        """The one share."""
+        return [work(task, self._parts, argument)]

@@ -1,0 +1,109 @@
+"""The workers of a Dask cluster, for what one machine cannot do."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from structsvm.errors import MissingExtraError, SettingsError, StructSVMError
+from structsvm.parallel.base import RETRIES, Backend, Done, Session, Task, deal, work
+
+__all__ = ["Dask"]
+
+logger = logging.getLogger("structsvm")
+
+
+@dataclass(frozen=True)
+class Dask(Backend):
+    """Workers of a Dask cluster, one share for each of their threads.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        The current one if it is not given.
+    """
+
+    client: Any = None
+
+    @contextmanager
+    def open(self, parts: Sequence[Any]) -> Iterator[Session]:
+        """Scatter the shares, pinned to their workers; those of a lost worker move to another."""
+        client = self._client()
+        slots = [address for address, n in client.nthreads().items() for _ in range(n)]
+        if not slots:
+            raise SettingsError("the Dask cluster has no workers: start some first")
+        yield _OnDask(client, deal(parts, len(slots)))
+
+    def _client(self) -> Any:
+        if self.client is not None:
+            return self.client
+        try:
+            from distributed import get_client
+        except ImportError as error:
+            raise MissingExtraError(
+                "backend='dask' needs distributed: pip install 'structsvm-partitioning[dask]'"
+            ) from error
+        try:
+            return get_client()
+        except ValueError as error:
+            raise SettingsError(
+                "backend='dask' needs a cluster: make a dask.distributed.Client first, "
+                "or give one, backend=Dask(client)"
+            ) from error
+
+
+class _OnDask(Session):
+    def __init__(self, client: Any, shares: Sequence[Sequence[Any]]) -> None:
+        self._client, self._shares = client, shares
+        self._placed = [self._place(k) for k in range(len(shares))]
+
+    def shares(self, task: Task, argument: Any) -> list[Done]:
+        answers = {k: self._submit(task, k, argument) for k in range(len(self._shares))}
+        try:
+            return [self._result(task, k, argument, answers) for k in range(len(self._shares))]
+        except BaseException:
+            self._client.cancel(list(answers.values()))
+            raise
+
+    def _result(self, task: Task, k: int, argument: Any, answers: dict[int, Any]) -> Done:
+        for retry in range(RETRIES + 1):
+            try:
+                done: Done = answers[k].result()
+                return done
+            except (CancelledError, OSError) as error:
+                if retry == RETRIES or isinstance(error, StructSVMError):
+                    raise
+                logger.warning("the Dask worker of share %d is gone: its work is done again", k)
+                self._placed[k] = self._place(k)
+                answers[k] = self._submit(task, k, argument)
+        raise AssertionError
+
+    def _place(self, k: int) -> tuple[Any, str]:
+        """A share on one of the workers there are now."""
+        slots = [address for address, n in self._client.nthreads().items() for _ in range(n)]
+        if not slots:
+            raise StructSVMError("the Dask cluster has no workers left")
+        address = slots[k % len(slots)]
+        (future,) = self._client.scatter([_Share(self._shares[k])], workers=[address], hash=False)
+        return future, address
+
+    def _submit(self, task: Task, k: int, argument: Any) -> Any:
+        share, address = self._placed[k]
+        return self._client.submit(
+            _work_on_share, task, share, argument, pure=False, workers=[address]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Share:
+    """A list that Dask does not look into."""
+
+    parts: Sequence[Any]
+
+
+def _work_on_share(task: Task, share: _Share, argument: Any) -> Done:
+    return work(task, share.parts, argument)

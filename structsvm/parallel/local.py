@@ -1,0 +1,96 @@
+"""Threads and processes of this machine, through joblib."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import cloudpickle
+import joblib
+from joblib.externals.loky import BrokenProcessPool
+
+from structsvm.errors import StructSVMError
+from structsvm.parallel.base import RETRIES, Backend, Done, Session, Task, deal, work
+
+__all__ = ["Processes", "Threads"]
+
+logger = logging.getLogger("structsvm")
+
+
+@dataclass(frozen=True)
+class Threads(Backend):
+    """Threads of this process, through joblib: for oracles that release the interpreter's lock."""
+
+    n_jobs: int = -1
+
+    @contextmanager
+    def open(self, parts: Sequence[Any]) -> Iterator[Session]:
+        """Nothing is moved."""
+        shares = deal(parts, joblib.effective_n_jobs(self.n_jobs))
+        with joblib.Parallel(len(shares), backend="threading", batch_size=1) as pool:
+            yield _InThreads(pool, shares)
+
+
+@dataclass(frozen=True)
+class Processes(Backend):
+    """Processes of this machine, through joblib, which keeps them for the next run.
+
+    A worker reads each share it works on from a file, once.
+    """
+
+    n_jobs: int = -1
+
+    @contextmanager
+    def open(self, parts: Sequence[Any]) -> Iterator[Session]:
+        """Write the shares into a folder that lasts as long as the block."""
+        with TemporaryDirectory(prefix="structsvm-") as folder:
+            shares = deal(parts, joblib.effective_n_jobs(self.n_jobs))
+            paths = [str(Path(folder, str(k))) for k in range(len(shares))]
+            for path, share in zip(paths, shares, strict=True):
+                Path(path).write_bytes(cloudpickle.dumps(share))
+            yield _InProcesses(paths)
+
+
+class _InThreads(Session):
+    def __init__(self, pool: joblib.Parallel, shares: Sequence[Sequence[Any]]) -> None:
+        self._pool, self._shares = pool, shares
+
+    def shares(self, task: Task, argument: Any) -> list[Done]:
+        call = joblib.delayed(work)
+        return list(self._pool(call(task, share, argument) for share in self._shares))
+
+
+class _InProcesses(Session):
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+
+    def shares(self, task: Task, argument: Any) -> list[Done]:
+        call = joblib.delayed(_work_on_file)
+        for retry in range(RETRIES + 1):
+            pool = joblib.Parallel(len(self._paths), "loky", batch_size=1, max_nbytes=None)
+            try:
+                return list(pool(call(task, path, argument) for path in self._paths))
+            except BrokenProcessPool as error:
+                if retry == RETRIES:
+                    raise StructSVMError(f"workers keep dying: {error}") from error
+                logger.warning("a worker process died: its work is done again")
+        raise AssertionError
+
+
+_read: dict[str, list[Any]] = {}
+"""The shares this worker has read, by path."""
+
+
+def _work_on_file(task: Task, path: str, argument: Any) -> Done:
+    if path not in _read:
+        for other in list(_read):
+            if Path(other).parent != Path(path).parent:
+                del _read[other]  # of a run that is over
+        _read[path] = pickle.loads(Path(path).read_bytes())
+    return work(task, _read[path], argument)

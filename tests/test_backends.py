@@ -1,0 +1,309 @@
+"""Wherever the oracles run, the answer is the same to the last bit, and little travels."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import distributed
+import joblib
+import numpy as np
+import pytest
+from enumerated import Listed, listed_risk
+
+from structsvm.datasets import relevant_changes
+from structsvm.errors import OracleError, SettingsError
+from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from
+from structsvm.partitions.problem import MetricProblem
+from structsvm.problem import Separation
+from structsvm.problems.change_point import ChangePoint
+from structsvm.regularizers import SquaredNorm
+from structsvm.solvers.auto import solver_from
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.status import Status
+from structsvm.weights import PSD
+
+LOCAL = {"threads": Threads(2), "processes": Processes(2), "auto": Auto(2)}
+NAMES = [*LOCAL, "dask"]
+SPACE, OMEGA = PSD(3), SquaredNorm(0.5)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two worker processes, on ports of this machine."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as workers:
+        yield workers
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    with distributed.Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+@pytest.fixture
+def backend(request):
+    """The backend of a name; only one of them needs the cluster."""
+
+    def of(name):
+        return Dask(request.getfixturevalue("client")) if name == "dask" else LOCAL[name]
+
+    return of
+
+
+def assert_same(first, second):
+    np.testing.assert_array_equal(first.w, second.w)
+    assert (first.lower, first.upper, first.n_iter) == (second.lower, second.upper, second.n_iter)
+    assert first.oracle_calls == second.oracle_calls
+    assert first.status is second.status
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("solver", ["cutting-plane", "one-slack", "frank-wolfe", "subgradient"])
+def test_the_answer_does_not_depend_on_the_backend(solver, name, backend):
+    risk = listed_risk(SPACE, OMEGA, n_samples=9, seed=3)
+    method = solver_from(solver, Stopping(1e-4, 12))
+    assert_same(method.solve(risk), method.solve(risk, backend=backend(name)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_budgets_are_the_same_everywhere(name, backend):
+    risk = listed_risk(SPACE, OMEGA, n_samples=5, n_labels=60, seed=4)
+    method = CuttingPlane(Stopping(1e-12, 1000, max_calls=19))
+    solution = method.solve(risk, backend=backend(name))
+    assert solution.status is Status.MAX_CALLS
+    assert_same(method.solve(risk), solution)
+
+
+@dataclass(frozen=True)
+class Slow(Listed):
+    """Takes a tenth of a second when there is something to separate by."""
+
+    def separate(self, w, x, y) -> Separation:
+        if w.any():
+            time.sleep(0.1)
+        return super().separate(w, x, y)
+
+
+def slow_number(part, argument):
+    time.sleep(0.2)
+    return part + argument
+
+
+@pytest.mark.parametrize("name", ["threads", "processes", "dask"])
+def test_the_time_budget_stops_between_the_calls_of_a_round(name, backend):
+    risk = listed_risk(SPACE, OMEGA, n_samples=200, problem=Slow(SPACE))
+    place = backend(name)
+    with place.open([1, 2]) as session:
+        session.map(slow_number, 0)  # the workers are there, and have imported this
+    solution = CuttingPlane(Stopping(1e-9, max_seconds=2.0)).solve(risk, backend=place)
+    assert solution.status is Status.MAX_SECONDS
+    assert solution.seconds < 6  # a round takes ten
+    assert 200 < solution.oracle_calls < 400
+
+
+@dataclass(frozen=True)
+class Failing(Listed):
+    """One sample cannot be separated by anything but zero."""
+
+    def separate(self, w, x, y) -> Separation:
+        if w.any() and x.features[0, 0] > 100:
+            raise ZeroDivisionError("no labelling")
+        return super().separate(w, x, y)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_oracle_that_raises_names_its_sample(name, backend):
+    risk = listed_risk(SPACE, OMEGA, n_samples=70, problem=Failing(SPACE))
+    risk.xs[41].features[0, 0] = 101.0
+    message = "sample 41: the separation oracle raised ZeroDivisionError: no labelling"
+    for place in (Serial(), backend(name)):
+        with pytest.raises(OracleError, match=message):
+            CuttingPlane().solve(risk, backend=place)
+
+
+def test_a_dask_worker_killed_in_mid_run_changes_nothing(client, caplog):
+    risk = listed_risk(SPACE, OMEGA, n_samples=12, n_labels=60, seed=5)
+    method = CuttingPlane(Stopping(1e-6, 100))
+    killed = []
+
+    def kill(entry):
+        if entry.iteration == 1:
+            killed.extend(client.run(os.getpid).values())
+            os.kill(killed[-1], signal.SIGKILL)
+
+    with caplog.at_level(logging.WARNING, "structsvm"):
+        solution = method.solve(risk, kill, backend=Dask(client))
+    assert solution.n_iter > 3
+    assert_same(method.solve(risk), solution)
+    assert "its work is done again" in caplog.text
+    client.wait_for_workers(2, timeout=30)
+    assert killed[-1] not in client.run(os.getpid).values()
+
+
+def test_a_process_killed_in_mid_run_changes_nothing(caplog):
+    risk = listed_risk(SPACE, OMEGA, n_samples=12, n_labels=60, seed=5)
+    method = CuttingPlane(Stopping(1e-6, 100))
+
+    def kill(entry):
+        if entry.iteration == 1:
+            (pid, *_) = joblib.Parallel(2)(joblib.delayed(os.getpid)() for _ in range(2))
+            os.kill(pid, signal.SIGKILL)
+
+    with caplog.at_level(logging.WARNING, "structsvm"):
+        solution = method.solve(risk, kill, backend=Processes(2))
+    assert_same(method.solve(risk), solution)
+
+
+class Traffic:
+    """Bytes that this process, where client and scheduler are, exchanges with the workers."""
+
+    def __init__(self, monkeypatch):
+        self.bytes = 0
+        tcp = distributed.comm.tcp
+        write, read = tcp.TCP.write, tcp.read_bytes_rw
+
+        async def counted_write(comm, *args, **kwargs):
+            sent = await write(comm, *args, **kwargs)
+            self.bytes += sent
+            return sent
+
+        async def counted_read(stream, n):
+            self.bytes += n
+            return await read(stream, n)
+
+        monkeypatch.setattr(tcp.TCP, "write", counted_write)
+        monkeypatch.setattr(tcp, "read_bytes_rw", counted_read)
+
+
+@pytest.mark.parametrize("slack", ["n", "one"])
+def test_what_travels_in_a_round_does_not_depend_on_the_length(slack, client, monkeypatch):
+    """P = 40, diagonal: eight cuts of 41 numbers come back, and w goes to two workers."""
+    per_round, placed = {}, {}
+    for T in (200, 3200):
+        partition = ChangePoint()
+        recordings = relevant_changes(8, n_samples=T, n_features=40, random_state=0)
+        problem = MetricProblem(partition, "diagonal", 40)
+        risk = problem.risk(
+            [r.X / np.sqrt(40) for r in recordings],
+            [partition.encode(r.y, T) for r in recordings],
+            problem.regularizer(SquaredNorm(), 0.1),
+        )
+        traffic, seen = Traffic(monkeypatch), []
+        method = CuttingPlane(Stopping(1e-12, 6), slack=slack)
+        method.solve(risk, lambda entry, t=traffic, s=seen: s.append(t.bytes), backend=Dask(client))
+        per_round[T], placed[T] = np.median(np.diff(seen)), seen[0]
+    assert placed[3200] - placed[200] > 8 * 40 * 3000 * 8  # the recordings, once
+    assert 8 * 41 * 8 < per_round[200] < 60_000
+    assert per_round[3200] < 1.5 * per_round[200]
+
+
+def add(part, argument):
+    return part + argument
+
+
+def test_cheap_rounds_stay_here():
+    with Auto(2).open(list(range(4))) as session:
+        for _ in range(4):
+            assert session.map(add, 1) == [1, 2, 3, 4]
+        assert type(session._session).__name__ == "Here"
+
+
+@pytest.mark.parametrize(
+    ("work", "elapsed", "kind"),
+    [
+        (0.1, 0.06, "_InThreads"),
+        (2.0, 1.2, "_InThreads"),
+        (0.1, 0.1, "Here"),
+        (2.0, 2.0, "_InProcesses"),
+    ],
+)
+def test_dear_rounds_leave_if_it_pays(work, elapsed, kind, monkeypatch):
+    """Threads that let go of the lock do more than a second's work in a second."""
+    monkeypatch.setattr("structsvm.parallel.auto.CHEAP", 0.0)
+    with Auto(2).open(list(range(4))) as session:
+        for _ in range(2):
+            session.map(add, 1)
+        assert type(session._session).__name__ == "_InThreads"
+        session._settle(work, elapsed)
+        assert type(session._session).__name__ == kind
+        assert session._session is session._here or kind != "Here"
+
+
+def test_backends_by_name():
+    assert [backend_from(name, None) for name in ("auto", "threads", "serial")] == [Serial()] * 3
+    assert backend_from("auto", 1) == Serial()
+    assert backend_from("auto", 3) == Auto(3)
+    assert backend_from("threads", 2) == Threads(2)
+    assert backend_from("processes", 2) == Processes(2)
+    assert backend_from("dask", None) == Dask()
+    assert backend_from(own := Threads(5), None) is own
+    with pytest.raises(SettingsError, match=r"one of \['auto', .*'dask'\], got 'spark'"):
+        backend_from("spark", 2)
+    for wrong in (0, 1.5, True):
+        with pytest.raises(SettingsError, match="n_jobs must be an integer other than 0 or None"):
+            backend_from("auto", wrong)
+    with pytest.raises(SettingsError, match=r"make a dask.distributed.Client first"):
+        CuttingPlane().solve(listed_risk(SPACE, OMEGA), backend=Dask())
+
+
+INTERRUPTED = """
+    import sys, time
+    sys.path.insert(0, {tests!r})
+    from enumerated import Listed, listed_risk
+    from structsvm.regularizers import SquaredNorm
+    from structsvm.weights import PSD
+    from structsvm.parallel import backend_from
+    from structsvm.solvers.base import Stopping
+    from structsvm.solvers.cutting_plane import CuttingPlane
+
+    class Slow(Listed):
+        def separate(self, w, x, y):
+            time.sleep(0.1 * w.any())
+            return super().separate(w, x, y)
+
+    risk = listed_risk(PSD(3), SquaredNorm(0.5), n_samples=20, problem=Slow(PSD(3)))
+    method = CuttingPlane(Stopping(1e-12, 1000))
+    tell = lambda entry: print(entry.iteration, flush=True)
+    solution = method.solve(risk, tell, backend=backend_from({name!r}, 2))
+    print(solution.status.name, solution.lower <= solution.upper)
+"""
+
+
+def group_is_gone(leader: int) -> bool:
+    for _ in range(100):
+        try:
+            os.killpg(leader, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.parametrize("name", ["threads", "processes"])
+def test_ctrl_c_returns_the_best_so_far_and_leaves_no_worker(name, tmp_path):
+    """The signal reaches the whole group of processes, as it does from a keyboard."""
+    script = tmp_path / "run.py"
+    script.write_text(
+        textwrap.dedent(INTERRUPTED).format(tests=str(Path(__file__).parent), name=name)
+    )
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, env=environment, start_new_session=True
+    ) as process:
+        assert process.stdout.readline() == b"0\n"
+        time.sleep(0.5)
+        os.killpg(process.pid, signal.SIGINT)
+        output = process.stdout.read()
+    assert output.endswith(b"INTERRUPTED True\n")
+    assert process.returncode == 0
+    assert group_is_gone(process.pid)
+    assert not list(tmp_path.glob("structsvm-*"))
