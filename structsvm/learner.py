@@ -19,7 +19,12 @@ from structsvm.masters.auto import master_from
 from structsvm.masters.base import Master
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, DecodingMetric, calibrate, metric_factor
-from structsvm.partitions.problem import MetricProblem, PartitionProblem, encode_all
+from structsvm.partitions.problem import (
+    MetricProblem,
+    PartitionProblem,
+    certified_upper,
+    encode_all,
+)
 from structsvm.partitions.samples import (
     Counts,
     Standardizer,
@@ -105,6 +110,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         ``ruptures``: ``Pelt(custom_cost=CostMl(metric=B)).predict(pen=penalty_)``.
     solution_ : Solution
         Weight, certified bounds, status and history.
+    certified_upper_ : float
+        Its upper bound, or that of the relaxation if the oracle is a heuristic one.
     calibration_ : Calibration
         Training loss against the penalty.
     baselines_ : dict of DecodingMetric
@@ -188,6 +195,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.components_ = factor.T
         self.penalty_ = calibration.penalty
         self.solution_: Solution = solution
+        self.certified_upper_ = certified_upper(risk, solution)
         self.calibration_: Calibration = calibration
         self.baselines_ = {"untrained": untrained}
         self.standardizer_ = standardizer
@@ -195,8 +203,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.problem_ = partition
         self.training_data_ = TrainingData.of(arrays, truths)
         self.n_features_in_ = P
-        self.n_iter_ = solution.n_iter
-        self.converged_ = solution.status.converged
+        self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
@@ -313,8 +320,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     def _shrinkage(self) -> float | None:
         """That of the whitening, None for none."""
         given = self.whiten
-        if isinstance(given, str) and given == "auto":
-            return self._partition.shrinkage if self.metric == "full" else None
+        if given == "auto":
+            given = self._partition.shrinkage if self.metric == "full" else None
         if given is None:
             return None
         if isinstance(given, bool | str) or not 0 <= given <= 1:

@@ -148,6 +148,7 @@ def _header(learner: MetricLearner) -> dict[str, Any]:
         "baselines": {name: rival.penalty for name, rival in learner.baselines_.items()},
         "training_data": asdict(learner.training_data_),
         "solution": _solution_header(learner.solution_),
+        "certified_upper": learner.certified_upper_,
     }
 
 
@@ -262,6 +263,7 @@ def _learner(header: dict[str, Any], arrays: Arrays) -> MetricLearner:
         **{name: tuple(values) for name, values in header["training_data"].items()}
     )
     learner.solution_ = _solution(header["solution"], arrays["solution.w"])
+    learner.certified_upper_ = header.get("certified_upper", learner.solution_.upper)
     learner.n_iter_ = learner.solution_.n_iter
     learner.converged_ = learner.solution_.status.converged
     return learner

@@ -52,7 +52,7 @@ def spectrum_in_words(learner: MetricLearner) -> str:
 
 def certificate_in_words(solution: Solution) -> str:
     """How far from the best metric the learned one can be."""
-    how = "certified" if solution.bound == "certified" else f"certified {solution.bound}"
+    how = solution.bound if "certified" in solution.bound else f"certified {solution.bound}"
     missing = 100 * max(solution.gap, 0.0)
     return (
         f"at most {missing:.2g} % of what learning can gain is missing ({how}): "
@@ -61,12 +61,15 @@ def certificate_in_words(solution: Solution) -> str:
     )
 
 
-def training_in_words(data: TrainingData) -> str:
-    """What the metric was learned on."""
-    recordings = "1 recording" if len(data) == 1 else f"{len(data)} recordings"
+def training_in_words(data: TrainingData, contiguous: bool = True) -> str:
+    """What the metric was learned on: recordings with segments, or tables with clusters."""
+    one, parts = ("recording", "segments") if contiguous else ("table", "clusters")
+    sizes = f"{_range(data.n_samples)} samples and {_range(data.n_clusters)} {parts}"
+    if len(data) == 1 and not contiguous:
+        return f"1 {one} of {sizes}"
     return (
-        f"{recordings} of {_range(data.n_samples)} samples and {_range(data.n_clusters)} segments, "
-        f"{sum(data.n_samples)} samples and {sum(data.n_clusters)} segments in all"
+        f"{len(data)} {one}{'' if len(data) == 1 else 's'} of {sizes}, "
+        f"{sum(data.n_samples)} samples and {sum(data.n_clusters)} {parts} in all"
     )
 
 

@@ -20,7 +20,7 @@ from structsvm.errors import DataError, LearningError, MissingExtraError, Settin
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import DecodingMetric
-from structsvm.partitions.problem import MetricProblem
+from structsvm.partitions.problem import MetricProblem, certified_upper
 from structsvm.persistence import load, save
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import SquaredNorm
@@ -147,6 +147,20 @@ class TestCertificates:
             for oracle in ("relaxed", "rounded")
         )
         assert rounded.lower <= relaxed.upper + 1e-9
+
+    def test_what_a_heuristic_found_is_bounded_by_the_relaxation(self):
+        risk, X, truth = self.risk(Clustering(oracle="rounded"))
+        solution = CuttingPlane(Stopping(tol=1e-3)).solve(risk)
+        bound = certified_upper(risk, solution)
+        assert self.true_objective(risk, X, truth, solution.w) <= bound + 1e-9
+        relaxed = MetricProblem(Clustering(oracle="relaxed"), "full", 2)
+        relaxed_risk = relaxed.risk([X], [truth], relaxed.regularizer(SquaredNorm(), 0.05))
+        (x,), (y,) = relaxed_risk.xs, relaxed_risk.ys
+        answer = relaxed.separate(solution.w, x, y)
+        gain = relaxed.joint_feature(x, answer.y) - relaxed.joint_feature(x, y)
+        hinge = relaxed.loss(y, answer.y) + gain @ solution.w
+        expected = relaxed_risk.penalty(solution.w) + relaxed_risk.sample_weight[0] * hinge
+        assert bound == pytest.approx(expected)
 
     def test_the_compressed_hinge_is_that_of_all_rows(self):
         """Against the T x T matrix, whose leading eigenvectors orthogonal to 1 are taken."""
@@ -301,6 +315,7 @@ class TestScikitLearn:
                 copy.predict(table()[0])[0], learner.predict(table()[0])[0]
             )
             assert copy.problem_ == learner.problem_
+            assert copy.certified_upper_ == learner.certified_upper_ == learner.solution_.upper
             assert copy.calibration_.penalty == learner.penalty_
             np.testing.assert_array_equal(copy.whitening_, learner.whitening_)
 

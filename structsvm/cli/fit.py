@@ -77,7 +77,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if interrupted:
         terminal.warn(f"interrupted: the best certified metric so far is saved in {args.output}")
     terminal.note(
-        f"learned from {training_in_words(learner.training_data_)}\n"
+        f"learned from {training_in_words(learner.training_data_, learner.problem_.contiguous)}\n"
         f"{certificate_in_words(learner.solution_)}\n"
         f"saved in {args.output}; on recordings it was not learned from, try\n"
         f"  structsvm evaluate {args.output} PATH"

@@ -20,9 +20,10 @@ from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
+from structsvm.solution import Solution
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
-__all__ = ["MetricProblem", "PartitionProblem", "encode_all"]
+__all__ = ["MetricProblem", "PartitionProblem", "certified_upper", "encode_all"]
 
 Floats = NDArray[np.float64]
 
@@ -219,6 +220,24 @@ def metric_space(metric: str, n_features: int) -> WeightSpace:
     if metric not in spaces:
         raise SettingsError(f"metric must be one of {sorted(spaces)}, got {metric!r}")
     return spaces[metric](n_features)
+
+
+def certified_upper(risk: RegularizedRisk, solution: Solution) -> float:
+    """An upper bound of the true objective at the best weight, whatever the oracle.
+
+    That of the solution, unless a heuristic oracle may have underestimated it: then the oracles are
+    asked once more, for the upper bounds that they know (for clustering, the relaxation's; it often
+    exceeds F(0)).
+    """
+    if "heuristic" not in solution.bound:
+        return solution.upper
+    total = risk.penalty(solution.w)
+    for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
+        answer = risk.problem.separate(solution.w, x, y)
+        gain = risk.problem.joint_feature(x, answer.y) - risk.problem.joint_feature(x, y)
+        found = risk.problem.loss(y, answer.y) + float(gain @ solution.w)
+        total += omega * max(0.0, found + answer.slack)
+    return float(total)
 
 
 def encode_all(problem: PartitionProblem, Xs: Sequence[Floats], ys: Any) -> list[EquivalenceMatrix]:
