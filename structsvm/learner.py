@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm import baselines
 from structsvm.errors import LearningError, SettingsError
+from structsvm.interop import fitted, frames, pairs, ruptures
 from structsvm.masters.auto import master_from
 from structsvm.masters.base import Master
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -277,19 +278,16 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         pairs = zip(truths, self.predict_partitions(Xs, counts), strict=True)
         return float(np.mean([self.problem_.agreement(t, g) for t, g in pairs]))
 
-    def transform(self, Xs: Any) -> Any:
-        """Recordings in the metric, (T_i, rank): plain Euclidean methods then see ``B``.
-
-        A list for a list, one array for one array.
-        """
-        transformed = [X @ self.components_.T for X in self._standardized(Xs)]
-        single = (isinstance(Xs, np.ndarray) and Xs.ndim == 2) or hasattr(Xs, "columns")
-        return transformed[0] if single else transformed
-
-    def get_mahalanobis_matrix(self) -> Floats:
-        """``B``, (P, P), a copy; on standardised features, the identity being the untrained one."""
-        check_is_fitted(self)
-        return np.asarray(self.components_.T @ self.components_)
+    transform = frames.transform
+    set_output = frames.set_output
+    get_feature_names_out = frames.get_feature_names_out
+    get_mahalanobis_matrix = fitted.get_mahalanobis_matrix
+    get_metric = pairs.get_metric
+    pair_distance = pairs.pair_distance
+    pair_score = pairs.pair_score
+    to_ruptures_cost = ruptures.to_ruptures_cost
+    to_ruptures_detector = ruptures.to_ruptures_detector
+    _standardized = fitted.standardized
 
     @property
     def _partition(self) -> PartitionProblem:
@@ -352,9 +350,3 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
                 solution.status,
             )
         return L
-
-    def _standardized(self, Xs: Any) -> list[Floats]:
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        arrays, _ = check_samples(Xs, names, self.n_features_in_)
-        return [self.standardizer_(X) for X in arrays]

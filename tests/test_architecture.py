@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # From the ground up. A room may import from its own floor and from those below it.
 FLOORS = (
-    {"contract", "errors", "status"},
-    {"weights", "cuts", "solution"},
+    {"atomic", "contract", "errors", "status"},
+    {"archive", "weights", "cuts", "solution"},
     {"regularizers"},
     {"problem", "masters", "parallel"},
     {"solvers"},
@@ -26,7 +26,6 @@ FLOORS = (
     {
         "__init__",
         "__main__",
-        "atomic",
         "baselines",
         "candidates",
         "cli",
@@ -36,6 +35,7 @@ FLOORS = (
         "extras",
         "folds",
         "held_out",
+        "interop",
         "learner",
         "model_selection",
         "persistence",
@@ -50,7 +50,15 @@ FLOORS = (
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
-OPTIONAL_LIBRARIES = ("dask", "distributed", "matplotlib", "pandas", "pyarrow", "ruptures")
+OPTIONAL_LIBRARIES = (
+    "dask",
+    "distributed",
+    "matplotlib",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "ruptures",
+)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,86 @@
+"""Segmentations and partitions in the forms that libraries use.
+
+``breakpoints`` are sorted segment ends, the last being T (ruptures, and this library);
+``changepoints`` are the first samples of all segments but the first (skchange, sktime, aeon): the
+same numbers without T.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.errors import DataError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+
+__all__ = [
+    "breakpoints_to_changepoints",
+    "breakpoints_to_labels",
+    "changepoints_to_breakpoints",
+    "labels_to_breakpoints",
+    "labels_to_matrix",
+    "matrix_to_labels",
+]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def labels_to_breakpoints(labels: ArrayLike) -> list[int]:
+    """Segment ends of a label for each sample, (T,): one wherever the label changes, and T."""
+    values: NDArray[Any] = np.asarray(labels)
+    if values.ndim != 1 or values.size == 0:
+        raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
+    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
+    return [*map(int, changes), values.size]
+
+
+def breakpoints_to_labels(breakpoints: ArrayLike) -> Ints:
+    """Number of the segment of each sample, 0, 1, ..., (T,)."""
+    labels = EquivalenceMatrix.from_breakpoints(breakpoints).labels
+    assert labels is not None
+    return np.array(labels)
+
+
+def breakpoints_to_changepoints(breakpoints: ArrayLike) -> Ints:
+    """The breakpoints without the last, which is no change, (K - 1,)."""
+    ends = EquivalenceMatrix.from_breakpoints(breakpoints).breakpoints
+    return np.asarray(ends[:-1], dtype=np.int64)
+
+
+def changepoints_to_breakpoints(changepoints: ArrayLike, n_samples: int) -> list[int]:
+    """The changes, sorted and in ``1..T-1``, and T."""
+    changes = np.asarray(changepoints)
+    if changes.size == 0:
+        changes = changes.astype(np.int64)
+    if changes.size and changes[-1] >= n_samples:
+        raise DataError(f"change {changes[-1]} is outside 1..{n_samples - 1}: do not include T")
+    return EquivalenceMatrix.from_breakpoints(np.append(changes, n_samples)).breakpoints
+
+
+def labels_to_matrix(labels: ArrayLike) -> Floats:
+    """The rescaled equivalence matrix of a partition, (T, T): for small T."""
+    return EquivalenceMatrix.from_labels(labels).dense()
+
+
+def matrix_to_labels(M: ArrayLike) -> Ints:
+    """The partition of an equivalence matrix, (T,), rescaled or of zeros and ones.
+
+    Raises
+    ------
+    DataError
+        When the entries do not say who is with whom.
+    """
+    values = np.asarray(M, dtype=np.float64)
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or values.size == 0:
+        raise DataError(f"an equivalence matrix has shape (T, T), got {values.shape}")
+    together = values > 0.5 * values.max(axis=1, keepdims=True)
+    partition = EquivalenceMatrix.from_labels(together.argmax(axis=1))
+    assert partition.labels is not None
+    same = partition.labels[:, None] == partition.labels[None, :]
+    rescaled = same / partition.sizes[partition.labels][:, None]
+    if not (np.allclose(values, rescaled, atol=1e-8) or np.array_equal(values, same)):
+        raise DataError("this is no equivalence matrix: some sample is with others only in part")
+    return np.array(partition.labels)

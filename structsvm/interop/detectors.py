@@ -1,0 +1,86 @@
+"""The learned metric in ruptures; imported when it is asked for, because ruptures is optional."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ruptures.base import BaseEstimator
+from ruptures.costs import CostMl
+from ruptures.detection import KernelCPD
+
+from structsvm.errors import DataError
+from structsvm.interop.fitted import Fitted, get_mahalanobis_matrix, standardized
+
+__all__ = ["MetricCost", "MetricDetector"]
+
+Floats = NDArray[np.float64]
+
+
+class MetricCost(CostMl):  # type: ignore[misc]
+    """The Mahalanobis cost of ruptures with the learned metric, on standardised signals.
+
+    For ``ruptures.Dynp``, ``Pelt``, ``Binseg``, ... as ``custom_cost``, with ``min_size=1`` and
+    ``jump=1`` for the answers of the learner.
+    """
+
+    model = "structsvm"
+
+    def __init__(self, learner: Fitted) -> None:
+        super().__init__(metric=get_mahalanobis_matrix(learner))
+        self.learner = learner
+        self.min_size = 1
+
+    def fit(self, signal: Any) -> MetricCost:
+        """Standardise the signal (T, P) as the learner does, and prepare its costs."""
+        super().fit(_signal(self.learner, signal))
+        return self
+
+
+class MetricDetector(BaseEstimator):  # type: ignore[misc]
+    """``ruptures.KernelCPD`` with a linear kernel on the transformed signal: exact, and in C."""
+
+    def __init__(self, learner: Fitted) -> None:
+        get_mahalanobis_matrix(learner)  # refuses one that is not fitted
+        self.learner = learner
+        self.n_samples: int | None = None
+
+    def fit(self, signal: Any) -> MetricDetector:
+        """Transform the signal (T, P)."""
+        Z = _signal(self.learner, signal) @ self.learner.components_.T
+        self.n_samples = Z.shape[0]
+        self.detector = KernelCPD(kernel="linear", min_size=1, jump=1).fit(np.ascontiguousarray(Z))
+        return self
+
+    def predict(self, n_bkps: int | None = None, pen: float | None = None) -> list[int]:
+        """Sorted segment ends, the last being T.
+
+        Parameters
+        ----------
+        n_bkps : int, optional
+            Number of changes, one less than that of segments.
+        pen : float, optional
+            Price of a change; by default, if there is no ``n_bkps`` either, the learned one.
+        """
+        if self.n_samples is None:
+            raise DataError("the detector has no signal: call fit first")
+        if n_bkps == 0 or self.n_samples == 1:
+            return [self.n_samples]
+        if n_bkps is None:
+            pen = self.learner.penalty_ if pen is None else pen
+        return [int(end) for end in self.detector.predict(n_bkps=n_bkps, pen=pen)]
+
+    def fit_predict(
+        self, signal: Any, n_bkps: int | None = None, pen: float | None = None
+    ) -> list[int]:
+        """:meth:`fit`, then :meth:`predict`."""
+        return self.fit(signal).predict(n_bkps, pen)
+
+
+def _signal(learner: Fitted, signal: Any) -> Floats:
+    """One standardised signal, (T, P); a vector is univariate."""
+    if isinstance(signal, np.ndarray) and signal.ndim == 1:
+        signal = signal[:, None]
+    (Z,) = standardized(learner, [signal])
+    return Z

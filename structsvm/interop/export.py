@@ -1,0 +1,71 @@
+"""The metric as plain numbers in a file that anything can read."""
+
+from __future__ import annotations
+
+import csv
+import io
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from structsvm.atomic import write_atomically
+from structsvm.errors import SettingsError
+from structsvm.interop.fitted import Fitted, feature_names, get_mahalanobis_matrix
+
+__all__ = ["export_metric"]
+
+FORMATS = (".csv", ".npz")
+
+
+def export_metric(learner: Fitted, path: str | PathLike[str], what: str = "metric") -> None:
+    """Write the metric into a ``.csv`` or ``.npz`` file.
+
+    Parameters
+    ----------
+    learner : MetricLearner
+        Fitted.
+    path : str or Path
+        ``.csv``: a table with the names of the features in the first row and, for "metric", in the
+        first column. ``.npz``: arrays ``metric`` (P, P), ``components`` (rank, P), ``penalty``,
+        ``features`` (P,) and, if features are scaled as on the training set, their ``mean`` and
+        ``scale`` (P,): ``((X - mean) * scale) @ components.T`` is ``transform(X)``.
+    what : {"metric", "components"}
+        ``B``, or ``L^T`` with ``B = L L^T``; an ``.npz`` file holds both.
+    """
+    file = Path(path)
+    if what not in ("metric", "components"):
+        raise SettingsError(f"what must be 'metric' or 'components', got {what!r}")
+    if file.suffix.lower() not in FORMATS:
+        raise SettingsError(f"{file}: the name must end with one of {', '.join(FORMATS)}")
+    content = _npz(learner) if file.suffix.lower() == ".npz" else _csv(learner, what)
+    write_atomically(file, content)
+
+
+def _npz(learner: Fitted) -> bytes:
+    arrays = {
+        "metric": get_mahalanobis_matrix(learner),
+        "components": learner.components_,
+        "penalty": np.asarray(learner.penalty_),
+        "features": np.asarray(feature_names(learner)),
+    }
+    scaling = learner.standardizer_
+    if scaling.mean is not None and scaling.scale is not None:
+        arrays |= {"mean": scaling.mean, "scale": scaling.scale}
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
+
+
+def _csv(learner: Fitted, what: str) -> bytes:
+    names = feature_names(learner)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    if what == "metric":
+        writer.writerow(["feature", *names])
+        rows = zip(names, get_mahalanobis_matrix(learner).tolist(), strict=True)
+        writer.writerows([name, *row] for name, row in rows)
+    else:
+        writer.writerow(names)
+        writer.writerows(learner.components_.tolist())
+    return buffer.getvalue().encode()

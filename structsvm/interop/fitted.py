@@ -1,0 +1,47 @@
+"""What these bridges need of a fitted learner."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.partitions.samples import Standardizer, check_samples
+
+__all__ = ["Fitted", "feature_names", "get_mahalanobis_matrix", "standardized"]
+
+Floats = NDArray[np.float64]
+
+
+class Fitted(Protocol):
+    """A learner, such as :class:`structsvm.MetricLearner`."""
+
+    components_: Floats
+    penalty_: float
+    standardizer_: Standardizer
+    n_features_in_: int
+
+
+def standardized(learner: Fitted, Xs: Any) -> list[Floats]:
+    """Recordings as the metric sees them, checked against those it was learned from."""
+    check_is_fitted(learner)
+    names = getattr(learner, "feature_names_in_", None)
+    arrays, _ = check_samples(Xs, names, learner.n_features_in_)
+    return [learner.standardizer_(X) for X in arrays]
+
+
+def get_mahalanobis_matrix(learner: Fitted) -> Floats:
+    """``B``, (P, P), a copy; on standardised features, the identity being the untrained one."""
+    check_is_fitted(learner)
+    return np.asarray(learner.components_.T @ learner.components_)
+
+
+def feature_names(learner: Fitted) -> list[str]:
+    """The names the recordings gave, or ``x0``, ``x1``, ... as in scikit-learn, (P,)."""
+    check_is_fitted(learner)
+    names = getattr(learner, "feature_names_in_", None)
+    if names is None:
+        return [f"x{j}" for j in range(learner.n_features_in_)]
+    return [str(name) for name in names]

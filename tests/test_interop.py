@@ -1,0 +1,304 @@
+"""The learned metric in other libraries, each against the real one."""
+
+import io
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import ruptures as rpt
+import sklearn
+from metric_learn.base_metric import MahalanobisMixin
+from skchange.utils.segmentation import changepoints_to_labels
+from sklearn.base import clone
+from sklearn.cluster import DBSCAN
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from structsvm import EquivalenceMatrix, MetricLearner, interop
+from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.errors import DataError, SettingsError
+
+NAMES = ["heart", "left hand", "noise"]
+
+
+def recordings(seed):
+    found = relevant_changes(
+        3, n_samples=200, n_features=3, n_relevant=2, jump=2.0, random_state=seed
+    )
+    return arrays_and_labels(found)
+
+
+XS, YS = recordings(0)
+NEW, TRUE = recordings(1)
+NOTHING = np.random.default_rng(0).standard_normal((40, 3))
+
+
+@pytest.fixture(scope="module", params=["recording", "training", None])
+def learner(request):
+    return MetricLearner(standardize=request.param).fit(XS, YS, feature_names=NAMES)
+
+
+@pytest.fixture(scope="module")
+def diagonal():
+    learner = MetricLearner(metric="diagonal", regularizer="trace", standardize="training")
+    return learner.fit(XS, YS, feature_names=NAMES)
+
+
+class TestRuptures:
+    @pytest.mark.parametrize("X", [*NEW, NOTHING], ids=len)
+    @pytest.mark.parametrize("K", [1, 2, 5, 10])
+    def test_detector_gives_our_answers_for_known_k(self, learner, X, K):
+        detector = learner.to_ruptures_detector().fit(X)
+        assert isinstance(detector, rpt.base.BaseEstimator)
+        assert [detector.predict(n_bkps=K - 1)] == learner.predict_breakpoints([X], K)
+
+    @pytest.mark.parametrize("X", [*NEW, NOTHING], ids=len)
+    def test_detector_gives_our_answers_for_the_learned_penalty(self, learner, X):
+        detector = learner.to_ruptures_detector()
+        (ours,) = learner.predict_breakpoints([X])
+        assert detector.fit_predict(X) == detector.predict(pen=learner.penalty_) == ours
+        assert detector.predict(pen=1e9) == [len(X)]
+
+    def test_cost_is_a_cost_ml_with_our_answers(self, learner):
+        cost = learner.to_ruptures_cost()
+        assert isinstance(cost, rpt.costs.CostMl)
+        X = NEW[0][:60]
+        exact = rpt.Dynp(custom_cost=cost, min_size=1, jump=1).fit(X)
+        for K in (2, 4):
+            assert [exact.predict(n_bkps=K - 1)] == learner.predict_breakpoints([X], K)
+        pelt = rpt.Pelt(custom_cost=learner.to_ruptures_cost(), min_size=1, jump=1).fit(X)
+        assert [pelt.predict(pen=learner.penalty_)] == learner.predict_breakpoints([X])
+
+    def test_cost_is_what_the_transformed_signal_costs(self, learner):
+        X = NEW[0]
+        cost, plain = learner.to_ruptures_cost().fit(X), rpt.costs.CostL2()
+        plain.fit(learner.transform([X])[0])
+        assert cost.error(10, 50) == pytest.approx(plain.error(10, 50))
+        assert cost.error(3, 4) == pytest.approx(0.0, abs=1e-9)
+        assert pickle.loads(pickle.dumps(cost)).error(10, 50) == cost.error(10, 50)
+
+    def test_univariate_vectors_and_single_samples(self):
+        Xs = [X[:, :1] for X in XS]
+        learner = MetricLearner(standardize="training").fit(Xs, YS)
+        detector = learner.to_ruptures_detector()
+        assert [detector.fit_predict(Xs[0][:, 0])] == learner.predict_breakpoints([Xs[0]])
+        assert detector.fit_predict(Xs[0][:1]) == [1]
+
+    def test_what_does_not_fit_is_refused(self, learner):
+        with pytest.raises(DataError, match="has 2 features, the model has 3"):
+            learner.to_ruptures_detector().fit(NEW[0][:, :2])
+        with pytest.raises(DataError, match="call fit first"):
+            learner.to_ruptures_detector().predict(pen=1.0)
+        with pytest.raises(sklearn.exceptions.NotFittedError):
+            MetricLearner().to_ruptures_detector()
+
+
+class TestScikitLearn:
+    def test_clone_takes_settings_and_output_along(self, learner):
+        asked = clone(learner).set_output(transform="pandas")
+        again = clone(asked).fit(XS, YS)
+        assert again.get_params() == learner.get_params()
+        assert isinstance(again.transform(NEW[0]), pd.DataFrame)
+        assert isinstance(learner.transform(NEW[0]), np.ndarray)
+
+    @pytest.mark.parametrize(
+        ("kind", "frame", "values"),
+        [("pandas", pd.DataFrame, "to_numpy"), ("polars", pl.DataFrame, "to_numpy")],
+    )
+    def test_set_output(self, learner, kind, frame, values):
+        plain = learner.transform(NEW)
+        asked = pickle.loads(pickle.dumps(learner)).set_output(transform=kind)
+        assert asked.set_output(transform=None) is asked
+        found = asked.transform(NEW)
+        for X, Z in zip(found, plain, strict=True):
+            assert isinstance(X, frame)
+            assert list(X.columns) == list(learner.get_feature_names_out())
+            np.testing.assert_array_equal(getattr(X, values)(), Z)
+        back = asked.set_output(transform="default").transform(NEW)
+        assert all(isinstance(X, np.ndarray) for X in back)
+
+    def test_the_choice_for_all_of_scikit_learn(self, learner):
+        with sklearn.config_context(transform_output="polars"):
+            assert isinstance(learner.transform(NEW)[0], pl.DataFrame)
+
+    def test_another_output_is_refused(self, learner):
+        with pytest.raises(SettingsError, match=r"must be one of .*, got 'spam'"):
+            learner.set_output(transform="spam")
+
+    def test_a_pipeline_learns_transforms_and_is_told_its_output(self):
+        centre = FunctionTransformer(lambda Xs: [X - X.mean(axis=0) for X in Xs])
+        steps = [("centre", centre), ("metric", MetricLearner(standardize=None))]
+        pipeline = Pipeline(steps).fit(XS, YS)
+        assert [len(bkps) for bkps in pipeline.predict(NEW)] == [200] * 3
+        Z = pipeline.transform(NEW)[0]
+        assert Z.shape == (200, pipeline["metric"].components_.shape[0])
+        pipeline["metric"].set_output(transform="pandas")
+        assert isinstance(pipeline.transform(NEW)[0], pd.DataFrame)
+
+    def test_columns_that_are_one_feature_keep_its_name(self, learner, diagonal):
+        assert set(diagonal.get_feature_names_out()) <= set(NAMES)
+        full = list(learner.get_feature_names_out())
+        assert full == [f"metric{i}" for i in range(len(full))]
+
+
+class TestMetricLearn:
+    @pytest.fixture
+    def theirs(self, learner):
+        class Given(MahalanobisMixin):
+            """Our metric in their class."""
+
+            def fit(self):
+                self.components_ = learner.components_
+                return self
+
+        return Given().fit()
+
+    def test_the_matrix_is_the_same(self, learner, theirs):
+        B = learner.get_mahalanobis_matrix()
+        np.testing.assert_allclose(B, theirs.get_mahalanobis_matrix())
+        B[:] = 0.0
+        assert learner.get_mahalanobis_matrix().any()
+
+    def test_distances_are_the_same(self, learner, theirs):
+        pairs = np.random.default_rng(0).standard_normal((20, 2, 3))
+        metric, expected = learner.get_metric(), theirs.get_metric()
+        for squared in (False, True):
+            ours = [metric(u, v, squared=squared) for u, v in pairs]
+            assert ours == pytest.approx([expected(u, v, squared=squared) for u, v in pairs])
+        distances = learner.pair_distance(pairs)
+        assert distances == pytest.approx([expected(u, v) for u, v in pairs])
+        np.testing.assert_array_equal(learner.pair_score(pairs), -distances)
+
+    def test_the_metric_goes_where_scikit_learn_takes_one(self, learner):
+        X = NEW[0][:80]
+        points = learner.standardizer_(X)
+        near = float(np.median(learner.pair_distance(np.stack([points[:-1], points[1:]], axis=1))))
+        by_metric = DBSCAN(eps=near, metric=learner.get_metric()).fit_predict(points)
+        by_transform = DBSCAN(eps=near).fit_predict(points @ learner.components_.T)
+        np.testing.assert_array_equal(by_metric, by_transform)
+        assert len(set(by_metric)) > 1
+
+    @pytest.mark.parametrize("shape", [(4, 3), (4, 3, 3), (4, 2, 2)])
+    def test_what_is_no_pair_is_refused(self, learner, shape):
+        with pytest.raises(DataError, match=r"expected \(n, 2, 3\)"):
+            learner.pair_distance(np.zeros(shape))
+
+
+class TestBreakpoints:
+    @pytest.mark.parametrize("breakpoints", [[7], [1, 7], [2, 3, 7], [1, 2, 3, 4, 5, 6, 7]])
+    def test_forms_of_one_segmentation(self, breakpoints):
+        T = breakpoints[-1]
+        changes = interop.breakpoints_to_changepoints(breakpoints)
+        labels = interop.breakpoints_to_labels(breakpoints)
+        np.testing.assert_array_equal(labels, changepoints_to_labels(changes, T))
+        assert interop.changepoints_to_breakpoints(changes, T) == breakpoints
+        assert interop.labels_to_breakpoints(labels) == breakpoints
+        M = interop.labels_to_matrix(labels)
+        np.testing.assert_allclose(M, EquivalenceMatrix.from_breakpoints(breakpoints).dense())
+        np.testing.assert_array_equal(interop.matrix_to_labels(M), labels)
+
+    def test_the_chain_from_a_prediction_to_skchange(self, learner):
+        (ends,), (labels,) = learner.predict_breakpoints(NEW[:1]), learner.predict(NEW[:1])
+        changes = interop.breakpoints_to_changepoints(ends)
+        np.testing.assert_array_equal(changepoints_to_labels(changes, len(NEW[0])), labels)
+
+    def test_labels_that_come_back_are_new_segments(self):
+        assert interop.labels_to_breakpoints(["rest", "run", "run", "rest"]) == [1, 3, 4]
+
+    def test_matrices_of_partitions_that_are_no_segments(self):
+        labels = [0, 1, 0, 2, 1]
+        same = np.equal.outer(labels, labels).astype(int)
+        assert interop.matrix_to_labels(same).tolist() == labels
+        assert interop.matrix_to_labels(interop.labels_to_matrix(labels)).tolist() == labels
+
+    @pytest.mark.parametrize(
+        "M", [np.ones((2, 3)), np.tri(3), 0.5 * np.eye(2), np.zeros((2, 2)), np.eye(0)]
+    )
+    def test_what_is_no_equivalence_matrix_is_refused(self, M):
+        with pytest.raises(DataError):
+            interop.matrix_to_labels(M)
+
+    @pytest.mark.parametrize("changes", [[3, 7], [3, 2], [0, 2], [2, 2], [1.5]])
+    def test_what_are_no_changes_is_refused(self, changes):
+        with pytest.raises(DataError):
+            interop.changepoints_to_breakpoints(changes, 7)
+
+    def test_labels_must_be_a_vector(self):
+        with pytest.raises(DataError, match="non-empty vector"):
+            interop.labels_to_breakpoints([[0], [1]])
+
+
+class TestFrames:
+    def test_frames_in(self, learner):
+        for frame in (
+            lambda X: pd.DataFrame(X, columns=NAMES),
+            lambda X: pl.DataFrame(X, schema=NAMES, orient="row"),
+        ):
+            again = clone(learner).fit([frame(X) for X in XS], YS)
+            assert again.feature_names_in_.tolist() == NAMES
+            np.testing.assert_array_equal(again.components_, learner.components_)
+            one = frame(NEW[0])
+            assert learner.predict_breakpoints(one) == learner.predict_breakpoints([NEW[0]])
+            with pytest.raises(DataError, match="the same columns in the same order"):
+                learner.predict(one[NAMES[::-1]])
+
+    def test_labels_as_series(self, learner):
+        for series in (pd.Series, pl.Series):
+            again = clone(learner).fit(XS, [series(y) for y in YS])
+            np.testing.assert_array_equal(again.components_, learner.components_)
+
+    def test_pandas_keep_their_index(self, learner):
+        times = pd.date_range("2024-01-01", periods=len(NEW[0]), freq="s")
+        asked = pickle.loads(pickle.dumps(learner)).set_output(transform="pandas")
+        Z = asked.transform(pd.DataFrame(NEW[0], columns=NAMES, index=times))
+        assert Z.index.equals(times)
+
+    def test_the_metric_has_the_names_of_the_features(self, learner):
+        B = learner.get_mahalanobis_matrix()
+        found = interop.metric_frame(learner)
+        assert found.index.tolist() == found.columns.tolist() == NAMES
+        np.testing.assert_array_equal(found.to_numpy(), B)
+        found = interop.metric_frame(learner, "polars")
+        assert found.columns == ["feature", *NAMES]
+        assert found["feature"].to_list() == NAMES
+        np.testing.assert_array_equal(found.drop("feature").to_numpy(), B)
+        with pytest.raises(SettingsError, match="'pandas' or 'polars'"):
+            interop.metric_frame(learner, "arrow")
+
+    def test_nameless_features_are_numbered(self):
+        learner = MetricLearner().fit(XS, YS)
+        assert interop.metric_frame(learner).columns.tolist() == ["x0", "x1", "x2"]
+
+
+class TestExport:
+    def test_csv_is_read_by_pandas(self, learner, tmp_path):
+        interop.export_metric(learner, tmp_path / "B.csv")
+        B = pd.read_csv(tmp_path / "B.csv", index_col="feature")
+        assert B.index.tolist() == B.columns.tolist() == NAMES
+        np.testing.assert_array_equal(B.to_numpy(), learner.get_mahalanobis_matrix())
+        interop.export_metric(learner, tmp_path / "L.csv", "components")
+        L = pd.read_csv(io.StringIO((tmp_path / "L.csv").read_text()))
+        assert L.columns.tolist() == NAMES
+        np.testing.assert_array_equal(L.to_numpy(), learner.components_)
+
+    def test_npz_is_enough_to_transform(self, learner, tmp_path):
+        interop.export_metric(learner, tmp_path / "m.npz")
+        with np.load(tmp_path / "m.npz", allow_pickle=False) as file:
+            assert file["features"].tolist() == NAMES
+            assert float(file["penalty"]) == learner.penalty_
+            np.testing.assert_array_equal(file["metric"], learner.get_mahalanobis_matrix())
+            X = NEW[0]
+            if learner.standardize == "training":
+                X = (X - file["mean"]) * file["scale"]
+            elif learner.standardize == "recording":
+                X = (X - X.mean(axis=0)) / X.std(axis=0)
+            np.testing.assert_allclose(X @ file["components"].T, learner.transform(NEW[0]))
+
+    def test_what_cannot_be_written_is_refused(self, learner, tmp_path):
+        with pytest.raises(SettingsError, match=r"must end with one of \.csv, \.npz"):
+            interop.export_metric(learner, tmp_path / "m.xlsx")
+        with pytest.raises(SettingsError, match="'metric' or 'components'"):
+            interop.export_metric(learner, tmp_path / "m.csv", "everything")
+        assert not list(tmp_path.iterdir())
