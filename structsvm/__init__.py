@@ -1,18 +1,25 @@
-"""Learn Mahalanobis metrics for partitioning problems from labelled examples."""
+"""Learn Mahalanobis metrics for partitioning problems from labelled examples.
 
+Public names are loaded on first use (PEP 562), so that ``import structsvm`` and
+``structsvm --version`` do not wait for scikit-learn and numba.
+"""
+
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
 
-from structsvm.compare import Comparison, compare_solvers
-from structsvm.evaluation import Evaluation, evaluate
-from structsvm.learner import MetricLearner
-from structsvm.model_selection import MetricLearnerCV
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.persistence import load, save
-from structsvm.problems.change_point import ChangePoint
-from structsvm.problems.clustering import Clustering
-from structsvm.regularizers import Custom, SquaredNorm, Trace
-from structsvm.solution import Solution
-from structsvm.status import Status
+if TYPE_CHECKING:
+    from structsvm.compare import Comparison, compare_solvers
+    from structsvm.evaluation import Evaluation, evaluate
+    from structsvm.learner import MetricLearner
+    from structsvm.model_selection import MetricLearnerCV
+    from structsvm.partitions.equivalence import EquivalenceMatrix
+    from structsvm.persistence import load, save
+    from structsvm.problems.change_point import ChangePoint
+    from structsvm.problems.clustering import Clustering
+    from structsvm.regularizers import Custom, SquaredNorm, Trace
+    from structsvm.solution import Solution
+    from structsvm.status import Status
 
 try:
     __version__ = version("structsvm-partitioning")
@@ -38,3 +45,36 @@ __all__ = [
     "load",
     "save",
 ]
+
+_HOME = {
+    "ChangePoint": "structsvm.problems.change_point",
+    "Clustering": "structsvm.problems.clustering",
+    "Comparison": "structsvm.compare",
+    "Custom": "structsvm.regularizers",
+    "EquivalenceMatrix": "structsvm.partitions.equivalence",
+    "Evaluation": "structsvm.evaluation",
+    "MetricLearner": "structsvm.learner",
+    "MetricLearnerCV": "structsvm.model_selection",
+    "Solution": "structsvm.solution",
+    "SquaredNorm": "structsvm.regularizers",
+    "Status": "structsvm.status",
+    "Trace": "structsvm.regularizers",
+    "compare_solvers": "structsvm.compare",
+    "evaluate": "structsvm.evaluation",
+    "load": "structsvm.persistence",
+    "save": "structsvm.persistence",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'structsvm' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Public names, loaded or not."""
+    return sorted({*globals(), *__all__})
