@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -57,11 +56,20 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _table(found: Sequence[Plugin]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in ("name", "class", "distribution", "what it is", "settings"):
-        table.add_column(column, overflow="fold")
+    """A name, and beside it what it is, where it is from and how it can be set."""
+    table = Table.grid(padding=(0, 3))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
     for plugin in found:
-        settings = " ".join(f"{name}={value}" for name, value in plugin.settings.items())
-        state = Text("cannot be used", "red") if plugin.error else Text(plugin.summary)
-        table.add_row(plugin.name, plugin.value, plugin.distribution, state, settings)
+        origin = Text(f"{plugin.value} ({plugin.distribution})", "dim")
+        state = Text("cannot be used", "red") if plugin.error else _plain(plugin.summary)
+        lines = [state, origin]
+        if plugin.settings:
+            lines.append(Text(" ".join(f"{k}={v}" for k, v in plugin.settings.items()), "dim"))
+        table.add_row(plugin.name, Text("\n").join(lines))
     return table
+
+
+def _plain(summary: str) -> Text:
+    """A line of documentation without its markup."""
+    return Text(summary.replace("`", ""))
