@@ -1,0 +1,136 @@
+"""Plugins of other distributions, installed and run through their entry points."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from structsvm.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE = ROOT / "examples" / "plugin-circular"
+LONG = 300  # seconds after which a subprocess is stuck
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A distribution in a folder of its own, which only these subprocesses see."""
+
+    source: Path
+    target: Path
+
+    @classmethod
+    def of(cls, source: Path, folder: Path) -> "Installed":
+        copy, target = folder / "source", folder / "site"
+        shutil.copytree(source, copy, ignore=shutil.ignore_patterns("*.egg-info", "build"))
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+        run([*pip, "--no-build-isolation", "--target", target, copy], folder)
+        return cls(copy, target)
+
+    def python(self, *arguments: object, cwd: Path | None = None) -> str:
+        environment = {**os.environ, "PYTHONPATH": str(self.target), "COLUMNS": "250"}
+        return run([sys.executable, "-m", *arguments], cwd or self.source, environment)
+
+    def run_its_tests(self) -> str:
+        options = ["-q", "-W", "error", "-p", "no:cacheprovider", "--import-mode=importlib"]
+        return self.python("pytest", *options, "tests")
+
+
+def run(command: list[object], cwd: Path, environment: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=LONG,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def circular(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return Installed.of(EXAMPLE, tmp_path_factory.mktemp("circular"))
+
+
+def test_the_tests_of_the_example_pass(circular: Installed) -> None:
+    assert " passed" in circular.run_its_tests()
+
+
+def test_the_example_is_listed_like_our_own(circular: Installed) -> None:
+    for kind in ("problems", "oracles"):
+        found = json.loads(circular.python("structsvm", kind, "--json"))[kind]
+        (own,) = (plugin for plugin in found if plugin["name"] == "circular")
+        assert own["distribution"] == "structsvm-circular 0.1.0"
+        assert own["error"] is None
+        assert "structsvm-circular 0.1.0" in circular.python("structsvm", kind)
+
+
+def test_the_example_learns_from_files_and_predicts(circular: Installed, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for i in range(4):
+        y = np.zeros(30, dtype=int)
+        y[8 + i : 20 + i] = 1
+        X = np.column_stack([2.0 * y, np.zeros(30)]) + rng.normal(size=(30, 2)) * [0.3, 2.0]
+        rows = "".join(f"{a},{b},{k}\n" for (a, b), k in zip(X, y, strict=True))
+        (tmp_path / f"{i}.csv").write_text("shape,noise,label\n" + rows)
+    fit = ["fit", "circular", "0.csv", "1.csv", "2.csv", "-o", "m.structsvm"]
+    circular.python("structsvm", *fit, "--metric", "diagonal", "--quiet", cwd=tmp_path)
+    shown = json.loads(circular.python("structsvm", "show", "m.structsvm", "--json", cwd=tmp_path))
+    assert shown["problem"] == {"name": "circular", "settings": {}}
+    assert shown["weights"][0]["feature"] == "shape"
+
+    scores = circular.python(
+        "structsvm", "evaluate", "m.structsvm", "3.csv", "--json", cwd=tmp_path
+    )
+    assert json.loads(scores)["learned"]["loss"] < 0.5
+    predict = ["predict", "m.structsvm", "3.csv", "--n-segments", "2", "--json"]
+    (found,) = json.loads(circular.python("structsvm", *predict, cwd=tmp_path))["recordings"]
+    assert found["n_clusters"] == 2
+    assert found["labels"][0] == found["labels"][-1] == 0
+    circular.python("structsvm", *predict[:3], "-o", "out", "-q", cwd=tmp_path)
+    written = (tmp_path / "out" / "3.csv").read_text().split()
+    assert len(written) == 31
+    assert set(written[1:]) == {"0", "1"}
+
+
+def test_a_model_of_a_plugin_that_is_gone_says_so(circular: Installed, tmp_path: Path) -> None:
+    code = (
+        "import numpy as np; from structsvm import MetricLearner, save\n"
+        "from structsvm_circular import Circular\n"
+        "y = np.repeat([0, 1, 0], 8); X = np.column_stack([y, np.arange(24) % 5]) + 0.0\n"
+        "save(MetricLearner(Circular()).fit([X, X[::-1]], [y, y]), 'm.structsvm')\n"
+    )
+    (tmp_path / "learn.py").write_text(code)
+    environment = {**os.environ, "PYTHONPATH": str(circular.target)}
+    run([sys.executable, "learn.py"], tmp_path, environment)
+    gone = subprocess.run(
+        [sys.executable, "-m", "structsvm", "show", "m.structsvm"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=LONG,
+        check=False,
+    )
+    assert gone.returncode == 1
+    assert "no problem is called 'circular'; installed are change-point" in gone.stderr
+
+
+def test_a_new_problem_passes_its_own_tests(tmp_path: Path, capsys) -> None:
+    folder = tmp_path / "new"
+    assert main(["new", "problem", "tree-cuts", "-o", str(folder), "--quiet"]) == 0
+    assert capsys.readouterr().out.split()[-1].endswith("test_structsvm_tree_cuts.py")
+    new = Installed.of(folder, tmp_path)
+    assert "3 passed" in new.run_its_tests()
+    found = json.loads(new.python("structsvm", "problems", "--json"))["problems"]
+    assert ("tree-cuts", "structsvm-tree-cuts 0.1.0") in {
+        (plugin["name"], plugin["distribution"]) for plugin in found
+    }
