@@ -76,6 +76,8 @@ class $cls(SimpleProblem):
     The fields of this class are its settings; `structsvm fit $name --set NAME=VALUE` sets them.
     """
 
+    contiguous = True  # clusters are segments of consecutive samples: there are breakpoints
+
     @property
     def decoder(self) -> Oracle:
         """Maximises Tr(A M) over the partitions: an oracle of structsvm.oracles, or your own."""

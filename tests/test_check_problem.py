@@ -199,9 +199,10 @@ def test_clustering_passes(n_clusters: str, oracle: str) -> None:
 
 @dataclass(frozen=True)
 class Segments(SimpleProblem):
-    """Change-points in three definitions."""
+    """Change-points in four definitions."""
 
     extra: Any = None
+    contiguous = True
 
     @property
     def decoder(self) -> Oracle:
@@ -324,6 +325,17 @@ class Lazy(Oracle):
         return Argmax(y, objective.value(y), math.inf, self.quality)
 
 
+class Anything(Segments):
+    @property
+    def decoder(self) -> Oracle:
+        return ClusterDecoder()
+
+    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
+        if np.shape(y) != (n_samples,):
+            raise DataError("labels of another shape")
+        return EquivalenceMatrix.from_labels(y)
+
+
 class LazyDecoder(Segments):
     @property
     def decoder(self) -> Oracle:
@@ -361,6 +373,7 @@ class Noting(Segments):
         (WrongGram(), r"gram of the truth of sample 0 is not X\^T M X"),
         (LazyDecoder(), r"decoder, T=.* but .* has .* see structsvm\.testing\.check_oracle"),
         (LazyLearner(), "exact with slack inf: return 0, or another quality"),
+        (Anything(), "contiguous is True, but encode accepts clusters that are no segments"),
         (Noting(), "sample modified X"),
         (Segments(lambda: None), "cannot be pickled"),
         (Segments(object()), "a pickled copy is not equal"),
@@ -372,5 +385,5 @@ def test_a_broken_partition_problem_is_named(problem: Segments, complaint: str) 
         check_problem(problem, *segments())
 
 
-def test_three_definitions_are_enough() -> None:
+def test_four_definitions_are_enough() -> None:
     check_problem(Segments(), *segments())

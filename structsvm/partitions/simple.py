@@ -1,4 +1,4 @@
-"""Partition problems with one exact oracle and nothing special: three definitions make one."""
+"""Partition problems with one exact oracle and nothing special: four definitions make one."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Floats = NDArray[np.float64]
 class SimpleProblem(PartitionProblem):
     """A partition problem of which a subclass says only which partitions it has.
 
-    Define :attr:`decoder`, an oracle that draws nothing at random, and :meth:`encode` and
-    :meth:`decode`, how labels are written. The oracle serves learning as well as prediction, the
+    Define :attr:`decoder`, an oracle that draws nothing at random, :attr:`contiguous`, whether
+    clusters are segments, and :meth:`encode` and :meth:`decode`, how labels are written. The oracle serves learning as well as prediction, the
     number of clusters is unknown and its price is learned, the loss is ``|M - M_i|_F^2``. Whoever
     needs anything else derives from :class:`PartitionProblem` instead.
     """
@@ -48,11 +48,6 @@ class SimpleProblem(PartitionProblem):
     @property
     def known_clusters(self) -> bool:
         """Unknown when learning; prediction takes a number of clusters or none."""
-        return False
-
-    @property
-    def contiguous(self) -> bool:
-        """Not promised: results are shown as labels."""
         return False
 
     @property

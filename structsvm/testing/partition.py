@@ -187,6 +187,10 @@ class Kit:
     def check_tiny(self, rng: np.random.Generator, n_samples: int, n_features: int) -> None:
         """Prediction and loss-augmented inference against all partitions of a few samples."""
         family = self.family(n_samples)
+        self.require(
+            not self.problem.contiguous or all(M.is_contiguous for M in family),
+            "contiguous is True, but encode accepts clusters that are no segments: say False",
+        )
         for scale in (0.3, 1.0, 3.0):
             X = scale * rng.standard_normal((n_samples, n_features))
             truth = family[int(rng.integers(len(family)))]
