@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
-from collections.abc import Mapping
 from dataclasses import asdict, astuple, fields
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
@@ -17,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.atomic import write_atomically
+from structsvm.archive import Archive
 from structsvm.errors import ModelFileError, PluginError, SettingsError
 from structsvm.learner import MetricLearner
 from structsvm.partitions.metric import Calibration, DecodingMetric
@@ -34,8 +30,7 @@ __all__ = ["load", "read_header", "save"]
 
 Arrays = dict[str, NDArray[Any]]
 
-FORMAT = "structsvm model"
-VERSION = 1
+MODEL = Archive("model", 1, ModelFileError)
 LIBRARIES = ("structsvm-partitioning", "numpy", "scipy", "scikit-learn", "cvxpy")
 STORABLE = {cls.__name__: cls for cls in (SquaredNorm, Trace)}
 """Dataclasses of plain values that a setting may be."""
@@ -63,15 +58,7 @@ def save(learner: MetricLearner, path: str | PathLike[str]) -> None:
             + (": give its best_estimator_" if hasattr(learner, "best_estimator_") else "")
         )
     check_is_fitted(learner)
-    arrays = _arrays(learner)
-    header = json.dumps(_header(learner), indent=1).encode()
-    arrays["header"] = np.frombuffer(header, dtype=np.uint8)
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **arrays, sha256=np.array(_checksum(arrays)))
-    try:
-        write_atomically(path, buffer.getvalue())
-    except OSError as error:
-        raise ModelFileError(f"{path}: cannot be written: {error.strerror or error}") from error
+    MODEL.write(path, _header(learner), _arrays(learner))
 
 
 def load(path: str | PathLike[str]) -> MetricLearner:
@@ -83,13 +70,13 @@ def load(path: str | PathLike[str]) -> MetricLearner:
         For a file that is not a model, is damaged or was changed, or is of a newer format; and for
         a model of a problem that is not installed.
     """
-    header, arrays = _read(Path(path))
+    header, arrays = MODEL.read(Path(path))
     try:
         return _learner(header, arrays)
     except PluginError as error:
         raise ModelFileError(f"{path}: {error}") from error
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFileError(f"{path}: no model of format {VERSION}: {error!r}") from error
+        raise ModelFileError(f"{path}: no model of format {MODEL.version}: {error!r}") from error
 
 
 def read_header(path: str | PathLike[str]) -> dict[str, Any]:
@@ -100,7 +87,7 @@ def read_header(path: str | PathLike[str]) -> dict[str, Any]:
     ModelFileError
         As :func:`load`.
     """
-    return _read(Path(path))[0]
+    return MODEL.read(Path(path))[0]
 
 
 # ---- writing
@@ -130,8 +117,6 @@ def _header(learner: MetricLearner) -> dict[str, Any]:
     del parameters["problem"], parameters["callback"]
     names = getattr(learner, "feature_names_in_", None)
     return {
-        "format": FORMAT,
-        "version": VERSION,
         "libraries": {"python": python_version(), **_installed()},
         "problem": {
             "entry_point": problem_name(learner.problem_),
@@ -187,53 +172,7 @@ def _plain(value: Any) -> Any:
     return {"unstored": value.description if isinstance(value, Unstored) else repr(value)}
 
 
-def _checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """SHA-256 over the names, types, shapes and values of the arrays."""
-    digest = hashlib.sha256()
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
 # ---- reading
-
-
-def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
-    """The header and the arrays of a file that is what it was when it was written."""
-    arrays = _load_arrays(path)
-    checksum = arrays.pop("sha256", None)
-    if checksum is None or "header" not in arrays:
-        raise ModelFileError(f"{path}: an .npz file, but not a structsvm model")
-    try:
-        header = json.loads(arrays["header"].tobytes())
-        named, number = header["format"], header["version"]
-    except (ValueError, LookupError, TypeError) as error:
-        raise ModelFileError(f"{path}: the header is damaged") from error
-    if named != FORMAT:
-        raise ModelFileError(f"{path}: not a structsvm model but {named!r}")
-    if number != VERSION:
-        raise ModelFileError(
-            f"{path}: a model of format {number}, and this version of structsvm reads format "
-            f"{VERSION}: update structsvm-partitioning"
-        )
-    if checksum.shape or str(checksum) != _checksum(arrays):
-        raise ModelFileError(f"{path}: damaged or changed: the contents do not match the checksum")
-    del arrays["header"]
-    return header, arrays
-
-
-def _load_arrays(path: Path) -> Arrays:
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise ModelFileError(f"{path}: cannot be read: {error.strerror or error}") from error
-    with file:
-        try:
-            with np.load(file, allow_pickle=False) as archive:
-                return {name: archive[name] for name in archive.files}
-        except Exception as error:  # a foreign file can raise nearly anything in numpy's reader
-            raise ModelFileError(f"{path}: damaged, or not a structsvm model") from error
 
 
 def _learner(header: dict[str, Any], arrays: Arrays) -> MetricLearner:

@@ -287,7 +287,7 @@ class TestBadFiles:
     )
     def test_a_forged_checksum_still_runs_nothing(self, model, monkeypatch, changes, message):
         rewrite(model, header=header_with(model, **changes))
-        monkeypatch.setattr("structsvm.persistence._checksum", lambda arrays: "right")
+        monkeypatch.setattr("structsvm.archive._checksum", lambda arrays: "right")
         rewrite(model, sha256=np.array("right"))
         assert message in complaint(model)
 
