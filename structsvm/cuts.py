@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,21 @@ class WorkingSet:
         """Last multiplier of each cut, 0 for a new one: where a master may start, (C,)."""
         return self._multipliers[: len(self)]
 
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The arrays that :meth:`restore` takes."""
+        return {name.strip("_"): getattr(self, name)[: len(self)] for name in _COLUMNS}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Hold the cuts of another working set and nothing else."""
+        self._keys = []
+        for group, intercept, slope in zip(
+            state["groups"], state["intercepts"], state["slopes"], strict=True
+        ):
+            cut = Cut(int(group), float(intercept), slope)
+            self._append(cut, _key(cut))
+        self._idle[: len(self)] = state["idle"]
+        self._multipliers[: len(self)] = state["multipliers"]
+
     def values(self, w: Floats) -> Floats:
         """Every cut at ``w``, (C,)."""
         return np.asarray(self.intercepts + self.slopes @ w)
@@ -82,7 +98,7 @@ class WorkingSet:
         """Add the cuts that are not here yet; how many were new."""
         before, known = len(self), set(self._keys)
         for cut in cuts:
-            key = hash((cut.group, cut.intercept, cut.slope.tobytes()))
+            key = _key(cut)
             if key not in known:
                 known.add(key)
                 self._append(cut, key)
@@ -136,3 +152,7 @@ class WorkingSet:
         self._slopes[n], self._intercepts[n] = cut.slope, cut.intercept
         self._groups[n], self._idle[n], self._multipliers[n] = cut.group, 0, 0.0
         self._keys.append(key)
+
+
+def _key(cut: Cut) -> int:
+    return hash((cut.group, cut.intercept, cut.slope.tobytes()))

@@ -3,6 +3,7 @@
 from structsvm.status import Status
 
 __all__ = [
+    "CheckpointError",
     "DataError",
     "DataWarning",
     "LearningError",
@@ -58,6 +59,10 @@ class PluginError(StructSVMError, TypeError):
 
 class ModelFileError(StructSVMError, ValueError):
     """A file that is not a readable structsvm model."""
+
+
+class CheckpointError(StructSVMError, ValueError):
+    """A file that learning cannot go on from; the message says why."""
 
 
 class MissingExtraError(StructSVMError, ImportError):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +20,7 @@ from structsvm.parallel import Backend, Serial, Session, single_threaded
 from structsvm.problem import RegularizedRisk
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.certificate import Certificate
+from structsvm.solvers.checkpoint import Checkpoint, Saved, identity
 from structsvm.solvers.evaluation import BudgetSpentError, Evaluation, Evaluator
 from structsvm.solvers.separation import Block, Plane, blocks_of
 from structsvm.status import Status
@@ -73,6 +77,8 @@ class Step:
     n_cuts: int = 0
     stalled: bool = False
     """Nothing more can be gained."""
+    state: Callable[[], Mapping[str, NDArray[Any]]] = field(kw_only=True, default=dict)
+    """The arrays with which ``Run.saved`` would make :meth:`Solver.iterations` go on from here."""
 
 
 class Solver(ABC):
@@ -100,6 +106,7 @@ class Solver(ABC):
         callback: Callback | None = None,
         *,
         backend: Backend | None = None,
+        resume: str | PathLike[str] | None = None,
     ) -> Solution:
         """Minimise ``risk``; every call of an oracle or a master has one thread.
 
@@ -113,19 +120,27 @@ class Solver(ABC):
         backend : Backend, optional
             Where the oracles run, whole rounds at a time; here if it is not given. The solution
             does not depend on it.
+        resume : path, optional
+            A file for the state of the run: written now and then, at the end, and when an oracle
+            fails; if it is there, the run goes on from it. The stopping rule may be another then.
 
         Raises
         ------
         SettingsError
             Before any work, when this solver does not suit ``risk``.
+        CheckpointError
+            When ``resume`` is of other data or settings, or damaged.
         MasterError, OracleError
             When the restricted problem or a sample has no answer.
         """
         self.check(risk)
+        checkpoint = None if resume is None else Checkpoint(resume, identity(risk, self))
         blocks = blocks_of(risk)
         with (backend or Serial()).open(blocks) as session:
             run = Run(risk, self.stopping, blocks, session)
-            status = self._iterate(run, callback)
+            status = self._status_so_far(run, run.go_on_from(checkpoint))
+            if status is None:
+                status = self._iterate(run, callback, checkpoint)
         if run.certificate.best is None:
             raise LearningError(
                 f"{status.value}; no weight that satisfies the constraints was found before",
@@ -133,29 +148,48 @@ class Solver(ABC):
             )
         return run.certificate.solution(status, run.oracle_calls)
 
-    def _iterate(self, run: Run, callback: Callback | None) -> Status:
+    def _iterate(
+        self, run: Run, callback: Callback | None, checkpoint: Checkpoint | None
+    ) -> Status:
         """Iterate until there is reason to stop."""
-        certificate, tol = run.certificate, self.stopping.tol
+        certificate = run.certificate
+        keep = partial(run.keep, checkpoint)
+        step: Step | None = None
         try:
             for step in self.iterations(run):
                 entry = certificate.record(run.oracle_calls, step.n_cuts, step.label)
                 logger.debug("%s", entry)
+                status = self._status_so_far(run, step.stalled)
+                keep(step, now=status is not None)
                 if callback is not None:
                     callback(entry)
-                if certificate.gap <= tol:
-                    return certificate.status(tol)
-                if step.stalled:
-                    return certificate.stalled(tol)
-                if len(certificate.entries) >= self.stopping.max_iter:
-                    break
-        except KeyboardInterrupt:
+                if status is not None:
+                    return status
+        except KeyboardInterrupt:  # anywhere, so what there is may be half of something
             if certificate.best is None:
                 raise
             return Status.INTERRUPTED
         except BudgetSpentError as spent:
+            keep(step, now=True)
             certificate.record(run.oracle_calls, 0, "cut short")
             return spent.status
-        return Status.MAX_ITER
+        except Exception:
+            keep(step, now=True)
+            raise
+        raise AssertionError
+
+    def _status_so_far(self, run: Run, stalled: bool) -> Status | None:
+        """Why to stop after the iterations so far, if there is a reason."""
+        certificate, tol = run.certificate, self.stopping.tol
+        if not certificate.entries:
+            return None
+        if certificate.gap <= tol:
+            return certificate.status(tol)
+        if stalled:
+            return certificate.stalled(tol)
+        if len(certificate.entries) >= self.stopping.max_iter:
+            return Status.MAX_ITER
+        return None
 
 
 class Run:
@@ -170,7 +204,26 @@ class Run:
     ) -> None:
         self.risk, self.stopping = risk, stopping
         self.certificate = Certificate(floor=risk.regularizer.floor(risk.space))
+        self.saved: Mapping[str, NDArray[Any]] | None = None
+        """What a solver goes on from; None to begin."""
         self._evaluator = Evaluator(risk, self._budget, blocks, session)
+
+    def go_on_from(self, checkpoint: Checkpoint | None) -> bool:
+        """Restore what a file holds, if there is one; whether that run had stalled."""
+        saved = None if checkpoint is None else checkpoint.restore(self.certificate)
+        if saved is None:
+            return False
+        self.saved, self._evaluator.oracle_calls = saved.arrays, saved.oracle_calls
+        return saved.stalled
+
+    def keep(self, checkpoint: Checkpoint | None, step: Step | None, now: bool) -> None:
+        """Put the state after a step into a file."""
+        if checkpoint is not None and step is not None:
+            state = partial(self._saved, step)
+            checkpoint.keep(self.certificate, state, now)
+
+    def _saved(self, step: Step) -> Saved:
+        return Saved(dict(step.state()), self.oracle_calls, step.stalled)
 
     @property
     def oracle_calls(self) -> int:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
+from dataclasses import astuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +123,26 @@ class Certificate:
 
     def _nothing_to_learn(self, tol: float) -> bool:
         return self.null - self.lower <= tol * abs(self.null)
+
+    def header(self) -> dict[str, Any]:
+        """Its state as plain values, but for the best weight."""
+        return {
+            "null": self.null,
+            "lower": self.lower,
+            "bound": self.bound,
+            "upper": self.upper,
+            "qualities": sorted(quality.name for quality in self.qualities),
+            "seconds": self.seconds,
+            "history": [astuple(entry) for entry in self.entries],
+        }
+
+    def restore(self, header: Mapping[str, Any], best: Floats | None) -> None:
+        """Be what another was; the inverse of :meth:`header`."""
+        self.null, self.lower, self.upper = header["null"], header["lower"], header["upper"]
+        self.bound, self.best = header["bound"], best
+        self.qualities = {Quality[name] for name in header["qualities"]}
+        self.entries = [HistoryEntry(*row) for row in header["history"]]
+        self._started = time.perf_counter() - header["seconds"]
 
     def solution(self, status: Status, oracle_calls: int) -> Solution:
         """The best weight with its certificate."""

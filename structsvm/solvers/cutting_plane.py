@@ -86,9 +86,12 @@ class CuttingPlane(Solver):
         N = run.risk.n_samples
         groups = np.arange(N) if self.slack == "n" else np.zeros(N, dtype=np.int64)
         cuts = WorkingSet(int(groups.max()) + 1, run.risk.space.dim)
-        cuts.add(run.start(groups).cuts())
+        if run.saved is None:
+            cuts.add(run.start(groups).cuts())
+        else:
+            cuts.restore(run.saved)
         while True:
-            yield self._step(run, cuts, groups)
+            yield replace(self._step(run, cuts, groups), state=cuts.state)
 
     def _step(self, run: Run, cuts: WorkingSet, groups: Ints) -> Step:
         """Master and oracles; again without damping, then precisely, if no cut was violated."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,14 +65,20 @@ class BlockFrankWolfe(Solver):
 
     def iterations(self, run: Run) -> Iterator[Step]:
         """A pass of oracles, passes over the cache, a bound."""
-        risk, rng = run.risk, np.random.default_rng(self.random_state)
+        risk = run.risk
         samples = np.arange(risk.n_samples)
-        run.start(samples)
         dual = _Dual(risk, strongly_convex(risk, "BlockFrankWolfe"))
         caches = [_Cache(self.cached_planes, risk.space.dim) for _ in samples]
         iteration = 0
+        if run.saved is None:
+            run.start(samples)
+        else:
+            iteration = int(run.saved["iteration"])
+            dual.restore(run.saved)
+            _restore(caches, run.saved)
         while True:
             iteration += 1
+            rng = np.random.default_rng((self.random_state, iteration))
             estimate = 0.0
             for i in rng.permutation(samples):
                 plane = run.plane(i, dual.w)
@@ -88,7 +96,28 @@ class BlockFrankWolfe(Solver):
                     dual.step(i, cut.intercept, cut.slope)
                 run.bound_by(dual.offset, dual.slope)
             n_cuts = sum(len(cache) for cache in caches)
-            yield Step("block Frank-Wolfe", n_cuts)
+            yield Step("block Frank-Wolfe", n_cuts, state=partial(_state, iteration, dual, caches))
+
+
+def _state(iteration: int, dual: _Dual, caches: list[_Cache]) -> dict[str, NDArray[Any]]:
+    """What a run can go on from."""
+    return {
+        "iteration": np.array(iteration),
+        "dual_slopes": dual.slopes,
+        "dual_offsets": dual.offsets,
+        "dual_slope": dual.slope,
+        "dual_w": dual.w,
+        "cache_sizes": np.array([len(cache.slopes) for cache in caches]),
+        "cache_slopes": np.concatenate([cache.slopes for cache in caches]),
+        "cache_intercepts": np.concatenate([cache.intercepts for cache in caches]),
+    }
+
+
+def _restore(caches: list[_Cache], state: Mapping[str, NDArray[Any]]) -> None:
+    ends = state["cache_sizes"].cumsum()
+    for cache, end, size in zip(caches, ends, state["cache_sizes"], strict=True):
+        cache.slopes = list(state["cache_slopes"][end - size : end])
+        cache.intercepts = state["cache_intercepts"][end - size : end].tolist()
 
 
 class _Dual:
@@ -106,6 +135,11 @@ class _Dual:
     def offset(self) -> float:
         """Sum over the samples."""
         return float(self.offsets.sum())
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Be what another was."""
+        self.slopes, self.offsets = state["dual_slopes"], state["dual_offsets"]
+        self.slope, self.w = state["dual_slope"], state["dual_w"]
 
     def step(self, i: int, intercept: float, slope: Floats) -> float:
         """Move sample ``i`` towards a plane, as far as is sure to pay; the gain in sight."""

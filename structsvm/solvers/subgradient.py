@@ -47,10 +47,14 @@ class ProjectedSubgradient(Solver):
         omega = strongly_convex(risk, "ProjectedSubgradient")
         target = omega.center - omega.linear / omega.curvature
         whole = np.zeros(risk.n_samples, dtype=np.int64)
-        run.start(whole)
         w = risk.space.project(target)
         average, offset, slope = w, 0.0, np.zeros(risk.space.dim)
         t = 0
+        if run.saved is None:
+            run.start(whole)
+        else:
+            w, average, slope = (run.saved[name] for name in ("w", "average", "slope"))
+            offset, t = float(run.saved["offset"]), int(run.saved["t"])
         while True:
             t += 1
             at = run.evaluate(w, whole)
@@ -62,4 +66,6 @@ class ProjectedSubgradient(Solver):
             average = average + share * (w - average)
             if t % EVERY == 0:
                 run.evaluate(average, whole)
-            yield Step("projected subgradient", 1)
+            state = {"w": w, "average": average, "slope": slope}
+            state |= {"offset": np.array(offset), "t": np.array(t)}
+            yield Step("projected subgradient", 1, state=state.copy)

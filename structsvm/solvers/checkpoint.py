@@ -1,0 +1,119 @@
+"""The state of a run in a file, from which the same run goes on."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.archive import Archive
+from structsvm.errors import CheckpointError
+from structsvm.problem import RegularizedRisk
+from structsvm.solvers.certificate import Certificate
+from structsvm.solvers.fingerprint import fingerprint
+
+__all__ = ["Checkpoint", "Saved", "identity"]
+
+Arrays = dict[str, NDArray[Any]]
+
+CHECKPOINT = Archive("checkpoint", 1, CheckpointError)
+
+EVERY = 2.0
+"""Seconds between two writings, at least."""
+
+logger = logging.getLogger("structsvm")
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """What a file holds."""
+
+    arrays: Arrays
+    """The solver's own state."""
+    oracle_calls: int
+    stalled: bool
+
+
+class Checkpoint:
+    """A file that follows a run.
+
+    Parameters
+    ----------
+    path : path
+    identity : mapping of str to str
+        Fingerprints of what must be the same for the run to go on, by what it is called.
+    """
+
+    def __init__(self, path: str | PathLike[str], identity: Mapping[str, str]) -> None:
+        self.path = Path(path)
+        self.identity = dict(identity)
+        self._written = -np.inf
+        if not self.path.parent.is_dir():
+            raise CheckpointError(f"{path}: there is no folder {self.path.parent}")
+
+    def restore(self, certificate: Certificate) -> Saved | None:
+        """Put the certificate in the state of the file, if there is one; the solver's own state.
+
+        Raises
+        ------
+        CheckpointError
+            For a damaged file, and for one of other data or settings.
+        """
+        if not self.path.exists():
+            return None
+        header, arrays = CHECKPOINT.read(self.path)
+        try:
+            found = header["identity"]
+            other = [name for name, mark in self.identity.items() if found.get(name) != mark]
+            if other:
+                raise CheckpointError(
+                    f"{self.path}: a checkpoint with other {', '.join(other)}: give the same data "
+                    "and settings to go on from it, or another file to begin anew"
+                )
+            certificate.restore(header["certificate"], arrays.pop("best", None))
+            saved = Saved(arrays, header["oracle_calls"], header["stalled"])
+        except (LookupError, TypeError, AttributeError) as error:
+            raise CheckpointError(
+                f"{self.path}: no checkpoint of this version: {error!r}"
+            ) from error
+        logger.info("going on from %s, after %d oracle calls", self.path, saved.oracle_calls)
+        return saved
+
+    def keep(self, certificate: Certificate, state: Callable[[], Saved], now: bool = False) -> None:
+        """Write the state, unless that was done a moment ago and it need not be ``now``."""
+        if not now and time.monotonic() < self._written + EVERY:
+            return
+        saved = state()
+        arrays = dict(saved.arrays)
+        if certificate.best is not None:
+            arrays["best"] = certificate.best
+        header = {
+            "identity": self.identity,
+            "certificate": certificate.header(),
+            "oracle_calls": saved.oracle_calls,
+            "stalled": saved.stalled,
+        }
+        CHECKPOINT.write(self.path, header, arrays)
+        self._written = time.monotonic()
+
+
+def identity(risk: RegularizedRisk, solver: Any) -> dict[str, str]:
+    """Fingerprints of a risk and of a solver, but for its stopping rule, which may change."""
+    settings = [getattr(solver, f.name) for f in fields(solver) if f.name != "stopping"]
+    named = {
+        "problem": risk.problem,
+        "recordings": list(risk.xs),
+        "labels": list(risk.ys),
+        "sample weights": risk.sample_weight,
+        "regularizer": [risk.regularizer, risk.null],
+        "constraints": risk.constraints,
+        "solver": [type(solver), *settings],
+    }
+    return {name: fingerprint(value) for name, value in named.items()}

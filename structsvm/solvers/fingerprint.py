@@ -1,0 +1,87 @@
+"""Knowing data and settings again, in another process."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cached_property
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["fingerprint"]
+
+
+def fingerprint(value: Any) -> str:
+    """The first digits of a SHA-256 of what a value holds, the same in every process.
+
+    Arrays count by their values, objects by their types and fields, functions by their code and
+    what they close over.
+    """
+    digest = hashlib.sha256()
+    _update(digest, value, ())
+    return digest.hexdigest()[:16]
+
+
+def _update(digest: Any, value: Any, inside: tuple[int, ...]) -> None:
+    if id(value) in inside:
+        digest.update(b"itself")
+        return
+    inside = (*inside, id(value))
+    digest.update(f"<{type(value).__module__}.{type(value).__qualname__}".encode())
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        digest.update(f"{value.dtype.str}{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif value is None or isinstance(
+        value, bool | int | float | complex | str | bytes | np.generic
+    ):
+        digest.update(repr(value).encode())
+    else:
+        for part in _parts(value):
+            _update(digest, part, inside)
+    digest.update(b">")
+
+
+def _parts(value: Any) -> Any:
+    """What an object is made of."""
+    if isinstance(value, Mapping):
+        return [part for pair in value.items() for part in pair]
+    if isinstance(value, set | frozenset):
+        return sorted(fingerprint(item) for item in value)
+    if isinstance(value, list | tuple | np.ndarray):
+        return value
+    if isinstance(value, ModuleType):
+        return [value.__name__]
+    if isinstance(value, CodeType):
+        return value.co_code, value.co_names, value.co_consts
+    if is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, field.name) for field in fields(value) if field.init]
+    code = getattr(value, "__code__", None)
+    if code is not None:  # a function
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        return code, value.__defaults__, value.__kwdefaults__, cells
+    if isinstance(value, type) or not hasattr(value, "__dict__") or callable(value):
+        name = getattr(value, "__qualname__", None)
+        if name is not None:  # a class, or a function written in C
+            return [f"{value.__module__}.{name}", getattr(value, "__self__", None)]
+    try:
+        reduced = value.__reduce_ex__(4)
+    except TypeError:  # locks and the like, which are known by their type alone
+        return []
+    if isinstance(reduced, str):
+        return [reduced]
+    return [_settings(value, part) for part in reduced if not hasattr(part, "__next__")]
+
+
+def _settings(value: Any, part: Any) -> Any:
+    """A state without what is remembered only to save time."""
+    if not isinstance(part, dict):
+        return part
+    kept = {
+        n: v
+        for n, v in part.items()
+        if not isinstance(getattr(type(value), n, None), cached_property)
+    }
+    return dict(sorted(kept.items()))

@@ -1,0 +1,274 @@
+"""A run that is killed, fails or is cut short goes on from its file to the same answer."""
+
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from enumerated import Listed, listed_risk
+
+from structsvm.cuts import Cut, WorkingSet
+from structsvm.errors import CheckpointError, OracleError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.problem import Separation
+from structsvm.regularizers import SquaredNorm
+from structsvm.solvers import checkpoint
+from structsvm.solvers.auto import solver_from
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.fingerprint import fingerprint
+from structsvm.status import Quality, Status
+from structsvm.weights import PSD
+
+SPACE, OMEGA = PSD(3), SquaredNorm(0.05)
+METHODS = ["cutting-plane", "one-slack", "frank-wolfe", "subgradient"]
+
+
+def risk_of(**changes):
+    return listed_risk(SPACE, OMEGA, **({"n_samples": 12, "n_labels": 60, "seed": 6} | changes))
+
+
+def assert_same(first, second):
+    np.testing.assert_array_equal(first.w, second.w)
+    assert (first.lower, first.upper) == (second.lower, second.upper)
+    assert (first.n_iter, first.oracle_calls) == (second.n_iter, second.oracle_calls)
+    assert first.status is second.status
+    columns = [solution.history.as_dict() for solution in (first, second)]
+    for name in ("lower", "upper", "oracle_calls", "n_cuts"):
+        assert columns[0][name] == columns[1][name]
+    assert np.all(np.diff(columns[1]["seconds"]) >= 0)
+
+
+class PowerCut(BaseException):
+    """Ends a run without a word, as far as one process can."""
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_run_goes_on_from_every_iteration(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    method, file = solver_from(name, Stopping(1e-4, 14)), tmp_path / "run.npz"
+    whole, runs = method.solve(risk_of()), 0
+
+    def cut(entry, first):
+        if entry.iteration >= first + 3:
+            raise PowerCut
+
+    while True:
+        runs += 1
+        try:
+            solution = method.solve(risk_of(), partial(cut, first=4 * (runs - 1)), resume=file)
+            break
+        except PowerCut:
+            continue
+    assert runs == 1 + (whole.n_iter - 1) // 4 > 1
+    assert_same(whole, solution)
+    assert_same(whole, method.solve(risk_of(), resume=file))  # there is nothing left to do
+
+
+KILLED = """
+    import sys, time
+    sys.path.insert(0, {tests!r})
+    from enumerated import Listed, listed_risk
+    from structsvm.regularizers import SquaredNorm
+    from structsvm.solvers import checkpoint
+    from structsvm.solvers.auto import solver_from
+    from structsvm.solvers.base import Stopping
+    from structsvm.weights import PSD
+
+    class Slow(Listed):
+        def separate(self, w, x, y):
+            time.sleep(0.002)
+            return super().separate(w, x, y)
+
+    checkpoint.EVERY = 0.0  # so that the kill often falls into the writing
+    risk = listed_risk(
+        PSD(3), SquaredNorm(0.05), n_samples=12, n_labels=60, seed=6, problem=Slow(PSD(3))
+    )
+    print("ready", flush=True)
+    solution = solver_from({name!r}, Stopping(1e-4, 40)).solve(risk, resume={file!r})
+    print(solution.w.tobytes().hex(), solution.n_iter, solution.lower.hex(), solution.upper.hex())
+"""
+
+
+@pytest.mark.parametrize("name", ["cutting-plane", "frank-wolfe"])
+def test_kill_9_at_any_moment_changes_nothing(name, tmp_path):
+    rng, file = np.random.default_rng(), tmp_path / "run.npz"
+    code = textwrap.dedent(KILLED).format(
+        tests=str(Path(__file__).parent), file=str(file), name=name
+    )
+    kills, left = 0, True
+    while left and kills < 4:
+        with subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(rng.uniform(0.02, 0.35))
+            left = process.poll() is None
+            process.kill()
+        kills += left
+    assert kills > 1
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    whole = solver_from(name, Stopping(1e-4, 40)).solve(risk_of())
+    w, n_iter, lower, upper = done.stdout.splitlines()[-1].split()
+    np.testing.assert_array_equal(np.frombuffer(bytes.fromhex(w)), whole.w)
+    assert int(n_iter) == whole.n_iter
+    assert (float.fromhex(lower), float.fromhex(upper)) == (whole.lower, whole.upper)
+
+
+class TestRefusals:
+    @pytest.fixture
+    def file(self, tmp_path):
+        CuttingPlane(Stopping(1e-4, 3)).solve(risk_of(), resume=tmp_path / "run.npz")
+        return tmp_path / "run.npz"
+
+    @pytest.mark.parametrize(
+        ("changes", "what"),
+        [
+            ({"sample_weight": np.full(12, 0.1)}, "sample weights"),
+            ({"regularizer": SquaredNorm(0.06)}, "regularizer"),
+            ({"ys": [1] * 12}, "labels"),
+            ({"xs": risk_of(seed=7).xs}, "recordings"),
+            ({"constraints": lambda B: [B >= 0]}, "constraints"),
+        ],
+    )
+    def test_other_data_or_settings(self, changes, what, file):
+        with pytest.raises(CheckpointError, match=f"a checkpoint with other {what}: give the same"):
+            CuttingPlane().solve(replace(risk_of(), **changes), resume=file)
+
+    def test_another_solver(self, file):
+        with pytest.raises(CheckpointError, match="a checkpoint with other solver"):
+            CuttingPlane(damping=0.1).solve(risk_of(), resume=file)
+
+    def test_another_stopping_rule_is_what_going_on_is_for(self, file):
+        solution = CuttingPlane(Stopping(1e-4, 100)).solve(risk_of(), resume=file)
+        assert_same(CuttingPlane(Stopping(1e-4, 100)).solve(risk_of()), solution)
+
+    @pytest.mark.parametrize("keep", [0, 100, -1])
+    def test_half_a_file(self, keep, file):
+        file.write_bytes(file.read_bytes()[:keep])
+        with pytest.raises(CheckpointError, match="damaged, or not a structsvm checkpoint"):
+            CuttingPlane().solve(risk_of(), resume=file)
+
+    def test_no_such_folder_before_any_oracle_is_called(self, tmp_path):
+        risk = risk_of(problem=Failing(SPACE))
+        with pytest.raises(CheckpointError, match="there is no folder"):
+            CuttingPlane().solve(risk, resume=tmp_path / "nowhere" / "run.npz")
+
+
+@dataclass(frozen=True)
+class Failing(Listed):
+    """Fails once it is asked for the third sample at a weight of some size."""
+
+    def separate(self, w, x, y) -> Separation:
+        if np.abs(w).max() > 0.6:
+            raise ZeroDivisionError("no labelling")
+        return super().separate(w, x, y)
+
+
+def test_an_oracle_that_raises_leaves_earlier_work_in_the_file(tmp_path):
+    file, calls = tmp_path / "run.npz", []
+    whole = CuttingPlane(Stopping(1e-4, 40)).solve(risk_of())
+
+    class Flaky(Listed):
+        def separate(self, w, x, y) -> Separation:
+            calls.append(1)
+            if len(calls) == 12 * 4 + 8:
+                raise ZeroDivisionError("no labelling")
+            return super().separate(w, x, y)
+
+    risk = risk_of(problem=Flaky(SPACE))
+    with pytest.raises(OracleError, match="sample 7: the separation oracle raised ZeroDivision"):
+        CuttingPlane(Stopping(1e-4, 40)).solve(risk, resume=file)
+    solution = CuttingPlane(Stopping(1e-4, 40)).solve(risk, resume=file)
+    assert len(calls) == 12 * 4 + 8 + solution.oracle_calls - 12 * 4
+    assert solution.status is Status.OPTIMAL
+    assert solution.lower <= whole.upper
+    assert whole.lower <= solution.upper
+
+
+def test_an_oracle_that_gets_worse_is_told_of_and_taken_for_a_heuristic(caplog):
+    """It forgets the labelling it found first; the upper bound remembers."""
+
+    class Forgetful(Listed):
+        def separate(self, w, x, y) -> Separation:
+            k = len(x.features) if np.abs(w).max() == 0 else 20
+            losses = [self.loss(y, j) for j in range(k)]
+            return Separation(int(np.argmax(losses + x.features[:k] @ w)), 0.0, Quality.EXACT)
+
+    risk = risk_of(problem=Forgetful(SPACE))
+    solution = CuttingPlane(Stopping(1e-4, 40)).solve(risk)
+    assert "found a labelling worse than one it found before" in caplog.text
+    assert solution.status in (Status.HEURISTIC, Status.STALLED)
+    assert "heuristic" in solution.bound
+    whole = CuttingPlane(Stopping(1e-6, 400)).solve(risk_of())
+    assert solution.lower <= whole.upper
+
+
+def test_a_working_set_restored_goes_on_as_it_was():
+    rng = np.random.default_rng(0)
+    first = WorkingSet(3, 4)
+    first.add(Cut(g % 3, float(g), rng.standard_normal(4)) for g in range(40))
+    first.retire(rng.uniform(size=40) * (rng.uniform(size=40) > 0.5), 3)
+    second = WorkingSet(3, 4)
+    second.restore(first.state())
+    for cuts in (first, second):
+        assert cuts.add([Cut(0, 0.0, cuts.slopes[0].copy())]) == 0  # known
+        cuts.retire(np.zeros(len(cuts)), 2)
+    for name, array in first.state().items():
+        np.testing.assert_array_equal(array, second.state()[name])
+
+
+class TestFingerprint:
+    def test_equal_things_have_one(self):
+        for make in (
+            lambda: [np.arange(3.0), {"a": (1, None)}, OMEGA, {2, 1}],
+            lambda: EquivalenceMatrix.from_breakpoints([2, 5]),
+            lambda: partial(np.linalg.norm, ord=2),
+            lambda: risk_of().xs,
+        ):
+            assert fingerprint(make()) == fingerprint(make())
+
+    def test_what_is_remembered_to_save_time_does_not_count(self):
+        M = EquivalenceMatrix.from_breakpoints([2, 5])
+        before = fingerprint([M])
+        assert M.breakpoints == [2, 5]
+        assert fingerprint([M]) == before
+
+    def test_different_things_have_different_ones(self):
+        def bounded(limit):
+            return lambda B: [B <= limit]
+
+        things = [
+            np.arange(3.0),
+            np.arange(3),
+            np.arange(3.0)[:, None],
+            [0.0, 1.0, 2.0],
+            bounded(1.0),
+            bounded(2.0),
+            partial(np.linalg.norm, ord=1),
+            partial(np.linalg.norm, ord=2),
+            np.linalg.norm,
+            len,
+            OMEGA,
+            SquaredNorm(0.05, center=1.0),
+            PSD(3),
+            PSD,
+            EquivalenceMatrix.from_breakpoints([2, 5]),
+            EquivalenceMatrix.from_breakpoints([3, 5]),
+            "a",
+            b"a",
+            None,
+            {"a": 1},
+            {"a": 2},
+        ]
+        assert len({fingerprint(thing) for thing in things}) == len(things)
+
+    def test_a_thing_may_hold_itself(self):
+        circle: list = [1]
+        circle.append(circle)
+        assert fingerprint(circle) == fingerprint(circle)
