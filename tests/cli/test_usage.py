@@ -16,7 +16,10 @@ class TestHelpAndUsage:
     def test_version(self, run):
         assert run("--version") == (0, f"structsvm {structsvm.__version__}\n", "")
 
-    @pytest.mark.parametrize("command", ["", "fit", "predict", "evaluate", "show", "plot", "demo"])
+    @pytest.mark.parametrize(
+        "command",
+        ["", "fit", "predict", "evaluate", "show", "plot", "demo", "problems", "oracles", "new"],
+    )
     def test_help(self, run, command):
         code, out, err = run(f"{command} --help")
         assert (code, err) == (0, "")
