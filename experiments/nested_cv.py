@@ -1,0 +1,138 @@
+"""What choosing the metric by cross-validation is worth, on recordings that no choice has seen.
+
+Not in the paper. Fully nested: in each outer fold :class:`structsvm.MetricLearnerCV` sees the
+training recordings only, chooses among untrained, RCA, diagonal and full metrics and four values of
+lam by inner folds, calibrates, and judges; the outer recordings are then segmented with what it
+chose. har_spsw: three folds of subjects, 40 recordings drawn from the other subjects to learn; skab
+and tep: five folds; mocap6 and beedance: one recording held out at a time.
+
+skab and tep are learned on means of 4 samples and beedance on means of 3, which is cheaper, and
+segmented at the full rate: z-scores first, then block means times the square root of the block
+length, in which units the penalty is that of the full rate.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from _report import SHARED, Row, publish
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
+
+from structsvm.datasets import Recording, arrays_and_labels, read_recordings
+from structsvm.errors import VerdictWarning
+from structsvm.model_selection import MetricLearnerCV
+from structsvm.partitions.losses import partition_loss
+from structsvm.verdict import standard_error
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+BLOCKS = {"skab": 4, "tep": 4, "beedance": 3}
+N_TRAINING = 40
+SETS = ("har_spsw", "skab", "beedance", "mocap6", "tep")
+
+
+def zscored(X: Floats) -> Floats:
+    deviation = X.std(axis=0)
+    return (X - X.mean(axis=0)) / np.where(deviation > 1e-12, deviation, 1.0)
+
+
+def block_means(X: Floats, ends: Sequence[int], block: int) -> tuple[Floats, list[int]]:
+    """Means of ``block`` samples, scaled to the penalty of the full rate, and the segment ends."""
+    n = X.shape[0] // block
+    means = X[: n * block].reshape(n, block, -1).mean(axis=1) * np.sqrt(block)
+    rounded = np.clip(np.round(np.asarray(ends) / block).astype(int), 1, n)
+    rounded[-1] = n
+    return means, np.unique(rounded).tolist()
+
+
+def segment_ends(y: NDArray[np.generic]) -> list[int]:
+    return [*(np.flatnonzero(y[1:] != y[:-1]) + 1).tolist(), len(y)]
+
+
+def outer_folds(name: str, recordings: Sequence[Recording]) -> tuple[list[Ints], Ints | None]:
+    """The recordings of each test fold, and the groups."""
+    nothing = np.zeros(len(recordings))
+    if name == "har_spsw":
+        groups = np.array([int(r.name[1:3]) for r in recordings])
+        splits = GroupKFold(3, shuffle=True, random_state=0).split(nothing, groups=groups)
+        return [test for _, test in splits], groups
+    few = len(recordings) < 10
+    splitter = LeaveOneOut() if few else KFold(5, shuffle=True, random_state=0)
+    return [test for _, test in splitter.split(nothing)], None
+
+
+def losses(
+    model: MetricLearnerCV, metric: str, Xs: Sequence[Floats], ends: Sequence[list[int]]
+) -> dict[str, list[float]]:
+    """Of each recording, with the number of segments given ("k") and not ("u")."""
+    truths = model.encode(Xs, ends)
+    found = {}
+    for told, counts in (("k", [truth.n_clusters for truth in truths]), ("u", None)):
+        if metric in model.baselines_:
+            guesses = model.decode_with(model.baselines_[metric], Xs, counts)
+        else:
+            guesses = model.predict_partitions(Xs, counts, use=metric)
+        pairs = zip(truths, guesses, strict=True)
+        found[told] = [partition_loss(t, g) for t, g in pairs]
+    return found
+
+
+def run(name: str, folder: Path, jobs: int) -> Row:
+    """One row of the table: mean losses, known / unknown number of segments."""
+    recordings = [r for r in read_recordings(folder) if len(np.unique(r.y)) > 1]
+    Xs, ys = arrays_and_labels(recordings)
+    Zs, ends = [zscored(X) for X in Xs], [segment_ends(y) for y in ys]
+    folds, groups = outer_folds(name, recordings)
+    block = BLOCKS.get(name, 1)
+    pooled = [block_means(Z, e, block) for Z, e in zip(Zs, ends, strict=True)]
+    metrics = ("untrained", "rca", "learned", "best")
+    found = {(m, told): np.full(len(Zs), np.nan) for m in metrics for told in "ku"}
+    verdicts, choices = [], []
+    for k, test in enumerate(folds):
+        train = np.setdiff1d(np.arange(len(Zs)), test)
+        if train.size > N_TRAINING:
+            train = np.random.default_rng(100 + k).permutation(train)[:N_TRAINING]
+        model = MetricLearnerCV(standardize=None, random_state=0, n_jobs=jobs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", VerdictWarning)
+            model.fit(
+                [pooled[i][0] for i in train],
+                [pooled[i][1] for i in train],
+                groups=None if groups is None else groups[train],
+            )
+        verdicts.append(model.verdict_)
+        choices.append(f"{model.best_estimator_.metric} {model.best_lam_:g}")
+        for metric in metrics:
+            fold = losses(model, metric, [Zs[i] for i in test], [ends[i] for i in test])
+            for told, values in fold.items():
+                found[metric, told][test] = values
+        print(name, k, choices[-1], model.best_candidate_, model.verdict_, flush=True)
+    units = np.arange(len(Zs)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    gain = found["untrained", "u"] - found["learned", "u"]
+    row: dict[str, object] = {"set": name, "recordings": len(Zs)}
+    for metric in metrics:
+        row[metric] = " / ".join(f"{found[metric, told].mean():.2f}" for told in "ku")
+    row["gain, K unknown"] = f"{gain.mean():.2f} +- {standard_error(gain, units):.2f}"
+    row["gain expected"] = f"{np.mean([v.untrained.mean for v in verdicts]):.2f}"
+    row["says that it pays"] = f"{sum(v.pays for v in verdicts)} of {len(verdicts)}"
+    row["chosen"] = ", ".join(f"{c} ({choices.count(c)})" for c in sorted(set(choices)))
+    return row
+
+
+def main(folder: Path, names: Sequence[str], jobs: int) -> None:
+    publish("nested_cv", [run(name, folder / name, jobs) for name in names])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=SHARED)
+    parser.add_argument("--sets", nargs="+", default=SETS)
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    main(arguments.data, arguments.sets, arguments.jobs)
