@@ -318,7 +318,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     def _template(self, candidate: Candidate) -> MetricLearner:
         """The unfitted learner of a candidate."""
         shared = MetricLearner().get_params(deep=False).keys() & self.get_params(deep=False).keys()
-        settings = {name: getattr(self, name) for name in shared}
+        settings = {name: getattr(self, name) for name in shared - {"n_jobs"}}
         if candidate.is_learned:
             settings |= {"metric": candidate.name, "lam": candidate.lam}
         if candidate.name == "diagonal":
