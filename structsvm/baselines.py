@@ -37,19 +37,19 @@ def untrained(
 def pca(
     oracle: Oracle, Xs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]
 ) -> DecodingMetric:
-    """The leading principal components, as many (1, 2, 4, ...) as give the least training loss.
+    """The leading principal components, as many (1, 2, 4, ...) as calibrate best.
 
     The components are those of all samples stacked; the penalty is calibrated for each number.
     """
     scatter = sum(X.T @ X for X in (X - X.mean(axis=0) for X in Xs))
     _, vectors = np.linalg.eigh(scatter)
     P = vectors.shape[0]
-    best, best_loss = None, np.inf
+    best, least = None, np.inf
     for rank in (2**k for k in range(max(1, int(np.log2(P)) + 1)) if 2**k < P or P == 1):
         factor = vectors[:, ::-1][:, :rank]
         calibration = calibrate(oracle, [X @ factor for X in Xs], truths)
-        if calibration.loss < best_loss:
-            best, best_loss = DecodingMetric(factor, calibration.penalty), calibration.loss
+        if calibration.merit < least:
+            best, least = DecodingMetric(factor, calibration.penalty), calibration.merit
     assert best is not None
     return best
 

@@ -19,7 +19,7 @@ from structsvm import Clustering, EquivalenceMatrix, MetricLearner, Status, base
 from structsvm.errors import DataError, LearningError, MissingExtraError, SettingsError
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.metric import DecodingMetric, calibrate
 from structsvm.partitions.problem import MetricProblem, certified_upper
 from structsvm.persistence import load, save
 from structsvm.problem import RegularizedRisk
@@ -366,6 +366,18 @@ class TestBaselines:
             assert metric.factor.shape[0] == 4
         with pytest.raises(SettingsError, match=r"a baseline is one of .*'lda'.*, got 'lfda'"):
             baselines.fit("lfda", decoder, [X], [truth])
+
+    def test_pca_is_not_fooled_by_few_clusters(self):
+        """Eight overlapping clusters: by the loss, fewer clusters in one direction would win."""
+        rng, y = np.random.default_rng(0), np.repeat(np.arange(8), 20)
+        X = 0.8 * rng.standard_normal((8, 4))[y] + rng.standard_normal((160, 4))
+        truths, decoder = [EquivalenceMatrix.from_labels(y)], Clustering().decoder
+        calibration = calibrate(decoder, [X], truths)
+        assert calibration.losses.min() == 7.0 < calibration.loss  # that of one single cluster
+        metric = baselines.pca(decoder, [X], truths)
+        one = calibrate(decoder, [X @ metric.factor[:, :1]], truths)
+        assert metric.factor.shape[1] == 2
+        assert one.loss < calibrate(decoder, [X @ metric.factor], truths).loss
 
     def test_lda_finds_the_directions_that_tell_clusters_apart(self):
         X, y = table()

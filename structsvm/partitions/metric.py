@@ -80,6 +80,11 @@ class Calibration:
         """Mean training loss at that penalty."""
         return float(self.losses[self.best])
 
+    @property
+    def merit(self) -> float:
+        """What to compare metrics by: the loss, or the criterion, at that penalty; small is good."""
+        return self.loss if self.criterion is None else float(self.criterion[self.best])
+
 
 class CalibratingOracle(Oracle):
     """An oracle that has a better way to calibrate than to decode for every penalty."""
