@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm import baselines
+from structsvm.choices import regularizer_from
 from structsvm.errors import SettingsError
 from structsvm.extras import require
-from structsvm.learner import REGULARIZERS
 from structsvm.parallel import single_threaded
 from structsvm.partitions.problem import MetricProblem, PartitionProblem, encode_all
 from structsvm.partitions.samples import Standardizer, check_samples
@@ -253,12 +253,7 @@ def metric_risk(
     standardizer = Standardizer.fit(standardize, arrays)
     samples = [standardizer(X) for X in arrays]
     untrained = baselines.untrained(problem.decoder, samples, truths)
-    if not isinstance(regularizer, Regularizer):
-        if regularizer not in REGULARIZERS:
-            raise SettingsError(
-                f"regularizer must be one of {sorted(REGULARIZERS)}, got {regularizer!r}"
-            )
-        regularizer = REGULARIZERS[regularizer]
+    regularizer = regularizer_from(regularizer)
     if not (np.isfinite(lam) and lam > 0):
         raise SettingsError(f"lam must be > 0, got {lam}")
     learning = MetricProblem(problem, metric, arrays[0].shape[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm import baselines
+from structsvm.choices import regularizer_from, shrinkage_from
 from structsvm.errors import LearningError, SettingsError
 from structsvm.interop import fitted, frames, pairs, ruptures
-from structsvm.masters.auto import master_from
 from structsvm.masters.base import Master
+from structsvm.parallel import Backend, backend_from
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, DecodingMetric, calibrate, metric_factor
 from structsvm.partitions.problem import (
@@ -38,17 +40,15 @@ from structsvm.partitions.start import Start
 from structsvm.partitions.training import TrainingData
 from structsvm.problem import RegularizedRisk
 from structsvm.problems.change_point import ChangePoint
-from structsvm.regularizers import Regularizer, SquaredNorm, Trace
+from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
-from structsvm.solvers.base import Stopping
-from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.auto import solver_from
+from structsvm.solvers.base import Solver, Stopping
 from structsvm.unstored import refuse_unstored
 
 __all__ = ["MetricLearner"]
 
 Floats = NDArray[np.float64]
-
-REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
 
 ZERO_METRIC = 1e-8
 """Tr B / P below which a metric is zero up to the accuracy of a solver; 1 is untrained."""
@@ -87,6 +87,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         shrunk so far towards a multiple of the identity; "auto" is what suits the problem: 0.5 for
         clustering, none for change-points, none for a diagonal metric. ``components_`` include it;
         regularizer and constraints see the metric of the whitened features.
+    solver : {"auto", "cutting-plane", "one-slack", "frank-wolfe", "subgradient"} or Solver
+        The outer loop (docs/solvers.md); a Solver brings its own ``slack``, ``master``, ``tol`` and
+        ``max_iter``.
     slack : {"n", "one"}
         One slack per recording, or one in all (for many recordings).
     tol : float
@@ -99,6 +102,11 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Takes the cvxpy metric ``B`` and returns a list of further convex constraints.
     callback : callable, optional
         Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
+    n_jobs : int or None
+        Workers that call the oracles, -1 for one per core; None for none. The result is the same.
+    backend : {"auto", "serial", "threads", "processes", "dask"} or Backend
+        What the workers are (docs/scaling.md); "auto" decides by what the oracles cost, and "dask"
+        takes the workers of the current ``distributed.Client``.
     random_state : int or None
         Seed of oracles that draw at random, in place of the problem's own; exact ones do not draw.
 
@@ -135,29 +143,36 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         *,
         standardize: str | None = "recording",
         whiten: str | float | None = "auto",
+        solver: str | Solver = "auto",
         slack: str = "n",
         tol: float = 1e-2,
         max_iter: int = 200,
         master: str | Master = "auto",
         constraints: Callable[[Any], list[Any]] | None = None,
         callback: Callable[[HistoryEntry], None] | None = None,
+        n_jobs: int | None = None,
+        backend: str | Backend = "auto",
         random_state: int | None = None,
     ) -> None:
         self.problem = problem
         self.metric = metric
-        self.regularizer = regularizer
-        self.lam = lam
-        self.standardize = standardize
-        self.whiten = whiten
-        self.slack = slack
-        self.tol = tol
-        self.max_iter = max_iter
+        self.regularizer, self.lam = regularizer, lam
+        self.standardize, self.whiten = standardize, whiten
+        self.solver, self.slack = solver, slack
+        self.tol, self.max_iter = tol, max_iter
         self.master = master
-        self.constraints = constraints
-        self.callback = callback
+        self.constraints, self.callback = constraints, callback
+        self.n_jobs, self.backend = n_jobs, backend
         self.random_state = random_state
 
-    def fit(self, Xs: Any, ys: Any, *, feature_names: Sequence[str] | None = None) -> MetricLearner:
+    def fit(
+        self,
+        Xs: Any,
+        ys: Any,
+        *,
+        feature_names: Sequence[str] | None = None,
+        resume: str | PathLike[str] | None = None,
+    ) -> MetricLearner:
         """Learn from labelled recordings.
 
         Parameters
@@ -166,15 +181,20 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
         feature_names : sequence of str, optional
             Taken from data frames when not given.
+        resume : path, optional
+            File in which the state is kept while learning; if it is there, learning goes on from
+            it, to the same result.
 
         Raises
         ------
         DataError, SettingsError
             Naming the recording or the parameter, the value, and the way out.
+        CheckpointError
+            When ``resume`` was written with other data or settings.
         LearningError
             When the best metric is zero: the regularizer outweighs the labels.
         """
-        regularizer, solver = self._settings()
+        regularizer, solver, backend = self._settings()
         partition = self._partition
         arrays, names = check_samples(Xs, feature_names)
         truths = encode_all(partition, arrays, ys)
@@ -184,12 +204,17 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         samples = [standardizer(X) for X in arrays]
 
         P = samples[0].shape[1]
-        untrained = baselines.untrained(partition.decoder, samples, truths)
-        start = Start.of(partition, samples, truths, untrained.penalty, self._shrinkage())
         problem = MetricProblem(partition, self.metric, P)
         weighted = problem.regularizer(regularizer, self.lam)
+        null, ones = problem.null_weight(), np.ones(len(truths))
+        solver.check(
+            RegularizedRisk(problem, samples, truths, weighted, ones, null, self.constraints)
+        )
+        untrained = baselines.untrained(partition.decoder, samples, truths)
+        shrinkage = shrinkage_from(self.whiten, self.metric, partition)
+        start = Start.of(partition, samples, truths, untrained.penalty, shrinkage)
         risk = problem.risk([start(X) for X in samples], truths, weighted, self.constraints)
-        solution = solver.solve(risk, self.callback)
+        solution = solver.solve(risk, self.callback, backend=backend, resume=resume)
         factor = start.restore(self._factor(risk, solution))
         calibration = calibrate(partition.decoder, [X @ factor for X in samples], truths)
 
@@ -294,42 +319,17 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             return problem
         return problem.seeded(self.random_state)
 
-    def _settings(self) -> tuple[Regularizer, CuttingPlane]:
+    def _settings(self) -> tuple[Regularizer, Solver, Backend]:
         """The parameters, checked."""
         refuse_unstored(self.get_params(deep=False))
         if not isinstance(self._partition, PartitionProblem):
             raise SettingsError(f"problem must be a PartitionProblem, got {self.problem!r}")
         if not (np.isfinite(self.lam) and self.lam > 0):
             raise SettingsError(f"lam must be > 0, got {self.lam}")
-        regularizer = self.regularizer
-        if not isinstance(regularizer, Regularizer):
-            if regularizer not in REGULARIZERS:
-                raise SettingsError(
-                    f"regularizer must be one of {sorted(REGULARIZERS)} or a Regularizer, "
-                    f"got {regularizer!r}"
-                )
-            regularizer = REGULARIZERS[regularizer]
         MetricProblem(self._partition, self.metric, 1).weight_space()  # refuses an unknown metric
-        master = master_from(self.master)
-        return regularizer, CuttingPlane(Stopping(self.tol, self.max_iter), self.slack, master)
-
-    def _shrinkage(self) -> float | None:
-        """That of the whitening, None for none."""
-        given = self.whiten
-        if given == "auto":
-            given = self._partition.shrinkage if self.metric == "full" else None
-        if given is None:
-            return None
-        if isinstance(given, bool | str) or not 0 <= given <= 1:
-            raise SettingsError(
-                f"whiten must be 'auto', None or a shrinkage in [0, 1], got {given!r}"
-            )
-        if self.metric == "diagonal":
-            raise SettingsError(
-                "whitening mixes the features, and a diagonal metric weighs each by itself: use "
-                "metric='full' or whiten=None"
-            )
-        return float(given)
+        stopping = Stopping(self.tol, self.max_iter)
+        solver = solver_from(self.solver, stopping, self.master, self.slack)
+        return regularizer_from(self.regularizer), solver, backend_from(self.backend, self.n_jobs)
 
     def _factor(self, risk: RegularizedRisk, solution: Solution) -> Floats:
         """``L`` of the learned metric; warn or refuse when there is reason to."""

@@ -28,6 +28,7 @@ FLOORS = (
         "__main__",
         "baselines",
         "candidates",
+        "choices",
         "cli",
         "compare",
         "datasets",

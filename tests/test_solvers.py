@@ -165,13 +165,27 @@ def test_a_run_repeats_itself(name):
 
 def test_a_solver_by_name():
     stopping = Stopping(0.5)
-    made = [solver_from(name, stopping, "clarabel") for name in SOLVER_NAMES]
+    made = [solver_from(name, stopping, "clarabel") for name in SOLVER_NAMES[:3]]
     plain = CuttingPlane(stopping, "n", CvxpyMaster("clarabel"))
-    assert made[:3] == [plain, plain, CuttingPlane(stopping, "one", CvxpyMaster("clarabel"))]
-    assert made[3:] == [BlockFrankWolfe(stopping), ProjectedSubgradient(stopping)]
+    assert made == [plain, plain, CuttingPlane(stopping, "one", CvxpyMaster("clarabel"))]
+    assert solver_from("auto", stopping, slack="one") == CuttingPlane(stopping, "one")
+    assert solver_from("frank-wolfe", stopping) == BlockFrankWolfe(stopping)
+    assert solver_from("subgradient", stopping) == ProjectedSubgradient(stopping)
     assert solver_from(own := BlockFrankWolfe()) is own
-    with pytest.raises(SettingsError, match=r"one of \['auto', .*'subgradient'\], got 'magic'"):
-        solver_from("magic")
+
+
+@pytest.mark.parametrize(
+    ("solver", "settings", "message"),
+    [
+        ("magic", {}, r"one of \['auto', .*'subgradient'\], got 'magic'"),
+        ("frank-wolfe", {"slack": "one"}, "slack='one' is for cutting planes, and 'frank-wolfe'"),
+        ("subgradient", {"master": "scs"}, "use solver='cutting-plane', or leave master alone"),
+        (CuttingPlane(), {"master": "scs"}, "set it on the Solver"),
+    ],
+)
+def test_solvers_and_settings_that_do_not_go_together(solver, settings, message):
+    with pytest.raises(SettingsError, match=message):
+        solver_from(solver, **settings)
 
 
 def test_the_seed_of_frank_wolfe_changes_the_order():

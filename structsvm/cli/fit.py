@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from structsvm.choices import REGULARIZERS
 from structsvm.cli.inputs import check_labels, check_output, read
 from structsvm.cli.parser import file_options, report_options
 from structsvm.cli.settings import assignment, problem_with
@@ -13,12 +14,14 @@ from structsvm.cli.show import describe
 from structsvm.cli.terminal import Say, Terminal
 from structsvm.datasets.recording import Recording, arrays_and_labels
 from structsvm.errors import LearningError
-from structsvm.learner import REGULARIZERS, MetricLearner
+from structsvm.learner import MetricLearner
+from structsvm.parallel import BACKEND_NAMES
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.persistence import save
 from structsvm.plugins import problem_names
 from structsvm.report import certificate_in_words, training_in_words
 from structsvm.solution import HistoryEntry
+from structsvm.solvers.auto import SOLVER_NAMES
 from structsvm.status import Status
 
 __all__ = ["add_parser", "learn"]
@@ -57,6 +60,8 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Learn, save, and say what came of it."""
     check_output(args.output)
+    if args.checkpoint is not None:
+        check_output(args.checkpoint)
     problem = _problem(args)
     learner = MetricLearner(
         problem=problem,
@@ -64,14 +69,17 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         regularizer=args.regularizer,
         lam=args.lam,
         standardize=None if args.standardize == "none" else args.standardize,
+        solver=args.solver,
         slack=args.slack,
         tol=args.tol,
         max_iter=args.max_iter,
         master=args.master,
+        n_jobs=args.jobs,
+        backend=args.backend,
     )
     recordings = read(args, terminal, need_labels=True)
     check_labels(recordings, problem)
-    learn(learner, recordings, terminal)
+    learn(learner, recordings, terminal, args.checkpoint)
     save(learner, args.output)
     interrupted = learner.solution_.status is Status.INTERRUPTED
     if interrupted:
@@ -87,13 +95,18 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     return INTERRUPTED if interrupted else 0
 
 
-def learn(learner: MetricLearner, recordings: list[Recording], terminal: Terminal) -> None:
+def learn(
+    learner: MetricLearner,
+    recordings: list[Recording],
+    terminal: Terminal,
+    checkpoint: Path | None = None,
+) -> None:
     """Fit a learner and the rivals it has to beat, showing how far it has come."""
     Xs, ys = arrays_and_labels(recordings)
     with terminal.working("learning") as say:
         learner.set_params(callback=_progress(say))
         try:
-            learner.fit(Xs, ys, feature_names=recordings[0].features)
+            learner.fit(Xs, ys, feature_names=recordings[0].features, resume=checkpoint)
         except LearningError as error:
             if error.status is Status.INTERRUPTED:  # before there was any metric
                 raise KeyboardInterrupt("before there was a metric to save") from error
@@ -125,6 +138,9 @@ def _learning_options(group: argparse._ArgumentGroup) -> None:
         help="scale features on each recording, on all of them, or not (default: recording)",
     )
     group.add_argument(
+        "--solver", choices=SOLVER_NAMES, default="auto", help="the outer loop (default: auto)"
+    )
+    group.add_argument(
         "--slack", choices=("n", "one"), default="n", help="for each recording, or one (default: n)"
     )
     group.add_argument(
@@ -136,6 +152,21 @@ def _learning_options(group: argparse._ArgumentGroup) -> None:
         default="auto",
         metavar="SOLVER",
         help="auto, newton, or a solver that cvxpy has installed (default: auto)",
+    )
+    group.add_argument(
+        "--jobs", type=int, metavar="N", help="workers, -1 for one per core (default: none)"
+    )
+    group.add_argument(
+        "--backend",
+        choices=[name for name in BACKEND_NAMES if name != "dask"],
+        default="auto",
+        help="what the workers are (default: auto)",
+    )
+    group.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FILE",
+        help="keep the state in this file; if it is there, go on from it",
     )
 
 

@@ -16,26 +16,39 @@ SOLVER_NAMES = ("auto", "cutting-plane", "one-slack", "frank-wolfe", "subgradien
 
 
 def solver_from(
-    name: str | Solver, stopping: Stopping | None = None, master: str | Master = "auto"
+    name: str | Solver,
+    stopping: Stopping | None = None,
+    master: str | Master = "auto",
+    slack: str = "n",
 ) -> Solver:
     """A solver itself, with its own stopping rule, or the one of a name with the one given.
 
-    "auto" is the n-slack cutting-plane method, which takes every regularizer and constraint and is
-    never far from the fastest (docs/solvers.md). ``master`` is for the cutting-plane methods.
+    "auto" is the cutting-plane method, which takes every regularizer and constraint and is never
+    far from the fastest (docs/solvers.md). ``master`` and ``slack`` are for it alone.
 
     Raises
     ------
     SettingsError
-        When no solver or master has that name; the message lists those there are.
+        When no solver or master has that name; the message lists those there are. And when
+        ``master`` or ``slack`` is given to what has none, or to a solver, which has its own.
     """
+    own = isinstance(name, Solver)
+    if not own and name not in SOLVER_NAMES:
+        raise SettingsError(f"solver must be a Solver or one of {list(SOLVER_NAMES)}, got {name!r}")
+    if own or name in ("frank-wolfe", "subgradient"):
+        for setting, value, usual in (("master", master, "auto"), ("slack", slack, "n")):
+            if value != usual:
+                raise SettingsError(
+                    f"{setting}={value!r} is not for solver={name!r}: set it on the Solver"
+                    if own
+                    else f"{setting}={value!r} is for cutting planes, and {name!r} has none: "
+                    f"use solver='cutting-plane', or leave {setting} alone"
+                )
     if isinstance(name, Solver):
         return name
     stopping = stopping or Stopping()
-    if name in ("auto", "cutting-plane", "one-slack"):
-        slack = "one" if name == "one-slack" else "n"
-        return CuttingPlane(stopping, slack, master_from(master))
     if name == "frank-wolfe":
         return BlockFrankWolfe(stopping)
     if name == "subgradient":
         return ProjectedSubgradient(stopping)
-    raise SettingsError(f"solver must be a Solver or one of {list(SOLVER_NAMES)}, got {name!r}")
+    return CuttingPlane(stopping, "one" if name == "one-slack" else slack, master_from(master))

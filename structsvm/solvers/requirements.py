@@ -17,7 +17,9 @@ def strongly_convex(risk: RegularizedRisk, solver: str) -> Quadratic:
     SettingsError
         When it is not one, or there are further constraints; the message says what would do.
     """
-    remedy = "use CuttingPlane, which takes every regularizer and constraint"
+    remedy = (
+        "use CuttingPlane, which takes every regularizer and constraint (solver='cutting-plane')"
+    )
     if risk.constraints is not None:
         raise SettingsError(f"{solver} cannot keep further constraints on the metric: {remedy}")
     omega = risk.regularizer.as_quadratic(risk.space)

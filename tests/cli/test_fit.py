@@ -44,6 +44,22 @@ class TestFit:
         }
         assert expected.items() <= load(tmp_path / "m").get_params().items()
 
+    def test_how_it_runs_reaches_the_learner(self, run, tmp_path):
+        line = "fit change-point train --quiet --metric diagonal --solver frank-wolfe --jobs 2 "
+        state = tmp_path / "state"
+        line += f"--backend threads --checkpoint {state} -o"
+        assert run(line, tmp_path / "m") == (0, "", "")
+        learner = load(tmp_path / "m")
+        expected = {"solver": "frank-wolfe", "n_jobs": 2, "backend": "threads"}
+        assert expected.items() <= learner.get_params().items()
+        before = state.read_bytes()
+        assert run(line, tmp_path / "again") == (0, "", "")
+        assert state.read_bytes() == before
+        assert (load(tmp_path / "again").components_ == learner.components_).all()
+        code, _, err = run(f"{line[:-2]} --lam 0.2 -o", tmp_path / "other")
+        assert code != 0
+        assert "a checkpoint with other regularizer" in err
+
     def test_json_is_all_there_is_on_stdout(self, run, tmp_path):
         path = tmp_path / "m"
         code, out, err = run("fit change-point train --metric diagonal --json --quiet -o", path)
