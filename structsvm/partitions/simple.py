@@ -23,9 +23,10 @@ class SimpleProblem(PartitionProblem):
     """A partition problem of which a subclass says only which partitions it has.
 
     Define :attr:`decoder`, an oracle that draws nothing at random, :attr:`contiguous`, whether
-    clusters are segments, and :meth:`encode` and :meth:`decode`, how labels are written. The oracle serves learning as well as prediction, the
-    number of clusters is unknown and its price is learned, the loss is ``|M - M_i|_F^2``. Whoever
-    needs anything else derives from :class:`PartitionProblem` instead.
+    clusters are segments, and :meth:`encode` and :meth:`decode`, how labels are written. The oracle
+    serves learning as well as prediction, the number of clusters is unknown and its price is
+    learned, the loss is ``|M - M_i|_F^2``. Whoever needs anything else derives from
+    :class:`PartitionProblem` instead.
     """
 
     def sample(self, X: Floats, truth: EquivalenceMatrix) -> LabelledSample:
