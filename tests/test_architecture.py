@@ -27,15 +27,12 @@ FLOORS = (
         "__init__",
         "__main__",
         "baselines",
-        "candidates",
         "choices",
         "cli",
         "compare",
         "datasets",
         "evaluation",
         "extras",
-        "folds",
-        "held_out",
         "interop",
         "learner",
         "model_selection",
@@ -46,7 +43,6 @@ FLOORS = (
         "scaffold",
         "testing",
         "unstored",
-        "verdict",
     },
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -11,14 +11,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, ShuffleSplit
 
 from structsvm import ChangePoint, MetricLearner, baselines, evaluate, load, save
-from structsvm.candidates import Candidate, menu
 from structsvm.datasets import arrays_and_labels, read_recordings
 from structsvm.errors import DataError, LearningError, SettingsError, VerdictWarning
-from structsvm.folds import split
 from structsvm.model_selection import MetricLearnerCV
+from structsvm.model_selection.candidates import Candidate, menu
+from structsvm.model_selection.folds import split
+from structsvm.model_selection.verdict import Contrast, Verdict, chosen, standard_error
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.verdict import Contrast, Verdict, chosen, standard_error
 
 P = 3
 

@@ -82,7 +82,7 @@ class Calibration:
 
     @property
     def merit(self) -> float:
-        """What to compare metrics by: the loss, or the criterion, at that penalty; small is good."""
+        """What to compare metrics by: loss, or criterion, at that penalty; small is good."""
         return self.loss if self.criterion is None else float(self.criterion[self.best])
 
 

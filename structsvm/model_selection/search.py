@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.candidates import BASELINES, CANDIDATES, Candidate, Labelled, menu
 from structsvm.errors import SettingsError, VerdictWarning
-from structsvm.folds import split
-from structsvm.held_out import HeldOut
 from structsvm.learner import MetricLearner
 from structsvm.masters.base import Master
+from structsvm.model_selection.candidates import BASELINES, CANDIDATES, Candidate, Labelled, menu
+from structsvm.model_selection.folds import split
+from structsvm.model_selection.held_out import HeldOut
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import DecodingMetric
 from structsvm.partitions.problem import PartitionProblem, encode_all

@@ -10,11 +10,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from structsvm.candidates import Candidate, Labelled, Trial, try_on
 from structsvm.errors import LearningError
-from structsvm.folds import Folds
 from structsvm.learner import MetricLearner
-from structsvm.verdict import Contrast, Verdict, chosen, standard_error
+from structsvm.model_selection.candidates import Candidate, Labelled, Trial, try_on
+from structsvm.model_selection.folds import Folds
+from structsvm.model_selection.verdict import Contrast, Verdict, chosen, standard_error
 
 __all__ = ["HeldOut"]
 
@@ -36,7 +36,7 @@ class HeldOut:
     criterion: Floats
     """What is chosen by, of the same shape."""
     rule: str
-    """How to choose, see :func:`structsvm.verdict.chosen`."""
+    """How to choose, see :func:`structsvm.model_selection.verdict.chosen`."""
 
     @classmethod
     def run(
