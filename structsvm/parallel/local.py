@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import cloudpickle
 import joblib
-from joblib.externals import cloudpickle
 from joblib.externals.loky import BrokenProcessPool
 
 from structsvm.errors import StructSVMError
