@@ -207,9 +207,8 @@ def rand(description: str, runs: Runs) -> Row:
     """Mean adjusted Rand index, which one single cluster does not fool."""
     cells: dict[str, Any] = {"table": description}
     for name in ("Euclid, raw", "Euclid, z", "RCA", "LDA", "ours, diagonal", "ours, full"):
-        cells[name] = float(
-            np.mean([index for _, index in runs[name] if np.isfinite(index)] or np.nan)
-        )
+        kept = [index for _, index in runs[name] if np.isfinite(index)]
+        cells[name] = float(np.mean(kept)) if kept else None
     return cells
 
 
