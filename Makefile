@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 RIVALS := .venv-rivals
+PEERS  := .venv-peers
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
@@ -12,10 +13,10 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 
 PAPER     := $(sort $(filter-out experiments/_%,$(wildcard experiments/*.py)))
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
-BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))))
+BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lint types format bench bench-benchopt paper rivals notebooks docs clean
+.PHONY: help install demo test check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +54,19 @@ bench-benchopt: $(STAMP)  ## compare the solvers with benchopt
 
 bench: $(addprefix bench-,$(BENCHES))  ## run every benchmark
 
+# dlib takes minutes to compile and needs CMake; PyStruct is used as its sources are.
+bench-peers: $(PEERS)/.installed  ## compare with dlib and PyStruct, in an environment of their own
+	$(ONE_THREAD) $(PEERS)/bin/python benchmarks/peers.py $(PEERS)/pystruct-0.3.2
+
+$(PEERS)/.installed: setup.cfg
+	@test -x $(PEERS)/bin/pip || $(PYTHON) -m venv --clear $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check 'setuptools<58' wheel
+	$(PEERS)/bin/python -m pip download --quiet --disable-pip-version-check --no-deps \
+	    --no-binary pystruct --dest $(PEERS) pystruct==0.3.2
+	tar -xzf $(PEERS)/pystruct-0.3.2.tar.gz -C $(PEERS)
+	@touch $@
+
 paper: $(STAMP)  ## reproduce the results of the paper (docs/paper/)
 	@for script in $(PAPER); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
 
@@ -77,7 +91,7 @@ docs: $(STAMP)  ## build the documentation site, where it exists
 	else echo 'no site yet: read docs/*.md'; fi
 
 clean:  ## remove caches, builds and .venv
-	rm -rf $(VENV) $(RIVALS) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(RIVALS) $(PEERS) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): setup.cfg pyproject.toml

@@ -1,0 +1,291 @@
+"""The same structured SVM in dlib and in PyStruct: optimum, oracle calls, time.
+
+    make bench-peers
+
+Change-points with a known number of segments and a weight for each feature, free or nonnegative:
+min |w|^2 / 2 + C / N sum_i L_i(w). The oracle is the same NumPy function for all. dlib is compiled
+and PyStruct, whose sources need help on current Python, is unpacked by the Makefile, into an
+environment of their own. The objective of an answer is computed here, from its weight.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import sys
+import time
+import types
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import dlib
+import joblib
+import numpy as np
+from _harness import Goal, report
+from numpy.typing import NDArray
+
+from structsvm.problem import Problem, RegularizedRisk, Separation
+from structsvm.regularizers import SquaredNorm
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.status import Quality
+from structsvm.weights import Free, Nonnegative, WeightSpace
+
+Floats = NDArray[np.float64]
+Ends = tuple[int, ...]
+
+C = 10.0
+SCALE = 10.0
+"""Of the loss."""
+
+
+@dataclass(frozen=True)
+class Segmentation(Problem):
+    """Segments of a recording (T, P), by their ends."""
+
+    space: WeightSpace
+    calls: list[int] = field(default_factory=list, compare=False)
+    """One entry for each call of the oracle."""
+
+    def weight_space(self) -> WeightSpace:
+        """Free or nonnegative."""
+        return self.space
+
+    def joint_feature(self, x: Floats, y: Ends) -> Floats:
+        """The diagonal of ``X^T M X / T``."""
+        starts = [0, *y[:-1]]
+        sums = np.add.reduceat(x, starts)
+        return np.asarray((sums**2 / np.subtract(y, starts)[:, None]).sum(axis=0) / len(x))
+
+    def loss(self, y: Ends, y_hat: Ends) -> float:
+        """``|M - M_i|_F^2 / T``, scaled."""
+        shared = 0.0
+        for a, b in zip((0, *y), y, strict=False):
+            for c, d in zip((0, *y_hat), y_hat, strict=False):
+                shared += max(0, min(b, d) - max(a, c)) ** 2 / ((b - a) * (d - c))
+        return SCALE * (len(y) + len(y_hat) - 2 * shared) / y[-1]
+
+    def separate(self, w: Floats, x: Floats, y: Ends) -> Separation:
+        """Dynamic programming over the ends."""
+        self.calls.append(1)
+        T = len(x)
+        truth = np.repeat(np.eye(len(y)), np.diff((0, *y)), axis=0) / np.sqrt(np.diff((0, *y)))
+        gram = (x * w) @ x.T / T - 2 * SCALE * truth @ truth.T / T
+        return Separation(best_ends(gram, len(y)), 0.0, Quality.EXACT)
+
+    def predict(self, w: Floats, x: Floats) -> Ends:
+        """Not asked for."""
+        raise NotImplementedError
+
+
+def best_ends(gram: Floats, n_segments: int) -> Ends:
+    """Ends of the segmentation that maximises ``Tr(A M)``."""
+    T = len(gram)
+    sums = np.zeros((T + 1, T + 1))
+    sums[1:, 1:] = gram.cumsum(0).cumsum(1)
+    corner = np.diag(sums)
+    length = np.subtract.outer(np.arange(T + 1), np.arange(T + 1)).T
+    gains = corner[:, None] + corner[None, :] - 2 * sums
+    gains = np.where(length > 0, gains / np.maximum(length, 1), -np.inf)
+    best, back = gains[0], []
+    for _ in range(1, n_segments):
+        candidates = best[:, None] + gains
+        back.append(candidates.argmax(axis=0))
+        best = candidates.max(axis=0)
+    ends = [T]
+    for previous in reversed(back):
+        ends.append(int(previous[ends[-1]]))
+    return tuple(reversed(ends))
+
+
+def recordings(N: int, T: int, P: int, K: int) -> tuple[list[Floats], list[Ends]]:
+    """Three features follow the labels, the others change at times of their own."""
+    rng = np.random.default_rng(0)
+    xs, ys = [], []
+    for _ in range(N):
+        x = rng.standard_normal((T, P))
+        ends = [(*sorted(rng.choice(np.arange(8, T - 8, 8), K - 1, replace=False)), T) for _ in x.T]
+        for j in range(P):
+            mine = ends[0] if j < 3 else ends[j]
+            x[:, j] += np.repeat(1.5 * rng.standard_normal(K), np.diff((0, *mine)))
+        xs.append(x)
+        ys.append(tuple(int(end) for end in ends[0]))
+    return xs, ys
+
+
+@dataclass
+class Instance:
+    """One problem, in the terms of each library."""
+
+    xs: list[Floats]
+    ys: list[Ends]
+    nonnegative: bool
+
+    def problem(self) -> Segmentation:
+        """With no calls counted yet."""
+        P = self.xs[0].shape[1]
+        return Segmentation(Nonnegative(P) if self.nonnegative else Free(P))
+
+    def objective(self, w: Floats) -> float:
+        """``F(w)``."""
+        problem, total = self.problem(), 0.0
+        for x, y in zip(self.xs, self.ys, strict=True):
+            y_hat = problem.separate(w, x, y).y
+            rise = problem.joint_feature(x, y_hat) - problem.joint_feature(x, y)
+            total += problem.loss(y, y_hat) + float(rise @ w)
+        return float(w @ w / 2 + C / len(self.xs) * total)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a library came to."""
+
+    objective: float
+    calls: int
+    seconds: float
+
+
+def answer(instance: Instance, learn: Callable[[Instance, Segmentation], Floats]) -> Answer:
+    """Run a library."""
+    problem, started = instance.problem(), time.perf_counter()
+    w = learn(instance, problem)
+    seconds = time.perf_counter() - started
+    calls = len(problem.calls)
+    return Answer(instance.objective(w), calls, seconds)
+
+
+def ours(instance: Instance, problem: Segmentation) -> Floats:
+    """The default solver."""
+    N = len(instance.xs)
+    null = np.zeros(instance.xs[0].shape[1])
+    risk = RegularizedRisk(
+        problem, instance.xs, instance.ys, SquaredNorm(), np.full(N, C / N), null
+    )
+    return CuttingPlane(Stopping(1e-7, 1000)).solve(risk).w
+
+
+def with_dlib(instance: Instance, problem: Segmentation) -> Floats:
+    """Its cutting planes with their cache of labellings."""
+    xs, ys = instance.xs, instance.ys
+
+    class Structural:
+        num_samples, num_dimensions = len(xs), xs[0].shape[1]
+        C, epsilon, max_cache_size = C, 2e-8, 5  # of the mean loss
+        learns_nonnegative_weights = instance.nonnegative
+
+        def get_truth_joint_feature_vector(self, i: int) -> Any:
+            return dlib.vector(problem.joint_feature(xs[i], ys[i]).tolist())
+
+        def separation_oracle(self, i: int, w: Any) -> Any:
+            y_hat = problem.separate(np.array(list(w)), xs[i], ys[i]).y
+            phi = problem.joint_feature(xs[i], y_hat)
+            return problem.loss(ys[i], y_hat), dlib.vector(phi.tolist())
+
+    return np.array(list(dlib.solve_structural_svm_problem(Structural())))
+
+
+def with_pystruct(learner: str) -> Callable[[Instance, Segmentation], Floats]:
+    """One of its cutting planes; its constraint is w <= 0, so it is given ``-phi``."""
+
+    def learn(instance: Instance, problem: Segmentation) -> Floats:
+        learners = importlib.import_module("pystruct.learners")
+        models = importlib.import_module("pystruct.models")
+        P = instance.xs[0].shape[1]
+        sign = -1.0 if instance.nonnegative else 1.0
+
+        class Model(models.StructuredModel):  # type: ignore[misc, name-defined]
+            def __init__(self) -> None:
+                self.size_joint_feature, self.inference_calls = P, 0
+
+            def initialize(self, X: Any, Y: Any) -> None:
+                pass
+
+            def joint_feature(self, x: Any, y: Any) -> Floats:
+                return sign * problem.joint_feature(x, tuple(y))
+
+            def loss(self, y: Any, y_hat: Any) -> float:
+                return problem.loss(tuple(y), tuple(y_hat))
+
+            def max_loss(self, y: Any) -> float:
+                return SCALE
+
+            def loss_augmented_inference(self, x: Any, y: Any, w: Any, relaxed: Any = None) -> Any:
+                return np.array(problem.separate(sign * np.asarray(w), x, tuple(y)).y)
+
+        settings: dict[str, Any] = {"C": C / len(instance.xs), "tol": 1e-6, "max_iter": 500}
+        if instance.nonnegative:
+            settings["negativity_constraint"] = list(range(P))
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = getattr(learners, learner)(Model(), **settings)
+            fitted.fit(instance.xs, [np.array(y) for y in instance.ys])
+        return np.asarray(sign * fitted.w)
+
+    return learn
+
+
+def make_pystruct_importable(folder: str) -> None:
+    """Put back what NumPy and scikit-learn have removed, and stand in for its C extensions."""
+    for name, builtin in (("float", float), ("int", int), ("bool", bool), ("object", object)):
+        if name not in vars(np):
+            setattr(np, name, builtin)
+    sys.modules["sklearn.externals.joblib"] = joblib
+    externals = importlib.import_module("sklearn.externals")
+    externals.joblib = joblib  # type: ignore[attr-defined]
+    for name, missing in (
+        ("pystruct.models.utils", ("crammer_singer_joint_feature", "loss_augment_unaries")),
+        ("pystruct.inference._viterbi", ("viterbi",)),
+    ):
+        module = types.ModuleType(name)
+        for function in missing:
+            setattr(module, function, None)  # not used by these learners
+        sys.modules[name] = module
+    sys.path.insert(0, folder)
+    importlib.import_module("cvxopt").solvers.options["show_progress"] = False
+
+
+def compare(name: str, instance: Instance) -> list[Goal]:
+    """Our solver against dlib, and PyStruct against our optimum."""
+    runs = sorted((answer(instance, ours) for _ in range(3)), key=lambda run: run.seconds)
+    mine = runs[1]
+    runs = sorted((answer(instance, with_dlib) for _ in range(3)), key=lambda run: run.seconds)
+    peer = runs[1]
+    excess = abs(mine.objective - peer.objective) / peer.objective
+    goals = [
+        Goal(f"{name}: optimum; dlib", mine.objective, peer.objective),
+        Goal(f"{name}: relative difference to dlib", excess, None, excess, 1e-6, excess <= 1e-6),
+        Goal.at_most(f"{name}: oracle calls; dlib with its cache", mine.calls, peer.calls, 1.0),
+        Goal.at_most(f"{name}: seconds; dlib", mine.seconds, peer.seconds, 1.0),
+    ]
+    for learner in ("OneSlackSSVM", "NSlackSSVM"):
+        title = f"{name}: optimum; PyStruct {learner}"
+        try:
+            other = answer(instance, with_pystruct(learner))
+        except ValueError as error:  # of its quadratic program
+            goals.append(Goal(f"{title} failed: {error}", mine.objective))
+            continue
+        above = other.objective / mine.objective
+        if instance.nonnegative:
+            reached = above >= 1.0 - 1e-6
+            goals.append(Goal(title, mine.objective, other.objective, above, 1.0, reached))
+        else:
+            goals.append(Goal(title, mine.objective, other.objective, above))
+        goals.append(Goal(f"{name}: oracle calls; {learner}", mine.calls, other.calls))
+    return goals
+
+
+def main(folder: str) -> None:
+    make_pystruct_importable(folder)
+    goals = []
+    for title, shape in (("N=6 T=80 P=10", (6, 80, 10, 4)), ("N=10 T=160 P=60", (10, 160, 60, 6))):
+        for nonnegative in (False, True):
+            sign = "w >= 0" if nonnegative else "free w"
+            goals += compare(f"{title}, {sign}", Instance(*recordings(*shape), nonnegative))
+    report("peers", goals)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
