@@ -1,108 +1,28 @@
-"""Learning to cluster tables: what it is worth on real ones, what it certifies, what it refuses."""
+"""Learning to cluster tables: what it certifies, predicts and refuses."""
 
-import pickle
-import sys
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.cluster import HDBSCAN, KMeans, SpectralClustering
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_wine
 from sklearn.metrics import adjusted_rand_score
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShuffleSplit
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from tables import table
 
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, Status, baselines, evaluate
-from structsvm.errors import DataError, LearningError, MissingExtraError, SettingsError
+from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.metric import DecodingMetric, calibrate
 from structsvm.partitions.problem import MetricProblem, certified_upper
-from structsvm.persistence import load, save
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 
 
-def table(K=3, T=60, P=4, seed=0, spread=4.0):
-    """The clusters lie apart in features 0 and 1; feature 2 is correlated noise, 3 is loud."""
-    rng = np.random.default_rng(seed)
-    y = rng.permutation(np.arange(T) % K)
-    centres = spread * np.array([[np.cos(a), np.sin(a)] for a in 2 * np.pi * np.arange(K) / K])
-    X = rng.standard_normal((T, P))
-    X[:, :2] += centres[y]
-    X[:, 3] = 10 * rng.choice([-1, 1], T) + X[:, 3] + X[:, 2]
-    return X, y
-
-
 @pytest.fixture(scope="module")
 def learner():
     return MetricLearner(Clustering()).fit(*table())
-
-
-def halves(X, y, seed):
-    learn, test = next(StratifiedShuffleSplit(1, train_size=0.5, random_state=seed).split(X, y))
-    return (X[learn], y[learn]), (X[test], y[test])
-
-
-def held_out_losses(X, y, problem, n=5):
-    losses = []
-    for seed in range(n):
-        train, test = halves(X, y, seed)
-        losses.append(-MetricLearner(problem).fit(*train).score(*test))
-    return np.array(losses)
-
-
-def same_rows_loss(X, y, problem):
-    return -MetricLearner(problem, lam=0.001).fit(X, y).score(X, y)
-
-
-class TestRealTables:
-    """The figures to reach: same rows, and held-out halves with the default settings."""
-
-    @pytest.fixture
-    def read(self, shared_data):
-        def read(name):
-            frame = pd.read_csv(shared_data / "tables" / f"{name}.csv")
-            return frame.drop(columns="class").to_numpy(float), frame["class"].to_numpy(str)
-
-        return read
-
-    @pytest.mark.parametrize(
-        ("load_table", "same_rows", "held_out"), [(load_iris, 0.30, 0.45), (load_wine, 0.07, 0.45)]
-    )
-    def test_tables_of_scikit_learn(self, load_table, same_rows, held_out):
-        X, y = load_table(return_X_y=True)
-        assert same_rows_loss(X, y, Clustering()) <= same_rows
-        assert held_out_losses(X, y, Clustering()).mean() <= held_out
-
-    @pytest.mark.parametrize(
-        ("name", "oracle", "same_rows", "held_out"),
-        [
-            ("balance_scale", "auto", 2.45, 2.72),
-            ("ionosphere", "auto", 0.80, 1.10),
-            ("ionosphere", "rounded", 0.75, 1.10),
-        ],
-    )
-    @pytest.mark.filterwarnings("ignore:constant in every recording")
-    def test_tables_in_files(self, read, name, oracle, same_rows, held_out):
-        X, y = read(name)
-        assert same_rows_loss(X, y, Clustering(oracle=oracle)) <= same_rows
-        assert held_out_losses(X, y, Clustering(oracle=oracle)).mean() <= held_out
-
-    def test_learning_pays_on_a_table_with_noise(self):
-        """Wine beside as many columns of noise: plain K-means no longer finds the cultivars."""
-        X, y = load_wine(return_X_y=True)
-        X = np.hstack((X, np.random.default_rng(0).standard_normal((len(y), 13)) ** 3))
-        train, test = halves(X, y, 0)
-        learner = MetricLearner(Clustering()).fit(*train)
-        untrained = learner.decode_with(learner.baselines_["untrained"], test[0], 3)[0]
-        truth = learner.encode(*test)[0]
-        assert -learner.score(*test) < 0.7 * partition_loss(truth, untrained)
 
 
 class TestCertificates:
@@ -279,47 +199,6 @@ class TestModelSelection:
         assert -search.best_score_ < 0.8
 
 
-class TestScikitLearn:
-    @pytest.mark.parametrize(
-        "clusterer",
-        [KMeans(3, n_init=10, random_state=0), SpectralClustering(3, random_state=0), HDBSCAN(5)],
-        ids=lambda c: type(c).__name__,
-    )
-    def test_transform_feeds_other_clusterers(self, learner, clusterer):
-        X, y = table(seed=2)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # HDBSCAN's own, of copy
-            found = clusterer.fit_predict(learner.transform(X))
-        assert adjusted_rand_score(y, found) > 0.7
-
-    def test_pipeline_on_a_real_table(self):
-        X, y = load_wine(return_X_y=True, as_frame=True)
-        metric = MetricLearner(Clustering(), standardize="training")
-        pipeline = make_pipeline(StandardScaler(), metric, KMeans(3, n_init=10, random_state=0))
-        learn = np.arange(len(y)) % 2 == 0
-        pipeline.fit(X[learn], y[learn])
-        assert adjusted_rand_score(y[~learn], pipeline.predict(X[~learn])) > 0.85
-
-    def test_shuffled_series_and_names_are_labels(self):
-        X, y = table()
-        order = np.random.default_rng(0).permutation(len(y))
-        names = pd.Series(np.array(["a", "b", "c"])[y]).iloc[order]
-        frame = pd.DataFrame(X).iloc[order]
-        learner = MetricLearner(Clustering()).fit(frame, names)
-        assert learner.score(frame, names) > -0.5
-
-    def test_saved_and_loaded_it_predicts_the_same(self, learner, tmp_path):
-        save(learner, tmp_path / "m.structsvm")
-        for copy in (load(tmp_path / "m.structsvm"), pickle.loads(pickle.dumps(learner))):
-            np.testing.assert_array_equal(
-                copy.predict(table()[0])[0], learner.predict(table()[0])[0]
-            )
-            assert copy.problem_ == learner.problem_
-            assert copy.certified_upper_ == learner.certified_upper_ == learner.solution_.upper
-            assert copy.calibration_.penalty == learner.penalty_
-            np.testing.assert_array_equal(copy.whitening_, learner.whitening_)
-
-
 class TestWhitening:
     def test_a_full_metric_starts_from_half_shrunk_features(self, learner):
         X, y = table()
@@ -353,80 +232,6 @@ class TestWhitening:
     def test_a_diagonal_metric_is_not_whitened(self):
         with pytest.raises(SettingsError, match="a diagonal metric weighs each by itself"):
             MetricLearner(Clustering(), "diagonal", whiten=0.5).fit(*table())
-
-
-class TestBaselines:
-    def test_each_by_its_name(self):
-        X, y = table()
-        truth = EquivalenceMatrix.from_labels(y)
-        decoder = Clustering().decoder
-        for name in ("untrained", "pca", "rca", "lda"):
-            metric = baselines.fit(name, decoder, [X], [truth])
-            assert isinstance(metric, DecodingMetric)
-            assert metric.factor.shape[0] == 4
-        with pytest.raises(SettingsError, match=r"a baseline is one of .*'lda'.*, got 'lfda'"):
-            baselines.fit("lfda", decoder, [X], [truth])
-
-    def test_pca_is_not_fooled_by_few_clusters(self):
-        """Eight overlapping clusters: by the loss, fewer clusters in one direction would win."""
-        rng, y = np.random.default_rng(0), np.repeat(np.arange(8), 20)
-        X = 0.8 * rng.standard_normal((8, 4))[y] + rng.standard_normal((160, 4))
-        truths, decoder = [EquivalenceMatrix.from_labels(y)], Clustering().decoder
-        calibration = calibrate(decoder, [X], truths)
-        assert calibration.losses.min() == 7.0 < calibration.loss  # that of one single cluster
-        metric = baselines.pca(decoder, [X], truths)
-        one = calibrate(decoder, [X @ metric.factor[:, :1]], truths)
-        assert metric.factor.shape[1] == 2
-        assert one.loss < calibrate(decoder, [X @ metric.factor], truths).loss
-
-    def test_lda_finds_the_directions_that_tell_clusters_apart(self):
-        X, y = table()
-        metric = baselines.lda(Clustering().decoder, [X], [EquivalenceMatrix.from_labels(y)])
-        assert metric.factor.shape == (4, 2)
-        guess = metric.decode(Clustering().decoder, X, 3)
-        assert adjusted_rand_score(y, guess.labels) > 0.9
-
-    def test_metric_learn_says_how_to_get_it(self, monkeypatch):
-        X, y = table()
-        sample = Clustering().decoder, [X], [EquivalenceMatrix.from_labels(y)]
-        monkeypatch.setitem(sys.modules, "metric_learn", None)  # as if it were not installed
-        with pytest.raises(
-            MissingExtraError, match=r"needs metric_learn: pip install .*\[rivals\]"
-        ):
-            baselines.fit("mmc", *sample)
-        with pytest.raises(SettingsError, match=r"algorithm must be one of .*'mmc'.*, got 'lfda'"):
-            baselines.metric_learn(*sample, "lfda")
-
-        class NCA:
-            def fit(self, X, y):
-                raise TypeError("unexpected keyword argument 'force_all_finite'")
-
-        broken = SimpleNamespace(NCA=NCA, __version__="0.7.0")
-        monkeypatch.setitem(sys.modules, "metric_learn", broken)
-        with pytest.raises(
-            MissingExtraError, match=r"0\.7\.0 does not run with scikit-learn .*rivals"
-        ):
-            baselines.fit("nca", *sample)
-
-    def test_metrics_of_metric_learn_are_ready_to_decode(self, monkeypatch):
-        """A stand-in for the library: tables are stacked, their clusters kept apart."""
-
-        class NCA:
-            def fit(self, X, y):
-                assert X.shape == (120, 4)
-                assert sorted(set(y.tolist())) == [0, 1, 2, 3, 4, 5]
-                self.components_ = np.eye(4)[:2]
-                return self
-
-        monkeypatch.setitem(sys.modules, "metric_learn", SimpleNamespace(NCA=NCA))
-        Xs, truths = [], []
-        for seed in range(2):
-            X, y = table(seed=seed)
-            Xs.append(X)
-            truths.append(EquivalenceMatrix.from_labels(y))
-        metric = baselines.fit("nca", Clustering().decoder, Xs, truths)
-        guess = metric.decode(Clustering().decoder, Xs[0], 3)
-        assert adjusted_rand_score(truths[0].labels, guess.labels) > 0.9
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,86 @@
+"""Baselines by name, on tables; those of segmentations are in test_calibration.py."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+from tables import table
+
+from structsvm import Clustering, EquivalenceMatrix, baselines
+from structsvm.errors import MissingExtraError, SettingsError
+from structsvm.partitions.metric import DecodingMetric, calibrate
+
+
+def test_each_by_its_name():
+    X, y = table()
+    truth = EquivalenceMatrix.from_labels(y)
+    decoder = Clustering().decoder
+    for name in ("untrained", "pca", "rca", "lda"):
+        metric = baselines.fit(name, decoder, [X], [truth])
+        assert isinstance(metric, DecodingMetric)
+        assert metric.factor.shape[0] == 4
+    with pytest.raises(SettingsError, match=r"a baseline is one of .*'lda'.*, got 'lfda'"):
+        baselines.fit("lfda", decoder, [X], [truth])
+
+
+def test_pca_is_not_fooled_by_few_clusters():
+    """Eight overlapping clusters: by the loss, fewer clusters in one direction would win."""
+    rng, y = np.random.default_rng(0), np.repeat(np.arange(8), 20)
+    X = 0.8 * rng.standard_normal((8, 4))[y] + rng.standard_normal((160, 4))
+    truths, decoder = [EquivalenceMatrix.from_labels(y)], Clustering().decoder
+    calibration = calibrate(decoder, [X], truths)
+    assert calibration.losses.min() == 7.0 < calibration.loss  # that of one single cluster
+    metric = baselines.pca(decoder, [X], truths)
+    one = calibrate(decoder, [X @ metric.factor[:, :1]], truths)
+    assert metric.factor.shape[1] == 2
+    assert one.loss < calibrate(decoder, [X @ metric.factor], truths).loss
+
+
+def test_lda_finds_the_directions_that_tell_clusters_apart():
+    X, y = table()
+    metric = baselines.lda(Clustering().decoder, [X], [EquivalenceMatrix.from_labels(y)])
+    assert metric.factor.shape == (4, 2)
+    guess = metric.decode(Clustering().decoder, X, 3)
+    assert adjusted_rand_score(y, guess.labels) > 0.9
+
+
+def test_metric_learn_says_how_to_get_it(monkeypatch):
+    X, y = table()
+    sample = Clustering().decoder, [X], [EquivalenceMatrix.from_labels(y)]
+    monkeypatch.setitem(sys.modules, "metric_learn", None)  # as if it were not installed
+    with pytest.raises(MissingExtraError, match=r"needs metric_learn: pip install .*\[rivals\]"):
+        baselines.fit("mmc", *sample)
+    with pytest.raises(SettingsError, match=r"algorithm must be one of .*'mmc'.*, got 'lfda'"):
+        baselines.metric_learn(*sample, "lfda")
+
+    class NCA:
+        def fit(self, X, y):
+            raise TypeError("unexpected keyword argument 'force_all_finite'")
+
+    broken = SimpleNamespace(NCA=NCA, __version__="0.7.0")
+    monkeypatch.setitem(sys.modules, "metric_learn", broken)
+    with pytest.raises(MissingExtraError, match=r"0\.7\.0 does not run with scikit-learn .*rivals"):
+        baselines.fit("nca", *sample)
+
+
+def test_metrics_of_metric_learn_are_ready_to_decode(monkeypatch):
+    """A stand-in for the library: tables are stacked, their clusters kept apart."""
+
+    class NCA:
+        def fit(self, X, y):
+            assert X.shape == (120, 4)
+            assert sorted(set(y.tolist())) == [0, 1, 2, 3, 4, 5]
+            self.components_ = np.eye(4)[:2]
+            return self
+
+    monkeypatch.setitem(sys.modules, "metric_learn", SimpleNamespace(NCA=NCA))
+    Xs, truths = [], []
+    for seed in range(2):
+        X, y = table(seed=seed)
+        Xs.append(X)
+        truths.append(EquivalenceMatrix.from_labels(y))
+    metric = baselines.fit("nca", Clustering().decoder, Xs, truths)
+    guess = metric.decode(Clustering().decoder, Xs[0], 3)
+    assert adjusted_rand_score(truths[0].labels, guess.labels) > 0.9

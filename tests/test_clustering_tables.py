@@ -1,0 +1,126 @@
+"""Clustering of real tables, and other people's clusterers fed with the metric."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import HDBSCAN, KMeans, SpectralClustering
+from sklearn.datasets import load_iris, load_wine
+from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from tables import table
+
+from structsvm import Clustering, MetricLearner
+from structsvm.partitions.losses import partition_loss
+from structsvm.persistence import load, save
+
+
+@pytest.fixture(scope="module")
+def learner():
+    return MetricLearner(Clustering()).fit(*table())
+
+
+def halves(X, y, seed):
+    learn, test = next(StratifiedShuffleSplit(1, train_size=0.5, random_state=seed).split(X, y))
+    return (X[learn], y[learn]), (X[test], y[test])
+
+
+def held_out_losses(X, y, problem, n=5):
+    losses = []
+    for seed in range(n):
+        train, test = halves(X, y, seed)
+        losses.append(-MetricLearner(problem).fit(*train).score(*test))
+    return np.array(losses)
+
+
+def same_rows_loss(X, y, problem):
+    return -MetricLearner(problem, lam=0.001).fit(X, y).score(X, y)
+
+
+class TestRealTables:
+    """The figures to reach: same rows, and held-out halves with the default settings."""
+
+    @pytest.fixture
+    def read(self, shared_data):
+        def read(name):
+            frame = pd.read_csv(shared_data / "tables" / f"{name}.csv")
+            return frame.drop(columns="class").to_numpy(float), frame["class"].to_numpy(str)
+
+        return read
+
+    @pytest.mark.parametrize(
+        ("load_table", "same_rows", "held_out"), [(load_iris, 0.30, 0.45), (load_wine, 0.07, 0.45)]
+    )
+    def test_tables_of_scikit_learn(self, load_table, same_rows, held_out):
+        X, y = load_table(return_X_y=True)
+        assert same_rows_loss(X, y, Clustering()) <= same_rows
+        assert held_out_losses(X, y, Clustering()).mean() <= held_out
+
+    @pytest.mark.parametrize(
+        ("name", "oracle", "same_rows", "held_out"),
+        [
+            ("balance_scale", "auto", 2.45, 2.72),
+            ("ionosphere", "auto", 0.80, 1.10),
+            ("ionosphere", "rounded", 0.75, 1.10),
+        ],
+    )
+    @pytest.mark.filterwarnings("ignore:constant in every recording")
+    def test_tables_in_files(self, read, name, oracle, same_rows, held_out):
+        X, y = read(name)
+        assert same_rows_loss(X, y, Clustering(oracle=oracle)) <= same_rows
+        assert held_out_losses(X, y, Clustering(oracle=oracle)).mean() <= held_out
+
+    def test_learning_pays_on_a_table_with_noise(self):
+        """Wine beside as many columns of noise: plain K-means no longer finds the cultivars."""
+        X, y = load_wine(return_X_y=True)
+        X = np.hstack((X, np.random.default_rng(0).standard_normal((len(y), 13)) ** 3))
+        train, test = halves(X, y, 0)
+        learner = MetricLearner(Clustering()).fit(*train)
+        untrained = learner.decode_with(learner.baselines_["untrained"], test[0], 3)[0]
+        truth = learner.encode(*test)[0]
+        assert -learner.score(*test) < 0.7 * partition_loss(truth, untrained)
+
+
+class TestScikitLearn:
+    @pytest.mark.parametrize(
+        "clusterer",
+        [KMeans(3, n_init=10, random_state=0), SpectralClustering(3, random_state=0), HDBSCAN(5)],
+        ids=lambda c: type(c).__name__,
+    )
+    def test_transform_feeds_other_clusterers(self, learner, clusterer):
+        X, y = table(seed=2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # HDBSCAN's own, of copy
+            found = clusterer.fit_predict(learner.transform(X))
+        assert adjusted_rand_score(y, found) > 0.7
+
+    def test_pipeline_on_a_real_table(self):
+        X, y = load_wine(return_X_y=True, as_frame=True)
+        metric = MetricLearner(Clustering(), standardize="training")
+        pipeline = make_pipeline(StandardScaler(), metric, KMeans(3, n_init=10, random_state=0))
+        learn = np.arange(len(y)) % 2 == 0
+        pipeline.fit(X[learn], y[learn])
+        assert adjusted_rand_score(y[~learn], pipeline.predict(X[~learn])) > 0.85
+
+    def test_shuffled_series_and_names_are_labels(self):
+        X, y = table()
+        order = np.random.default_rng(0).permutation(len(y))
+        names = pd.Series(np.array(["a", "b", "c"])[y]).iloc[order]
+        frame = pd.DataFrame(X).iloc[order]
+        learner = MetricLearner(Clustering()).fit(frame, names)
+        assert learner.score(frame, names) > -0.5
+
+    def test_saved_and_loaded_it_predicts_the_same(self, learner, tmp_path):
+        save(learner, tmp_path / "m.structsvm")
+        for copy in (load(tmp_path / "m.structsvm"), pickle.loads(pickle.dumps(learner))):
+            np.testing.assert_array_equal(
+                copy.predict(table()[0])[0], learner.predict(table()[0])[0]
+            )
+            assert copy.problem_ == learner.problem_
+            assert copy.certified_upper_ == learner.certified_upper_ == learner.solution_.upper
+            assert copy.calibration_.penalty == learner.penalty_
+            np.testing.assert_array_equal(copy.whitening_, learner.whitening_)
