@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import distributed
-import joblib
 import numpy as np
 import pytest
 from enumerated import Listed, listed_risk
@@ -147,20 +146,6 @@ def test_a_dask_worker_killed_in_mid_run_changes_nothing(client, caplog):
     assert "its work is done again" in caplog.text
     client.wait_for_workers(2, timeout=30)
     assert killed[-1] not in client.run(os.getpid).values()
-
-
-def test_a_process_killed_in_mid_run_changes_nothing(caplog):
-    risk = listed_risk(SPACE, OMEGA, n_samples=12, n_labels=60, seed=5)
-    method = CuttingPlane(Stopping(1e-6, 100))
-
-    def kill(entry):
-        if entry.iteration == 1:
-            (pid, *_) = joblib.Parallel(2)(joblib.delayed(os.getpid)() for _ in range(2))
-            os.kill(pid, signal.SIGKILL)
-
-    with caplog.at_level(logging.WARNING, "structsvm"):
-        solution = method.solve(risk, kill, backend=Processes(2))
-    assert_same(method.solve(risk), solution)
 
 
 class Traffic:
