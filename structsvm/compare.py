@@ -17,6 +17,7 @@ from structsvm.parallel import single_threaded
 from structsvm.partitions.problem import MetricProblem, PartitionProblem, encode_all
 from structsvm.partitions.samples import Standardizer, check_samples
 from structsvm.partitions.start import Start
+from structsvm.plotting.learning import plot_gap
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution
@@ -39,10 +40,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 DEFAULT_SOLVERS = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")
-AXES = {"seconds": "seconds", "oracle_calls": "oracle calls"}
+AXES = ("seconds", "oracle_calls")
 COLUMNS = ("solver", "iteration", "seconds", "oracle_calls", "lower", "upper", "gap", "n_cuts")
-LEAST_GAP = 1e-12
-"""Smaller gaps are drawn here: a logarithmic axis has no zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,15 +123,7 @@ class Comparison:
             return pair
         if against not in AXES:
             raise SettingsError(f"against must be one of {sorted(AXES)} or None, got {against!r}")
-        ax = pyplot.gca() if ax is None else ax
-        rows = self.rows()
-        for name in self.solutions:
-            mine = [row for row in rows if row["solver"] == name]
-            gaps = [max(row["gap"], LEAST_GAP) for row in mine]
-            ax.plot([row[against] for row in mine], gaps, marker=".", label=name)
-        ax.set(xscale="log", yscale="log", xlabel=AXES[against], ylabel="certified relative gap")
-        ax.legend()
-        return ax
+        return plot_gap(self.solutions, against=against, ax=pyplot.gca() if ax is None else ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: solvers, iterations, refused; None for infinity."""

@@ -12,8 +12,10 @@ from structsvm.solution import Solution
 
 __all__ = [
     "certificate_in_words",
+    "eigenvalues",
     "feature_names",
     "feature_weights",
+    "scaled_metric",
     "spectrum_in_words",
     "training_in_words",
 ]
@@ -35,7 +37,25 @@ def feature_weights(learner: MetricLearner) -> Floats:
     """
     check_is_fitted(learner)
     diagonal = np.einsum("rp,rp->p", learner.components_, learner.components_)
-    return np.asarray(diagonal / learner.penalty_ * learner.baselines_["untrained"].penalty)
+    return np.asarray(diagonal * _unit(learner))
+
+
+def scaled_metric(learner: MetricLearner) -> Floats:
+    """``B / penalty`` in units of the untrained metric with its best penalty, (P, P).
+
+    The untrained one is the identity; the diagonal is :func:`feature_weights`.
+    """
+    check_is_fitted(learner)
+    return np.asarray(learner.components_.T @ learner.components_ * _unit(learner))
+
+
+def eigenvalues(learner: MetricLearner) -> Floats:
+    """Of :func:`scaled_metric`, the largest first, (P,); those beyond the rank are zero."""
+    check_is_fitted(learner)
+    values = np.zeros(learner.n_features_in_)
+    found = np.linalg.svd(learner.components_, compute_uv=False)[: values.size] ** 2
+    values[: found.size] = found * _unit(learner)
+    return values
 
 
 def spectrum_in_words(learner: MetricLearner) -> str:
@@ -71,6 +91,11 @@ def training_in_words(data: TrainingData, contiguous: bool = True) -> str:
         f"{len(data)} {one}{'' if len(data) == 1 else 's'} of {sizes}, "
         f"{sum(data.n_samples)} samples and {sum(data.n_clusters)} {parts} in all"
     )
+
+
+def _unit(learner: MetricLearner) -> float:
+    """What ``B`` is multiplied by to be compared with the untrained metric."""
+    return float(learner.baselines_["untrained"].penalty / learner.penalty_)
 
 
 def _directions(n: int) -> str:

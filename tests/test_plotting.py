@@ -8,15 +8,29 @@ import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from sklearn.datasets import load_iris
 
-from structsvm import MetricLearner
+from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV, compare_solvers
 from structsvm.datasets import arrays_and_labels, relevant_changes
-from structsvm.errors import MissingExtraError, SettingsError
-from structsvm.plotting import plot_segmentation, plot_weights
+from structsvm.errors import DataError, MissingExtraError, SettingsError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.plotting import (
+    plot_clusters,
+    plot_gap,
+    plot_label_fraction,
+    plot_metric,
+    plot_path,
+    plot_segmentation,
+    plot_spectrum,
+    plot_weights,
+)
+from structsvm.plotting.clusters import misplaced
 from structsvm.report import (
     certificate_in_words,
+    eigenvalues,
     feature_names,
     feature_weights,
+    scaled_metric,
     spectrum_in_words,
     training_in_words,
 )
@@ -146,6 +160,138 @@ class TestWeights:
         rival = learner.baselines_["untrained"]
         untrained.components_, untrained.penalty_ = rival.factor.T, rival.penalty
         np.testing.assert_allclose(feature_weights(untrained), 1.0)
+
+
+class TestMetric:
+    def test_the_heat_map_is_the_metric(self, learner, ax):
+        assert plot_metric(learner, n_features=4, ax=ax) is ax
+        top = np.argsort(-feature_weights(learner), kind="stable")[:4]
+        shown = ax.images[0].get_array()
+        np.testing.assert_allclose(shown, scaled_metric(learner)[np.ix_(top, top)])
+        assert rows(ax) == [NAMES[j] for j in top]
+        assert "of 6" in ax.get_xlabel()
+
+    def test_units_are_those_of_the_weights(self, learner):
+        B = scaled_metric(learner)
+        np.testing.assert_allclose(np.diag(B), feature_weights(learner))
+        ratio = learner.baselines_["untrained"].penalty / learner.penalty_
+        np.testing.assert_allclose(B, learner.get_mahalanobis_matrix() * ratio)
+
+    def test_spectrum(self, learner, ax):
+        assert plot_spectrum(learner, ax=ax) is ax
+        expected = np.sort(np.linalg.eigvalsh(scaled_metric(learner)))[::-1]
+        np.testing.assert_allclose(ax.lines[0].get_ydata(), expected, atol=1e-9)
+        np.testing.assert_allclose(eigenvalues(learner), expected, atol=1e-9)
+
+
+class TestLearning:
+    def test_gap_of_one_run(self, learner, ax):
+        assert plot_gap(learner, against="oracle_calls", ax=ax) is ax
+        entries = learner.solution_.history.entries
+        assert ax.lines[0].get_xdata().tolist() == [entry.oracle_calls for entry in entries]
+        assert ax.lines[0].get_ydata().tolist() == [entry.gap for entry in entries]
+        assert ax.get_legend() is None
+
+    def test_gaps_of_several(self, ax):
+        found = compare_solvers(
+            ChangePoint(), XS, YS, ["cutting-plane", "one-slack"], metric="diagonal"
+        )
+        plot_gap(found.solutions, ax=ax)
+        assert [text.get_text() for text in ax.get_legend().texts] == ["cutting-plane", "one-slack"]
+        marks = {(line.get_marker(), line.get_linestyle()) for line in ax.lines}
+        assert len(marks) == 2
+
+    def test_what_has_no_gap(self, ax):
+        with pytest.raises(SettingsError, match="expected a fitted learner"):
+            plot_gap(3, ax=ax)
+        with pytest.raises(SettingsError, match="against must be one of"):
+            plot_gap({}, against="luck", ax=ax)
+
+    @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+    def test_path(self, ax):
+        search = MetricLearnerCV(
+            candidates=("untrained", "rca", "diagonal"), lams=(0.1, 1.0), cv=2
+        ).fit(XS, YS)
+        assert plot_path(search, ax=ax) is ax
+        table = search.cv_results_
+        losses = dict(zip(table["lam"], table["mean_loss"], strict=True))
+        drawn = {
+            tuple(line.get_xdata()): tuple(line.get_ydata())
+            for line in ax.lines
+            if line.get_marker() == "D"
+        }
+        assert drawn == {(1.0, 0.1): (losses[1.0], losses[0.1])}
+        names = [text.get_text() for text in ax.get_legend().texts]
+        assert sorted(names) == ["diagonal", "rca", "untrained"]
+        ring = ax.lines[-1]
+        assert ring.get_xdata()[0] == search.best_lam_
+        assert ring.get_ydata()[0] == losses[search.best_lam_]
+
+
+FRACTIONS = [
+    {"fraction": f, "method": "weak", "mean": 3.0 - f, "se": 0.5} for f in (0.1, 1.0, 0.02)
+] + [{"fraction": 1.0, "method": "untrained", "mean": 4.0, "se": None}]
+
+
+class TestLabelFraction:
+    @pytest.mark.parametrize(
+        "table",
+        [FRACTIONS, pd.DataFrame(FRACTIONS), pd.DataFrame(FRACTIONS).to_dict("list")],
+        ids=["rows", "frame", "columns"],
+    )
+    def test_curves_and_references(self, table, ax):
+        assert plot_label_fraction(table, ylabel="ARI", ax=ax) is ax
+        curve, reference = ax.lines
+        assert curve.get_xdata().tolist() == [0.02, 0.1, 1.0]
+        assert curve.get_ydata().tolist() == [2.98, 2.9, 2.0]
+        assert set(reference.get_ydata()) == {4.0}
+        band = ax.collections[0].get_paths()[0].vertices
+        assert band[:, 1].min() == pytest.approx(1.5)
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2 %", "10 %", "100 %"]
+        assert ax.get_ylabel() == "ARI"
+
+    @pytest.mark.parametrize(
+        ("table", "message"),
+        [
+            ([], "has no rows"),
+            ([{"fraction": 1.0}], "needs a column 'method'"),
+            ([FRACTIONS[0] | {"fraction": 0.0}], r"in \(0, 1\], got 0.0"),
+        ],
+    )
+    def test_tables_that_cannot_be(self, table, message, ax):
+        with pytest.raises(DataError, match=message):
+            plot_label_fraction(table, ax=ax)
+
+
+@pytest.fixture(scope="module")
+def iris() -> MetricLearner:
+    data = load_iris()
+    return MetricLearner(problem=Clustering(), standardize="training").fit(
+        [data.data], [data.target], feature_names=data.feature_names
+    )
+
+
+class TestClusters:
+    def test_predicted_clusters_and_misplaced_rows(self, iris, ax):
+        X, y = load_iris(return_X_y=True)
+        assert plot_clusters(iris, X, y, n_clusters="true", ax=ax) is ax
+        labels = iris.predict([X], 3)[0]
+        *clusters, rings = ax.collections
+        assert [len(c.get_offsets()) for c in clusters] == np.bincount(labels).tolist()
+        wrong = misplaced(*iris.encode([X, X], [y, labels]))
+        assert 0 < len(rings.get_offsets()) == wrong.sum() < 15
+        assert f"ringed: {wrong.sum()} of 150 misplaced" in ax.get_title(loc="left")
+
+    def test_without_truth(self, iris, ax):
+        plot_clusters(iris, load_iris().data, n_clusters=2, ax=ax)
+        assert ax.get_title(loc="left") == "2 clusters"
+        assert len(ax.collections) == 2
+
+    def test_misplaced_rows_do_not_depend_on_the_names_of_clusters(self):
+        truth = EquivalenceMatrix.from_labels([0, 0, 1, 1, 2, 2])
+        guess = EquivalenceMatrix.from_labels([5, 5, 5, 3, 1, 1])
+        assert misplaced(truth, guess).tolist() == [False, False, True, False, False, False]
+        assert misplaced(truth, EquivalenceMatrix.from_labels([0] * 6)).sum() == 4
 
 
 class TestWords:

@@ -83,11 +83,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         check_n_segments([recording], args.n_segments)
         X, y, K = recording.X, recording.y, args.n_segments
         if learner.problem_.contiguous:
-            ax = figure.subplots()
-            plot_segmentation(learner, X, y, n_segments=K, show=args.show, ax=ax)
+            plot_segmentation(learner, X, y, n_segments=K, show=args.show, ax=figure.subplots())
         else:
-            ax = figure.subplots(1, 1 if y is None else 2, squeeze=False)[0]
-            plot_clusters(learner, X, y, n_clusters=K, axes=ax)
+            plot_clusters(learner, X, y, n_clusters=K, ax=figure.subplots())
         figure.suptitle(recording.name, ha="left", x=0.02)
     save_figure(figure, args.output)
     terminal.note(f"the figure is in {args.output}")

@@ -1,0 +1,85 @@
+"""A table in the two heaviest directions of the metric, with its clusters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from structsvm.learner import MetricLearner
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.plotting.style import MARKERS, OKABE_ITO, new_axes, plain
+from structsvm.plotting.traces import count, traces
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["misplaced", "plot_clusters"]
+
+
+def plot_clusters(
+    learner: MetricLearner,
+    X: Any,
+    y: Any = None,
+    *,
+    n_clusters: int | str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a table in the two heaviest directions of the metric; colours are predicted clusters.
+
+    Parameters
+    ----------
+    learner : MetricLearner
+        Fitted.
+    X : array or data frame of shape (T, P)
+    y : labels (T,), optional
+        The truth: rows that are in another cluster there are ringed, clusters being matched so that
+        there are as few as possible.
+    n_clusters : int, "true" or None
+        Cluster into so many, into as many as the truth has, or as the penalty decides.
+    ax : matplotlib axes, optional
+        New ones if not given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    truth = None if y is None else learner.encode([X], [y])[0]
+    found = learner.predict_partitions([X], count(n_clusters, truth))[0]
+    assert found.labels is not None
+    names, values = traces(learner, X, "components", 2)
+    points = values if len(values) > 1 else np.vstack([values, np.zeros(values.shape[1])])
+
+    ax = plain(new_axes(ax, width=6.4, height=4.8))
+    for k in range(found.n_clusters):
+        x, height = points[:, found.labels == k]
+        color, marker = OKABE_ITO[k % len(OKABE_ITO)], MARKERS[(k + k // 8) % len(MARKERS)]
+        ax.scatter(x, height, s=18, color=color, marker=marker, linewidths=0, alpha=0.85)
+    title = f"{found.n_clusters} clusters"
+    if truth is not None:
+        wrong = misplaced(truth, found)
+        x, height = points[:, wrong]
+        ax.scatter(x, height, s=60, facecolors="none", edgecolors="#000000", linewidths=0.8)
+        title += f", {truth.n_clusters} in truth; ringed: {wrong.sum()} of {wrong.size} misplaced"
+    ax.set_title(title, loc="left", fontsize="medium")
+    ax.set_xlabel(names[0])
+    ax.set_ylabel(names[1] if len(names) > 1 else "")
+    return ax
+
+
+def misplaced(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> NDArray[np.bool_]:
+    """Rows whose predicted cluster is not the one matched with their true cluster, (T,).
+
+    The matching of clusters is the one that leaves the fewest such rows (Kuhn's assignment).
+    """
+    assert truth.labels is not None
+    assert guess.labels is not None
+    shared = np.zeros((guess.n_clusters, truth.n_clusters), dtype=np.int64)
+    np.add.at(shared, (guess.labels, truth.labels), 1)
+    rows, columns = linear_sum_assignment(-shared)
+    matched = np.full(guess.n_clusters, -1)
+    matched[rows] = columns
+    wrong: NDArray[np.bool_] = matched[guess.labels] != truth.labels
+    return wrong

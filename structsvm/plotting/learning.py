@@ -1,0 +1,181 @@
+"""How learning went, and what it is worth: gaps, regularization paths, fractions of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.plotting.style import line_styles, new_axes, plain
+from structsvm.solution import Solution
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from structsvm.learner import MetricLearner
+    from structsvm.model_selection import MetricLearnerCV
+
+__all__ = ["GAP_AXES", "plot_gap", "plot_label_fraction", "plot_path"]
+
+GAP_AXES = {"iteration": "iteration", "seconds": "seconds", "oracle_calls": "oracle calls"}
+LEAST_GAP = 1e-12
+"""Smaller gaps are drawn here: a logarithmic axis has no zero."""
+
+
+def plot_gap(
+    runs: MetricLearner | Solution | Mapping[str, Solution],
+    *,
+    against: str = "iteration",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the certified relative gap, iteration by iteration, of one run or of several.
+
+    Parameters
+    ----------
+    runs : fitted MetricLearner, Solution, or mapping of names to solutions
+    against : {"iteration", "seconds", "oracle_calls"}
+    ax : matplotlib axes, optional
+        New ones if not given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    if against not in GAP_AXES:
+        raise SettingsError(f"against must be one of {sorted(GAP_AXES)}, got {against!r}")
+    solutions = _solutions(runs)
+    styles = line_styles(solutions)
+    ax = plain(new_axes(ax, width=6.4, height=3.6))
+    for name, solution in solutions.items():
+        entries = solution.history.entries
+        gaps = [max(entry.gap, LEAST_GAP) for entry in entries]
+        ax.plot([getattr(entry, against) for entry in entries], gaps, label=name, **styles[name])
+    ax.set(yscale="log", xlabel=GAP_AXES[against], ylabel="certified relative gap")
+    if against == "iteration":
+        ax.locator_params(axis="x", integer=True)
+    else:
+        ax.set_xscale("log")
+    if list(solutions) != [""]:
+        ax.legend()
+    return ax
+
+
+def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
+    """Draw the held-out loss of every candidate against the strength of its regularizer.
+
+    Parameters
+    ----------
+    search : MetricLearnerCV
+        Fitted.
+    ax : matplotlib axes, optional
+        New ones if not given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Bars are standard errors; candidates that are not learned have no ``lam``: a line each. The
+        learned candidate that was taken is ringed.
+    """
+    table = search.cv_results_
+    rows = list(zip(*(table[k] for k in ("candidate", "lam", "mean_loss", "se_loss")), strict=True))
+    names = list(dict.fromkeys(table["candidate"]))
+    styles = line_styles(names)
+    ax = plain(new_axes(ax, width=6.4, height=3.8))
+    for name in names:
+        mine = [row[1:] for row in rows if row[0] == name]
+        if mine[0][0] is None:
+            style = {k: v for k, v in styles[name].items() if k in ("color", "linestyle")}
+            ax.axhline(mine[0][1], label=name, **style)
+            continue
+        lams, losses, errors = (np.array(column, dtype=float) for column in zip(*mine, strict=True))
+        bars = np.where(np.isfinite(errors), errors, 0.0)
+        ax.errorbar(lams, losses, yerr=bars, label=name, capsize=3, **styles[name])
+    taken = [row for row in rows if row[:2] == (search.best_estimator_.metric, search.best_lam_)]
+    ax.plot(taken[0][1], taken[0][2], "o", markersize=13, fillstyle="none", color="#000000")
+    ax.set(xscale="log", xlabel="lam (ringed: taken)", ylabel="mean held-out loss")
+    ax.legend()
+    return ax
+
+
+def plot_label_fraction(table: Any, *, ylabel: str = "loss", ax: Axes | None = None) -> Axes:
+    """Draw what each method achieves with a fraction of the labels.
+
+    Parameters
+    ----------
+    table : data frame, mapping of columns, or list of rows
+        Tidy, with ``fraction`` (of the labels, in (0, 1]), ``method``, ``mean`` and ``se`` (the
+        standard error of the mean; NaN or None where there is none). A method that is given for one
+        fraction only is a reference: a line across.
+    ylabel : str
+        What the means are means of.
+    ax : matplotlib axes, optional
+        New ones if not given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Fractions on a logarithmic axis, bands of one standard error.
+
+    Raises
+    ------
+    DataError
+        Naming the column that is missing, or the fraction that cannot be.
+    """
+    rows = _fraction_rows(table)
+    methods = list(dict.fromkeys(row[0] for row in rows))
+    styles = line_styles(methods)
+    ax = plain(new_axes(ax, width=6.4, height=3.8))
+    for method in methods:
+        mine = sorted(row[1:] for row in rows if row[0] == method)
+        fractions, means, errors = np.array(mine).T
+        style = styles[method]
+        if len(mine) == 1 and len(rows) > len(methods):
+            ax.axhline(means[0], color=style["color"], linestyle=style["linestyle"], label=method)
+            continue
+        ax.plot(fractions, means, label=method, **style)
+        ax.fill_between(
+            fractions, means - errors, means + errors, color=style["color"], alpha=0.15, linewidth=0
+        )
+    seen = sorted({row[1] for row in rows})
+    ax.set_xscale("log")
+    ax.set_xticks(seen, [f"{100 * fraction:g} %" for fraction in seen])
+    ax.minorticks_off()
+    ax.set(xlabel="labels used", ylabel=ylabel)
+    ax.legend()
+    return ax
+
+
+def _solutions(runs: Any) -> Mapping[str, Solution]:
+    """Runs by name; the only one has none."""
+    if isinstance(runs, Mapping):
+        return runs
+    solution = getattr(runs, "solution_", runs)
+    if not isinstance(solution, Solution):
+        raise SettingsError(
+            f"expected a fitted learner, a Solution or a mapping of them, got {type(runs).__name__}"
+        )
+    return {"": solution}
+
+
+def _fraction_rows(table: Any) -> list[tuple[str, float, float, float]]:
+    """(method, fraction, mean, standard error) of each row."""
+    names = ("method", "fraction", "mean", "se")
+    rowwise = isinstance(table, list | tuple)
+    columns = {}
+    for name in names:
+        try:
+            columns[name] = [row[name] for row in table] if rowwise else list(table[name])
+        except (KeyError, LookupError) as error:
+            raise DataError(f"a table of label fractions needs a column {name!r}") from error
+    rows = [
+        (str(method), float(fraction), float(mean), float(se) if se is not None else np.nan)
+        for method, fraction, mean, se in zip(*columns.values(), strict=True)
+    ]
+    if not rows:
+        raise DataError("a table of label fractions has no rows")
+    for _, fraction, _, _ in rows:
+        if not 0 < fraction <= 1:
+            raise DataError(f"a fraction of the labels must be in (0, 1], got {fraction}")
+    return [(m, f, mean, 0.0 if np.isnan(se) else se) for m, f, mean, se in rows]

@@ -1,0 +1,124 @@
+"""What a metric looks at: weights, heat map, spectrum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from structsvm.extras import require
+from structsvm.learner import MetricLearner
+from structsvm.plotting.style import LEARNED, UNTRAINED, new_axes, plain
+from structsvm.report import eigenvalues, feature_names, feature_weights, scaled_metric
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_metric", "plot_spectrum", "plot_weights"]
+
+READABLE = 40
+"""Features beyond which a heat map has no names."""
+
+
+def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | None = None) -> Axes:
+    """Draw the features of largest weight, as :func:`structsvm.report.feature_weights` has them.
+
+    Parameters
+    ----------
+    learner : MetricLearner
+        Fitted.
+    n_features : int
+        How many at most.
+    ax : matplotlib axes, optional
+        New ones if not given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    weights, names = feature_weights(learner), feature_names(learner)
+    top = np.argsort(-weights, kind="stable")[:n_features]
+    ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))
+    ax.barh(range(top.size), weights[top], height=0.7, color=LEARNED)
+    ax.axvline(1.0, color=UNTRAINED, linewidth=1.5, linestyle=(0, (3, 2)))
+    ax.text(
+        1.0, top.size - 0.4, " untrained", color=UNTRAINED, ha="left", va="top", fontsize="small"
+    )
+    ax.set_yticks(range(top.size), [names[j] for j in top])
+    ax.set_ylim(top.size + 0.3, -0.6)
+    ax.set_xlim(0.0, max(1.3, 1.05 * float(weights[top].max(initial=0.0))))
+    more = "" if top.size == weights.size else f", {top.size} largest of {weights.size}"
+    ax.set_xlabel(f"weight against the price of a segment{more}")
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None = None) -> Axes:
+    """Draw the matrix of the metric as a heat map, the features of largest weight first.
+
+    Entries are in units of the untrained metric, which has ones on its diagonal, as in
+    :func:`structsvm.report.scaled_metric`. Off the diagonal, a positive entry says that two
+    features rising together separate more than each by itself, a negative one that they
+    separate less. Colours are on a logarithmic scale, linear around zero.
+
+    Parameters
+    ----------
+    learner : MetricLearner
+        Fitted.
+    n_features : int
+        How many at most.
+    ax : matplotlib axes, optional
+        New ones if not given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    B, names = scaled_metric(learner), feature_names(learner)
+    top = np.argsort(-np.diag(B), kind="stable")[:n_features]
+    shown = B[np.ix_(top, top)]
+    ax = new_axes(ax, width=6.8, height=5.6)
+    largest = max(float(np.abs(shown).max(initial=0.0)), 1e-300)
+    colors = require("matplotlib.colors", "plot", "plotting")
+    norm = colors.SymLogNorm(largest / 30, vmin=-largest, vmax=largest)
+    image = ax.imshow(shown, cmap="PuOr_r", norm=norm, interpolation="nearest")
+    ax.figure.colorbar(image, ax=ax, label="times the untrained metric")
+    if top.size <= READABLE:
+        labels = [names[j] for j in top]
+        ax.set_xticks(range(top.size), labels, rotation=90)
+        ax.set_yticks(range(top.size), labels)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    if top.size < B.shape[0]:
+        ax.set_xlabel(f"{top.size} features of largest weight of {B.shape[0]}")
+    return ax
+
+
+def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
+    """Draw the eigenvalues of the metric, in units of the untrained one, of which all are 1.
+
+    Parameters
+    ----------
+    learner : MetricLearner
+        Fitted.
+    ax : matplotlib axes, optional
+        New ones if not given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    values = eigenvalues(learner)
+    places = np.arange(1, values.size + 1)
+    ax = plain(new_axes(ax, width=6.4, height=3.2))
+    ax.vlines(places, 0.0, values, color=LEARNED, linewidth=1.2)
+    ax.plot(places, values, "o", color=LEARNED, markersize=4)
+    ax.axhline(1.0, color=UNTRAINED, linewidth=1.5, linestyle=(0, (3, 2)))
+    ax.text(
+        places[-1], 1.0, "untrained", color=UNTRAINED, ha="right", va="bottom", fontsize="small"
+    )
+    ax.set_ylim(bottom=0.0)
+    ax.set_xlabel("direction, heaviest first")
+    ax.set_ylabel("eigenvalue")
+    ax.locator_params(axis="x", integer=True)
+    return ax

@@ -1,0 +1,135 @@
+"""A recording above its segmentations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.learner import MetricLearner
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.plotting.style import LEARNED, TRACE, TRUE, UNTRAINED, new_axes
+from structsvm.plotting.traces import count, traces
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_segmentation"]
+
+Floats = NDArray[np.float64]
+
+SHADES = (0.8, 0.35)
+"""Opacity of every other segment of a strip."""
+LANE = 0.8
+"""Height of what is drawn in a lane of height 1."""
+LEGIBLE = 0.035
+"""Part of the width that a segment must have to carry its label."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Strip:
+    """A row of coloured segments."""
+
+    name: str
+    breakpoints: list[int]
+    color: str
+
+
+def plot_segmentation(
+    learner: MetricLearner,
+    X: Any,
+    y: Any = None,
+    *,
+    n_segments: int | str | None = None,
+    show: str = "components",
+    n_traces: int = 3,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a recording above its segmentations: the true one, the learned one, the untrained one.
+
+    Parameters
+    ----------
+    learner : MetricLearner
+        Fitted.
+    X : array or data frame of shape (T, P)
+    y : labels (T,) or breakpoints, optional
+        The truth; its changes are the dashed lines.
+    n_segments : int, "true" or None
+        Decode with so many segments, with as many as the truth has, or as the penalty decides.
+    show : {"components", "features"}
+        Draw the recording in the metric, heaviest directions first, or the features of largest
+        weight as they were measured.
+    n_traces : int
+        How many of them.
+    ax : matplotlib axes, optional
+        New ones if not given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    truth = None if y is None else learner.encode([X], [y])[0]
+    K = count(n_segments, truth)
+    names, values = traces(learner, X, show, n_traces)
+    learned = learner.predict_breakpoints([X], K)[0]
+    untrained = learner.decode_with(learner.baselines_["untrained"], [X], K)[0].breakpoints
+    strips = [
+        _Strip("learned", learned, LEARNED),
+        _Strip("untrained", untrained, UNTRAINED),
+    ]
+    if truth is not None:
+        strips.insert(0, _Strip("true", truth.breakpoints, TRUE))
+
+    ax = new_axes(ax, height=0.55 * (len(names) + len(strips)) + 0.8)
+    for lane, trace in enumerate(values):
+        ax.plot(_in_lane(lane, trace), color=TRACE, linewidth=0.9)
+    for lane, strip in enumerate(strips, start=len(names)):
+        _draw_strip(ax, lane, strip)
+    if truth is not None:
+        for change in truth.breakpoints[:-1]:
+            ax.axvline(change - 0.5, color=TRUE, linewidth=0.8, linestyle=(0, (3, 3)), zorder=0)
+        _write_labels(ax, len(names), truth, y)
+    labels = names + [f"{s.name}\n{len(s.breakpoints)} segments" for s in strips]
+    ax.set_yticks(range(len(labels)), labels)
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    ax.set_xlim(-0.5, values.shape[1] - 0.5)
+    ax.set_xlabel("sample")
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    return ax
+
+
+def _in_lane(lane: int, values: Floats) -> Floats:
+    """Values scaled to the height of a lane; the axis points downwards."""
+    low, high = float(values.min()), float(values.max())
+    middle = (values - (low + high) / 2) / (high - low if high > low else 1.0)
+    return np.asarray(lane - LANE * middle)
+
+
+def _draw_strip(ax: Axes, lane: int, strip: _Strip) -> None:
+    starts = [0, *strip.breakpoints[:-1]]
+    for k, (start, end) in enumerate(zip(starts, strip.breakpoints, strict=True)):
+        ax.barh(
+            lane,
+            end - start,
+            left=start - 0.5,
+            height=LANE / 1.6,
+            color=strip.color,
+            alpha=SHADES[k % 2],
+            linewidth=0,
+        )
+
+
+def _write_labels(ax: Axes, lane: int, truth: EquivalenceMatrix, y: Any) -> None:
+    """The label of each true segment that has room for it, when there are labels."""
+    labels = np.asarray(y)
+    if labels.size != truth.n_samples:
+        return
+    starts = [0, *truth.breakpoints[:-1]]
+    for k, (start, end) in enumerate(zip(starts, truth.breakpoints, strict=True)):
+        if end - start >= LEGIBLE * truth.n_samples:
+            color = "white" if SHADES[k % 2] > 0.5 else "black"
+            middle = (start + end - 1) / 2
+            ax.text(middle, lane, str(labels[start]), color=color, ha="center", va="center")

@@ -1,0 +1,60 @@
+"""Colours, marks and axes that all pictures share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from structsvm.extras import require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "LEARNED",
+    "MARKERS",
+    "OKABE_ITO",
+    "TRACE",
+    "TRUE",
+    "UNTRAINED",
+    "line_styles",
+    "new_axes",
+    "plain",
+]
+
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
+"""Okabe and Ito's colours, which colour-blind readers tell apart."""
+
+TRUE, LEARNED, UNTRAINED, TRACE = "#000000", "#0072B2", "#D55E00", "#444444"
+
+MARKERS = "osD^vPX*"
+DASHES = ("-", "--", "-.", ":")
+
+
+def line_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """A colour, a mark and a dash for each of several curves: told apart without colours, too."""
+    return {
+        name: {
+            "color": OKABE_ITO[i % len(OKABE_ITO)],
+            "marker": MARKERS[i % len(MARKERS)],
+            "linestyle": DASHES[i % len(DASHES)],
+            "markersize": 4.5,
+        }
+        for i, name in enumerate(names)
+    }
+
+
+def new_axes(ax: Axes | None, width: float = 9.0, height: float = 4.0) -> Axes:
+    """The axes given, or new ones on a figure of their own, of a size in inches."""
+    if ax is not None:
+        return ax
+    pyplot = require("matplotlib.pyplot", "plot", "plotting")
+    _, created = pyplot.subplots(figsize=(width, height), layout="constrained")
+    new: Axes = created
+    return new
+
+
+def plain(ax: Axes) -> Axes:
+    """The axes without the frame's upper and right sides."""
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
