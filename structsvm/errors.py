@@ -6,6 +6,7 @@ __all__ = [
     "CheckpointError",
     "DataError",
     "DataWarning",
+    "DownloadError",
     "LearningError",
     "MasterError",
     "MissingExtraError",
@@ -63,6 +64,10 @@ class ModelFileError(StructSVMError, ValueError):
 
 class CheckpointError(StructSVMError, ValueError):
     """A file that learning cannot go on from; the message says why."""
+
+
+class DownloadError(StructSVMError, OSError):
+    """A public set that cannot be fetched; the message says where to put it by hand."""
 
 
 class MissingExtraError(StructSVMError, ImportError):

@@ -48,12 +48,15 @@ FLOORS = (
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 OPTIONAL_LIBRARIES = (
+    "PIL",
     "dask",
     "distributed",
     "matplotlib",
     "pandas",
     "polars",
+    "pooch",
     "pyarrow",
+    "requests",
     "ruptures",
 )
 

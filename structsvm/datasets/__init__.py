@@ -1,6 +1,16 @@
-"""Recordings: read from files, real ones that scikit-learn brings along, synthetic ones."""
+"""Recordings: from files, public sets, digits that scikit-learn brings along, synthetic ones."""
 
+from structsvm.datasets.annotated import Annotated, fetch_tcpd
 from structsvm.datasets.digits import digits_recordings
+from structsvm.datasets.fetch import (
+    fetch_beedance,
+    fetch_har_spsw,
+    fetch_hasc1,
+    fetch_mocap6,
+    fetch_skab,
+    fetch_tep,
+    fetch_tssb,
+)
 from structsvm.datasets.files import (
     Found,
     find_recordings,
@@ -8,14 +18,26 @@ from structsvm.datasets.files import (
     read_recordings,
     write_recording,
 )
+from structsvm.datasets.images import SegmentedImage, fetch_weizmann_horse
 from structsvm.datasets.recording import Recording, arrays_and_labels
 from structsvm.datasets.synthetic import relevant_changes
 
 __all__ = [
+    "Annotated",
     "Found",
     "Recording",
+    "SegmentedImage",
     "arrays_and_labels",
     "digits_recordings",
+    "fetch_beedance",
+    "fetch_har_spsw",
+    "fetch_hasc1",
+    "fetch_mocap6",
+    "fetch_skab",
+    "fetch_tcpd",
+    "fetch_tep",
+    "fetch_tssb",
+    "fetch_weizmann_horse",
     "find_recordings",
     "read_recording",
     "read_recordings",

@@ -1,0 +1,81 @@
+"""Series that several people have segmented, each in a way of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import PurePosixPath
+
+import numpy as np
+
+from structsvm.datasets.public import PublicSet
+from structsvm.datasets.recording import Recording
+from structsvm.errors import SettingsError
+
+__all__ = ["Annotated", "fetch_tcpd"]
+
+TCPD = PublicSet(
+    "tcpd",
+    "alan-turing-institute/TCPD",
+    "83b3039b5c67eaf21a720e3eac4ffdade3fb421c",
+    licence="code MIT; each series under the terms in its own README there",
+    citation="van den Burg and Williams (2020), An evaluation of change point detection "
+    "algorithms, arXiv:2003.06222",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Annotated:
+    """A series and what its annotators made of it."""
+
+    recording: Recording
+    """Without labels."""
+    breakpoints: Mapping[str, list[int]]
+    """Sorted segment ends, the last being T, by annotator."""
+
+
+def fetch_tcpd(
+    names: Sequence[str] | None = None, *, data_home: str | PathLike[str] | None = None
+) -> list[Annotated]:
+    """The Turing Change Point Dataset: series segmented by five people each.
+
+    Parameters
+    ----------
+    names : sequence of str, optional
+        Such as "run_log"; by default the 32 series that the repository itself holds. The others
+        are made from downloads by its own scripts.
+    data_home : path, optional
+        As in :func:`fetch_har_spsw`.
+
+    Returns
+    -------
+    list of Annotated
+        Nearly all have one feature; run_log has two. Missing values are NaN (uk_coal_employ).
+
+    Notes
+    -----
+    Licence: that of each series is in its README in the repository; the code is MIT.
+
+    References
+    ----------
+    van den Burg and Williams (2020), An evaluation of change point detection algorithms,
+    arXiv:2003.06222.
+    """
+    known = {
+        PurePosixPath(path).stem: path for path in TCPD.checksums if path.startswith("datasets/")
+    }
+    wanted = sorted(known) if names is None else list(names)
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise SettingsError(f"names must be among {', '.join(sorted(known))}; got {unknown}")
+    annotations = json.loads(TCPD.fetch("annotations.json", data_home).read_text("utf-8"))
+    found = []
+    for name in wanted:
+        content = json.loads(TCPD.fetch(known[name], data_home).read_text("utf-8"))
+        X = np.array([series["raw"] for series in content["series"]], dtype=np.float64).T
+        features = tuple(series["label"] for series in content["series"])
+        breakpoints = {who: [*sorted(ends), len(X)] for who, ends in annotations[name].items()}
+        found.append(Annotated(Recording(name, X, None, features), breakpoints))
+    return found

@@ -1,0 +1,309 @@
+"""Public labelled recordings, fetched from where their authors publish them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import PurePosixPath
+
+from structsvm.datasets import conversions
+from structsvm.datasets.public import PublicSet
+from structsvm.datasets.recording import Recording
+from structsvm.errors import SettingsError
+
+__all__ = [
+    "fetch_beedance",
+    "fetch_har_spsw",
+    "fetch_hasc1",
+    "fetch_mocap6",
+    "fetch_skab",
+    "fetch_tep",
+    "fetch_tssb",
+]
+
+Home = str | PathLike[str] | None
+
+HAR_SPSW = PublicSet(
+    "har_spsw",
+    "GeoTecINIT/sp-sw-har-dataset",
+    "1408d85a512a53861de7bc4729dee283fff2ea9d",
+    licence="CC BY 4.0",
+    citation="Matey-Sanz, Casteleyn and Granell (2023), Dataset of inertial measurements of "
+    "smartphones and smartwatches for human activity recognition, Data in Brief 51, 109809; "
+    "doi:10.5281/zenodo.8398688",
+)
+SKAB = PublicSet(
+    "skab",
+    "waico/SKAB",
+    "b2c0d46c2971dcbfe71e26087b6d231998bb91c2",
+    licence="GPL-3.0 (of the repository)",
+    citation="Katser and Kozitsin (2020), Skoltech Anomaly Benchmark, Kaggle, "
+    "doi:10.34740/KAGGLE/DSV/1693952",
+)
+MOCAP6 = PublicSet(
+    "mocap6",
+    "michaelchughes/mocap6dataset",
+    "0fbfc4d2e13c55e30970aaebc73c90092679f4e1",
+    licence="2-clause BSD, (c) 2015 Mike Hughes; motion data from mocap.cs.cmu.edu",
+    citation="Fox, Hughes, Sudderth and Jordan (2014), Joint modeling of multiple time series via "
+    "the beta process, Annals of Applied Statistics 8(3), 1281-1313",
+)
+BEEDANCE = PublicSet(
+    "beedance",
+    "OctoberChang/klcpd_code",
+    "b3a32ee4ce5a950cefa2319535d2b2f521e7176f",
+    licence="3-clause BSD (of the repository)",
+    citation="Oh, Rehg, Balch and Dellaert (2008), Learning and inferring motion patterns using "
+    "parametric segmental switching linear dynamic systems, IJCV 77, 103-124; this copy: Chang, "
+    "Li, Yang and Poczos (2019), Kernel change-point detection with auxiliary deep generative "
+    "models, ICLR",
+)
+HASC1 = PublicSet(
+    "hasc1",
+    BEEDANCE.repository,
+    BEEDANCE.commit,
+    licence=BEEDANCE.licence,
+    citation="Chang, Li, Yang and Poczos (2019), Kernel change-point detection with auxiliary deep "
+    "generative models, ICLR; from the HASC challenge, hasc.jp",
+)
+TEP = PublicSet(
+    "tep",
+    "YKatser/CPDE",
+    "c8b25303e7a6b7e89939c28176fcde711962eafa",
+    licence="University of Illinois, MIT-like (TEP_data/readme.txt); repository GPL-3.0",
+    citation="Katser, Kozitsin, Lobachev and Maksimov (2021), Unsupervised offline changepoint "
+    "detection ensembles, Applied Sciences 11(9), 4280",
+)
+TSSB = PublicSet(
+    "tssb",
+    "ermshaua/time-series-segmentation-benchmark",
+    "e0c7a1f6cee6874e60cbacd3b8601f2de259606e",
+    licence="3-clause BSD",
+    citation="Ermshaus, Schaefer and Leser (2023), ClaSP: parameter-free time series segmentation, "
+    "Data Mining and Knowledge Discovery",
+)
+SETS = (HAR_SPSW, SKAB, MOCAP6, BEEDANCE, HASC1, TEP, TSSB)
+
+SKAB_FOLDERS = ("valve1", "valve2", "other")
+
+
+def fetch_har_spsw(
+    subjects: Iterable[int] | None = None, *, data_home: Home = None
+) -> list[Recording]:
+    """Activities seen by a smartphone and a smartwatch: the set to learn a metric on.
+
+    223 executions by 23 people of one sequence: sit, stand up, walk, turn, walk, turn, sit down.
+    All of them are a download of 73 MB in 446 files.
+
+    Parameters
+    ----------
+    subjects : iterable of int, optional
+        Of 1 to 23; all by default.
+    data_home : path, optional
+        Where public sets are kept: ``$STRUCTSVM_DATA``, or else the cache of the user.
+
+    Returns
+    -------
+    list of Recording
+        32 features at 10 Hz: mean and log(std + 0.01) over half a second of 12 channels and of
+        their magnitudes. ``y`` numbers SEATED, STANDING_UP, WALKING, TURNING, SITTING_DOWN.
+        Names are ``s01_01``: subject and execution; split by subject,
+        ``groups=[r.name[:3] for r in recordings]``.
+
+    Notes
+    -----
+    Licence: CC BY 4.0. Phone and watch are put on a common grid of 50 Hz by linear interpolation;
+    labels are those of the phone's file.
+
+    References
+    ----------
+    Matey-Sanz, Casteleyn and Granell (2023), Dataset of inertial measurements of smartphones and
+    smartwatches for human activity recognition, Data in Brief 51, 109809;
+    doi:10.5281/zenodo.8398688.
+    """
+    names = sorted({PurePosixPath(path).name[:6] for path in HAR_SPSW.checksums})
+    if subjects is not None:
+        wanted = [f"s{subject:02d}" for subject in subjects]
+        _check("subjects", wanted, {name[:3] for name in names})
+        names = [name for name in names if name[:3] in wanted]
+    return HAR_SPSW.recordings(names, conversions.activity, data_home)
+
+
+def fetch_skab(folders: Sequence[str] = SKAB_FOLDERS, *, data_home: Home = None) -> list[Recording]:
+    """Faults of a water-circulation testbed: 34 experiments, 8 sensors, a sample each second.
+
+    Parameters
+    ----------
+    folders : sequence of str
+        Of "valve1" (16 experiments), "valve2" (4) and "other" (14): kinds of faults.
+    data_home : path, optional
+        As in :func:`fetch_har_spsw`.
+
+    Returns
+    -------
+    list of Recording
+        ``y`` numbers the segments between the marked changes: normal, transition, fault, ...
+
+    Notes
+    -----
+    Licence: GPL-3.0, that of the repository, data included.
+
+    References
+    ----------
+    Katser and Kozitsin (2020), Skoltech Anomaly Benchmark (SKAB), Kaggle,
+    doi:10.34740/KAGGLE/DSV/1693952.
+    """
+    _check("folders", folders, set(SKAB_FOLDERS))
+    files = [PurePosixPath(path) for path in SKAB.checksums]
+    names = sorted(f"{f.parent.name}_{int(f.stem):02d}" for f in files if f.parent.name in folders)
+    return SKAB.recordings(names, conversions.water_loop, data_home)
+
+
+def fetch_mocap6(*, data_home: Home = None) -> list[Recording]:
+    """Six exercise sessions of motion capture: 12 joint angles, 12 actions, 5 to 8 segments.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        As in :func:`fetch_har_spsw`.
+
+    Returns
+    -------
+    list of Recording
+        24 features at 10 Hz: mean and log(1 + std) of each channel over 1.5 seconds. ``y`` numbers
+        the actions. Few and short: too little to tell metrics apart.
+
+    Notes
+    -----
+    Licence: 2-clause BSD, (c) 2015 Mike Hughes. Motion data from mocap.cs.cmu.edu.
+
+    References
+    ----------
+    Fox, Hughes, Sudderth and Jordan (2014), Joint modeling of multiple time series via the beta
+    process with application to motion capture segmentation, Annals of Applied Statistics 8(3).
+    """
+    names = ("s13_29", "s13_30", "s13_31", "s14_06", "s14_14", "s14_20")
+    return MOCAP6.recordings(names, conversions.exercise, data_home)
+
+
+def fetch_beedance(*, data_home: Home = None) -> list[Recording]:
+    """Six waggle dances of honeybees: position and heading, 15 to 29 segments.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        As in :func:`fetch_har_spsw`.
+
+    Returns
+    -------
+    list of Recording
+        13 features: position, sine and cosine of the heading, its change, the speed, and means and
+        log(std + 0.001) of the last three over 9 frames. ``y`` numbers the segments: this copy
+        does not say which dance figure each is.
+
+    Notes
+    -----
+    Licence: 3-clause BSD, that of the repository. That the published range of the heading is one
+    full turn is an assumption.
+
+    References
+    ----------
+    Oh, Rehg, Balch and Dellaert (2008), Learning and inferring motion patterns using parametric
+    segmental switching linear dynamic systems, IJCV 77, 103-124. This copy: Chang, Li, Yang and
+    Poczos (2019), Kernel change-point detection with auxiliary deep generative models, ICLR.
+    """
+    names = [f"bee{i}" for i in range(1, 7)]
+    return BEEDANCE.recordings(names, conversions.bee, data_home)
+
+
+def fetch_hasc1(*, data_home: Home = None) -> list[Recording]:
+    """One long accelerometer recording with 65 changes of activity.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        As in :func:`fetch_har_spsw`.
+
+    Returns
+    -------
+    list of one Recording
+        Mean and log(std + 0.01) of the three axes over blocks of 20 samples.
+
+    Notes
+    -----
+    Licence: 3-clause BSD, that of the repository.
+
+    References
+    ----------
+    Chang, Li, Yang and Poczos (2019), Kernel change-point detection with auxiliary deep generative
+    models, ICLR.
+    """
+    return HASC1.recordings(["hasc1"], conversions.hasc, data_home)
+
+
+def fetch_tep(faults: Iterable[int] = range(1, 22), *, data_home: Home = None) -> list[Recording]:
+    """The Tennessee Eastman process: 52 variables, 21 faults that set in at sample 160.
+
+    Parameters
+    ----------
+    faults : iterable of int
+        Of 1 to 21, a recording of 960 samples for each.
+    data_home : path, optional
+        As in :func:`fetch_har_spsw`.
+
+    Returns
+    -------
+    list of Recording
+        ``y`` is 0 before the fault and 1 from there on. Each fault is another one, so that little
+        is learned from some about others.
+
+    Notes
+    -----
+    Licence: University of Illinois, MIT-like, (c) 1998-2002; the repository is GPL-3.0.
+
+    References
+    ----------
+    Katser, Kozitsin, Lobachev and Maksimov (2021), Unsupervised offline changepoint detection
+    ensembles, Applied Sciences 11(9), 4280.
+    """
+    names = [f"fault{fault:02d}" for fault in faults]
+    _check("faults", names, {f"fault{fault:02d}" for fault in range(1, 22)})
+    return TEP.recordings(names, conversions.fault, data_home)
+
+
+def fetch_tssb(names: Sequence[str] | None = None, *, data_home: Home = None) -> list[Recording]:
+    """The Time Series Segmentation Benchmark: 75 univariate series of 1 to 9 segments.
+
+    Parameters
+    ----------
+    names : sequence of str, optional
+        Such as "Adiac"; all by default.
+    data_home : path, optional
+        As in :func:`fetch_har_spsw`.
+
+    Returns
+    -------
+    list of Recording
+        One feature, ``x``: there is no metric to learn before you add some. ``y`` numbers the
+        segments.
+
+    Notes
+    -----
+    Licence: 3-clause BSD.
+
+    References
+    ----------
+    Ermshaus, Schaefer and Leser (2023), ClaSP: parameter-free time series segmentation, Data
+    Mining and Knowledge Discovery.
+    """
+    known = sorted({PurePosixPath(path).stem for path in TSSB.checksums} - {"desc"})
+    if names is not None:
+        _check("names", names, set(known))
+    return TSSB.recordings(known if names is None else names, conversions.series, data_home)
+
+
+def _check(parameter: str, wanted: Sequence[str], known: set[str]) -> None:
+    unknown = [name for name in wanted if name not in known]
+    if unknown or not wanted:
+        what = f"got {unknown}" if unknown else "got none"
+        raise SettingsError(f"{parameter} must be among {', '.join(sorted(known))}; {what}")

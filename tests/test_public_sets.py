@@ -1,0 +1,300 @@
+"""Public sets: the way they are downloaded, converted and kept, and what is in them."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from local_server import serving
+
+from structsvm import datasets
+from structsvm.datasets import conversions, public, read_recording
+from structsvm.datasets.annotated import TCPD
+from structsvm.datasets.fetch import BEEDANCE, HAR_SPSW, MOCAP6, SETS
+from structsvm.datasets.images import WEIZMANN_HORSE
+from structsvm.errors import DownloadError, SettingsError
+
+NOBODY = "http://127.0.0.1:9"
+EVERY = (*SETS, TCPD, WEIZMANN_HORSE)
+every = pytest.mark.parametrize("public_set", EVERY, ids=[one.name for one in EVERY])
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    """No test asks the network."""
+    monkeypatch.setenv(public.MIRROR_VARIABLE, NOBODY)
+    monkeypatch.delenv(public.DATA_VARIABLE, raising=False)
+
+
+@pytest.fixture
+def upstream(tmp_path, shared_data):
+    """Those files of the repositories that are here as their authors publish them."""
+    root = tmp_path / "upstream"
+    here = {MOCAP6: {"mocap6.mat": "mocap6/mocap6.mat"}, BEEDANCE: {}, TCPD: {}}
+    for path in BEEDANCE.checksums:
+        here[BEEDANCE][path] = f"beedance/original/{Path(path).name}"
+    for path in TCPD.checksums:
+        here[TCPD][path] = f"tcpd/{Path(path).name}"
+    for public_set, paths in here.items():
+        for path, shared in paths.items():
+            target = root / public_set.repository / public_set.commit / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(shared_data / shared, target)
+    return root
+
+
+def assert_same(recording, expected):
+    assert recording.features == expected.features
+    np.testing.assert_array_equal(recording.X, expected.X)
+    np.testing.assert_array_equal(recording.y, expected.y)
+
+
+class TestShared:
+    """The recordings beside the checkout are the same sets, converted: they are read as a cache."""
+
+    @pytest.mark.parametrize(
+        ("name", "options", "n", "shape"),
+        [
+            ("har_spsw", {"subjects": range(1, 16)}, 145, (131, 32)),
+            ("skab", {"folders": ("other", "valve1")}, 30, (745, 8)),
+            ("mocap6", {}, 6, (382, 24)),
+            ("beedance", {}, 6, (1057, 13)),
+            ("hasc1", {}, 1, (1969, 6)),
+            ("tep", {}, 21, (960, 52)),
+            ("tssb", {}, 75, (1408, 1)),
+        ],
+    )
+    def test_read(self, shared_data, name, options, n, shape):
+        fetch = getattr(datasets, f"fetch_{name}")
+        recordings = fetch(**options, data_home=shared_data)
+        assert len(recordings) == n == len(list((shared_data / name).glob("*.npz")))
+        assert recordings[0].X.shape == shape
+        assert all(recording.y is not None for recording in recordings)
+
+    def test_the_folder_may_come_from_the_environment(self, shared_data, monkeypatch):
+        monkeypatch.setenv(public.DATA_VARIABLE, str(shared_data))
+        assert datasets.fetch_har_spsw([2])[0].name == "s02_01"
+
+
+class TestDownload:
+    def test_original_files_become_the_shared_recordings(self, upstream, tmp_path, shared_data):
+        home = tmp_path / "home"
+        with pytest.MonkeyPatch.context() as patch, serving(upstream) as server:
+            patch.setenv(public.MIRROR_VARIABLE, server.url)
+            for fetch in (datasets.fetch_mocap6, datasets.fetch_beedance):
+                for recording in fetch(data_home=home):
+                    folder = fetch.__name__.removeprefix("fetch_")
+                    shared = shared_data / folder / f"{recording.name}.npz"
+                    assert_same(recording, read_recording(shared))
+            assert len(server.requested) == 1 + 6
+
+    def test_a_second_time_nothing_is_asked_for(self, upstream, tmp_path, monkeypatch):
+        home = tmp_path / "home"
+        with serving(upstream) as server:
+            monkeypatch.setenv(public.MIRROR_VARIABLE, server.url)
+            first = datasets.fetch_mocap6(data_home=home)
+        monkeypatch.setenv(public.MIRROR_VARIABLE, NOBODY)
+        for recording, again in zip(first, datasets.fetch_mocap6(data_home=home), strict=True):
+            assert_same(again, recording)
+        shutil.rmtree(home / "mocap6" / "raw")  # the recordings are enough
+        assert len(datasets.fetch_mocap6(data_home=home)) == 6
+        (home / "mocap6" / "s13_30.npz").unlink()
+        with pytest.raises(DownloadError):
+            datasets.fetch_mocap6(data_home=home)
+
+    def test_series_of_several_annotators(self, upstream, tmp_path, monkeypatch):
+        with serving(upstream) as server:
+            monkeypatch.setenv(public.MIRROR_VARIABLE, server.url)
+            found = datasets.fetch_tcpd(data_home=tmp_path)
+            assert len(found) == 32
+            (run_log,) = datasets.fetch_tcpd(["run_log"], data_home=tmp_path)
+        assert run_log.recording.X.shape == (376, 2)
+        assert len(run_log.breakpoints) == 5
+        assert all(
+            ends[-1] == 376 and ends == sorted(ends) for ends in run_log.breakpoints.values()
+        )
+        assert sum(np.isnan(one.recording.X).sum() for one in found) == 2  # uk_coal_employ
+
+    def test_offline(self, tmp_path):
+        with pytest.raises(DownloadError) as caught:
+            datasets.fetch_mocap6(data_home=tmp_path)
+        message = str(caught.value)
+        assert f"mocap6: cannot download {NOBODY}/michaelchughes/mocap6dataset/" in message
+        assert "refused" in message
+        assert f"put the file at {tmp_path / 'mocap6' / 'raw' / 'mocap6.mat'} by hand" in message
+        assert MOCAP6.checksums["mocap6.mat"] in message
+        assert MOCAP6.archive in message
+        assert files_in(tmp_path) == []
+
+    def test_a_file_put_there_by_hand(self, upstream, tmp_path):
+        raw = MOCAP6.folder(tmp_path) / "raw"
+        raw.mkdir(parents=True)
+        shutil.copy2(upstream / MOCAP6.repository / MOCAP6.commit / "mocap6.mat", raw)
+        assert len(datasets.fetch_mocap6(data_home=tmp_path)) == 6
+
+    def test_a_wrong_file_put_there_by_hand(self, tmp_path):
+        raw = MOCAP6.folder(tmp_path) / "raw"
+        raw.mkdir(parents=True)
+        (raw / "mocap6.mat").write_bytes(b"something else")
+        with pytest.raises(DownloadError, match="what lies there has another content"):
+            datasets.fetch_mocap6(data_home=tmp_path)
+
+    def test_another_content_than_expected(self, upstream, tmp_path, monkeypatch):
+        (upstream / MOCAP6.repository / MOCAP6.commit / "mocap6.mat").write_bytes(b"changed")
+        with serving(upstream) as server:
+            monkeypatch.setenv(public.MIRROR_VARIABLE, server.url)
+            with pytest.raises(
+                DownloadError, match="is not the one this version of structsvm knows"
+            ):
+                datasets.fetch_mocap6(data_home=tmp_path / "home")
+        assert files_in(tmp_path / "home") == []
+
+    def test_a_server_that_breaks_off(self, upstream, tmp_path, monkeypatch):
+        with serving(upstream, breaks_off=True) as server:
+            monkeypatch.setenv(public.MIRROR_VARIABLE, server.url)
+            with pytest.raises(DownloadError, match="cannot download"):
+                datasets.fetch_mocap6(data_home=tmp_path / "home")
+        assert files_in(tmp_path / "home") == []
+
+    def test_a_missing_file(self, tmp_path, monkeypatch):
+        with serving(tmp_path) as server:
+            monkeypatch.setenv(public.MIRROR_VARIABLE, server.url)
+            with pytest.raises(DownloadError, match="404"):
+                datasets.fetch_beedance(data_home=tmp_path / "home")
+
+    def test_the_console_stays_empty(self, upstream, tmp_path, monkeypatch, capfd):
+        with serving(upstream) as server:
+            monkeypatch.setenv(public.MIRROR_VARIABLE, server.url)
+            datasets.fetch_mocap6(data_home=tmp_path / "home")
+        assert capfd.readouterr() == ("", "")
+
+
+class TestConversions:
+    """From the form in which a set is published, written here, to the shared recording."""
+
+    def test_activities(self, tmp_path, shared_data):
+        source = shared_data / "har_spsw" / "s03_02.npz"
+        with np.load(source) as arrays:
+            raw, codes = arrays["Xraw"], arrays["yraw"]
+        for device, channels in (("sp", raw[:, :6]), ("sw", raw[:, 6:])):
+            rows = [",".join([*conversions.AXES, "timestamp", "label"])]
+            rows += [
+                ",".join([*map(repr, map(float, row)), str(20 * i), conversions.ACTIVITIES[code]])
+                for i, (row, code) in enumerate(zip(channels, codes, strict=True))
+            ]
+            last = f"{rows[-1].rsplit(',', 2)[0]},{20 * len(raw)},SEATED"  # the grid ends before it
+            (tmp_path / f"s03_02_{device}.csv").write_text("\n".join([*rows, last]))
+        recording = conversions.activity("s03_02", lambda path: tmp_path / Path(path).name)
+        shared = read_recording(source)
+        assert recording.features == shared.features
+        np.testing.assert_allclose(recording.X, shared.X, atol=1e-5)  # from single precision
+        np.testing.assert_array_equal(recording.y, shared.y)
+
+    def test_water_loop(self, tmp_path, shared_data):
+        shared = read_recording(shared_data / "skab" / "valve1_03.npz")
+        names = ["datetime", *shared.features, "anomaly", "changepoint"]
+        marks = np.diff(shared.y, prepend=0)
+        rows = [
+            ";".join(["now", *(repr(float(x)) for x in row), "0.0", f"{float(mark)}"])
+            for row, mark in zip(shared.X, marks, strict=True)
+        ]
+        (tmp_path / "3.csv").write_text("\n".join([";".join(names), *rows]))
+        asked = []
+        recording = conversions.water_loop(
+            "valve1_03", lambda path: asked.append(path) or tmp_path / "3.csv"
+        )
+        assert asked == ["data/valve1/3.csv"]
+        assert_same(recording, shared)
+
+    def test_faults(self, tmp_path, shared_data):
+        shared = read_recording(shared_data / "tep" / "fault07.npz")
+        np.savetxt(tmp_path / "d07_te.dat", shared.X)
+        assert_same(conversions.fault("fault07", lambda path: tmp_path / Path(path).name), shared)
+
+    def test_series(self, tmp_path, shared_data):
+        shared = read_recording(shared_data / "tssb" / "Adiac.npz")
+        np.savetxt(tmp_path / "Adiac.txt", shared.X)
+        (tmp_path / "desc.txt").write_text("Adiac2,9,1\nAdiac,10,572,1012,1232\n")
+        assert_same(conversions.series("Adiac", lambda path: tmp_path / Path(path).name), shared)
+
+    def test_accelerometer(self, tmp_path, shared_data):
+        from scipy.io import savemat
+
+        source = shared_data / "hasc1" / "hasc1.npz"
+        with np.load(source) as arrays:
+            changes = np.zeros((len(arrays["Xraw"]), 1))
+            changes[arrays["bkps_raw"][:-1]] = 1
+            savemat(tmp_path / "hasc-1.mat", {"Y": arrays["Xraw"].astype(float), "L": changes})
+        recording = conversions.hasc("hasc1", lambda path: tmp_path / Path(path).name)
+        np.testing.assert_allclose(recording.X, read_recording(source).X, atol=1e-5)
+        np.testing.assert_array_equal(recording.y, read_recording(source).y)
+
+
+class TestImages:
+    def test_the_shared_images(self, tmp_path, shared_data, monkeypatch):
+        from PIL import Image
+
+        paths = {f"weizmann_horse_db/{kind}_train/horse007.png": "" for kind in ("horse", "mask")}
+        monkeypatch.setattr(public, "_checksums", lambda name: paths)
+        fetch = {"horse": shared_data / "weizmann_horse" / "img", "mask": None}
+        fetch["mask"] = shared_data / "weizmann_horse" / "mask"
+
+        def fetched(public_set, path, data_home):
+            return fetch[path.split("/")[1].split("_")[0]] / "horse007.png"
+
+        monkeypatch.setattr(type(WEIZMANN_HORSE), "fetch", fetched)
+        (image,) = datasets.fetch_weizmann_horse([7])
+        np.testing.assert_array_equal(
+            image.rgb, np.asarray(Image.open(fetch["horse"] / "horse007.png"))
+        )
+        mask = np.asarray(Image.open(fetch["mask"] / "horse007.png"))
+        np.testing.assert_array_equal(image.foreground, mask > 0)
+
+        (small,) = datasets.fetch_weizmann_horse([7], longest_side=40)
+        assert max(small.rgb.shape) == 40
+        assert small.foreground.shape == small.rgb.shape[:2]
+        assert small.foreground.mean() == pytest.approx(image.foreground.mean(), abs=0.03)
+        with pytest.raises(SettingsError, match=r"numbers must be in 1..327, got 400"):
+            datasets.fetch_weizmann_horse([400])
+
+
+@every
+def test_every_file_has_a_checksum(public_set):
+    assert public_set.checksums
+    for path, digest in public_set.checksums.items():
+        assert len(bytes.fromhex(digest)) == 32, path
+    assert len(bytes.fromhex(public_set.commit)) == 20
+
+
+@every
+def test_licence_and_citation_are_documented(public_set):
+    doc = " ".join(getattr(datasets, f"fetch_{public_set.name}").__doc__.split())
+    assert "Licence: " in doc
+    assert "References" in doc
+    assert public_set.citation.split(")")[0] in doc
+    if "BSD" in public_set.licence or "CC" in public_set.licence or "GPL" in public_set.licence:
+        assert public_set.licence.split(" (")[0].split(",")[0].split()[-1] in doc
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: datasets.fetch_har_spsw([24]), r"subjects must be among s01, .*; got \['s24'\]"),
+        (lambda: datasets.fetch_har_spsw([]), "subjects must be among .*; got none"),
+        (lambda: datasets.fetch_skab(["valve3"]), r"folders must be among other, valve1, valve2"),
+        (lambda: datasets.fetch_tep([0]), r"faults must be among fault01, .*; got \['fault00'\]"),
+        (lambda: datasets.fetch_tssb(["nothing"]), r"names must be among Adiac, "),
+        (lambda: datasets.fetch_tcpd(["nothing"]), r"names must be among bank, "),
+    ],
+)
+def test_what_is_not_in_a_set(call, message):
+    with pytest.raises(SettingsError, match=message):
+        call()
+
+
+def test_a_set_of_many_files_has_a_name_for_each_recording():
+    assert len({Path(path).name[:6] for path in HAR_SPSW.checksums}) == 223
+
+
+def files_in(folder):
+    return [path for path in folder.rglob("*") if path.is_file()]
