@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner import MetricLearner
+from structsvm.model_selection.verdict import Contrast, Verdict
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import (
     adjusted_rand_index,
@@ -20,9 +20,9 @@ from structsvm.partitions.losses import (
 )
 from structsvm.partitions.metric import DecodingMetric
 
-__all__ = ["Evaluation", "Paired", "RecordingScores", "Scores", "evaluate"]
+__all__ = ["Evaluation", "RecordingScores", "Scores", "evaluate"]
 
-CONFIDENCE = 0.95
+LEARNED = "learned"
 
 
 @dataclass(frozen=True)
@@ -65,35 +65,13 @@ class RecordingScores:
     name: str
     n_segments: int
     """K of the truth."""
-    learned: Scores
-    untrained: Scores
-    pca: Scores | None
+    scores: Mapping[str, Scores]
+    """By name of the metric: "learned", "untrained", and the rivals that were tuned."""
 
-
-@dataclass(frozen=True)
-class Paired:
-    """The loss of the untrained metric minus that of the learned one, recording by recording."""
-
-    mean: float
-    """Positive when learning pays."""
-    se: float | None
-    """Standard error of the mean; None for a single recording, which has none."""
-    n: int
-    """Number of recordings."""
-
-    @classmethod
-    def of(cls, differences: Sequence[float]) -> Paired:
-        """Mean and standard error."""
-        n = len(differences)
-        se = float(np.std(differences, ddof=1) / np.sqrt(n)) if n > 1 else None
-        return cls(float(np.mean(differences)), se, n)
-
-    @property
-    def margin(self) -> float:
-        """Half the width of the 95 % confidence interval of the mean (Student's t)."""
-        if self.se is None:
-            return np.inf
-        return float(stats.t.ppf(0.5 + CONFIDENCE / 2, self.n - 1)) * self.se
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: name, n_segments, and the scores of each metric."""
+        plain = {name: asdict(scores) for name, scores in self.scores.items()}
+        return {"name": self.name, "n_segments": self.n_segments, **plain}
 
 
 @dataclass(frozen=True)
@@ -105,49 +83,48 @@ class Evaluation:
     """Of the F1 score, in samples."""
 
     @property
+    def scores(self) -> dict[str, Scores]:
+        """Means over the recordings, by name of the metric; the learned one comes first."""
+        return {
+            name: Scores.mean([r.scores[name] for r in self.recordings])
+            for name in self.recordings[0].scores
+        }
+
+    @property
     def learned(self) -> Scores:
         """Means over the recordings, in the learned metric."""
-        return Scores.mean([r.learned for r in self.recordings])
+        return self.scores["learned"]
 
     @property
     def untrained(self) -> Scores:
         """Means, in the untrained metric with its best penalty on the training labels."""
-        return Scores.mean([r.untrained for r in self.recordings])
+        return self.scores["untrained"]
+
+    def contrast(self, rival: str) -> Contrast:
+        """The loss of a rival minus that of the learned metric, recording by recording."""
+        losses = {
+            n: np.array([r.scores[n].loss for r in self.recordings]) for n in (rival, LEARNED)
+        }
+        units = np.arange(len(self.recordings))
+        return Contrast.of(rival, losses[rival] - losses[LEARNED], units)
 
     @property
-    def pca(self) -> Scores | None:
-        """Means, in the best principal components; None if they were not tuned."""
-        scores = [r.pca for r in self.recordings if r.pca is not None]
-        return Scores.mean(scores) if scores else None
-
-    @property
-    def paired(self) -> Paired:
-        """What learning took off the loss."""
-        return Paired.of([r.untrained.loss - r.learned.loss for r in self.recordings])
-
-    @property
-    def verdict(self) -> str:
-        """Whether learning paid, in words."""
-        paired, size = self.paired, abs(self.paired.mean)
-        if paired.se is None:
-            relation = "is lower by" if paired.mean > 0 else "is higher by"
-            found = f"{relation} {size:.3g}" if size > 0 else "is the same"
-            return f"On this one recording the loss {found}: too few to tell about others."
-        evidence = f"± {paired.se:.2g} (standard error, {paired.n} recordings)"
-        if size <= paired.margin:
-            return f"Not distinguishable: learning lowers the loss by {paired.mean:.3g} {evidence}."
-        share = f", {size / self.untrained.loss:.0%}" if self.untrained.loss > 0 else ""
-        word = "Better: learning lowers" if paired.mean > 0 else "Worse: learning raises"
-        return f"{word} the loss by {size:.3g} {evidence}{share}."
+    def verdict(self) -> Verdict:
+        """Whether learning paid; ``print`` it."""
+        return Verdict(
+            untrained=self.contrast("untrained"),
+            rca=self.contrast("rca") if "rca" in self.recordings[0].scores else None,
+            loss=self.learned.loss,
+            best=None,
+            grouped=False,
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON: learned, untrained, pca, paired and recordings."""
+        """Plain values, ready for JSON: the scores of each metric, verdict and recordings."""
         return {
-            "learned": asdict(self.learned),
-            "untrained": asdict(self.untrained),
-            "pca": None if self.pca is None else asdict(self.pca),
-            "paired": asdict(self.paired),
-            "recordings": [asdict(recording) for recording in self.recordings],
+            **{name: asdict(scores) for name, scores in self.scores.items()},
+            "verdict": self.verdict.to_dict(),
+            "recordings": [recording.to_dict() for recording in self.recordings],
         }
 
 
@@ -160,10 +137,10 @@ def evaluate(
     *,
     names: Sequence[str] | None = None,
 ) -> Evaluation:
-    """Compare the learned metric with the untrained one, and with PCA, on labelled recordings.
+    """Compare the learned metric with the untrained one, PCA and RCA on labelled recordings.
 
-    All of them were tuned on the training labels alone. The principal components take part if
-    :meth:`MetricLearner.fit_baselines` has tuned them.
+    All of them were tuned on the training labels alone. Principal components and relevant component
+    analysis take part if :meth:`MetricLearner.fit_baselines` has tuned them.
 
     Parameters
     ----------
@@ -191,7 +168,7 @@ def evaluate(
     if len(names) != len(truths):
         raise DataError(f"{len(truths)} recordings but {len(names)} names")
     metrics = {
-        "learned": DecodingMetric(learner.components_.T, learner.penalty_),
+        LEARNED: DecodingMetric(learner.components_.T, learner.penalty_),
         **learner.baselines_,
     }
     scores = {
@@ -203,13 +180,7 @@ def evaluate(
     }
     return Evaluation(
         tuple(
-            RecordingScores(
-                name=name,
-                n_segments=truth.n_clusters,
-                learned=scores["learned"][i],
-                untrained=scores["untrained"][i],
-                pca=scores["pca"][i] if "pca" in scores else None,
-            )
+            RecordingScores(name, truth.n_clusters, {m: column[i] for m, column in scores.items()})
             for i, (name, truth) in enumerate(zip(names, truths, strict=True))
         ),
         margin,

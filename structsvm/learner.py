@@ -125,7 +125,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Training loss against the penalty.
     baselines_ : dict of DecodingMetric
         What the learned metric has to beat, tuned on the same labels: "untrained" (the identity
-        with its best penalty) and, after :meth:`fit_baselines`, "pca".
+        with its best penalty) and, after :meth:`fit_baselines`, "pca" and "rca".
     standardizer_ : Standardizer
     whitening_ : array of shape (P, P), or None
         What the standardised features were multiplied by before learning.
@@ -194,8 +194,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         LearningError
             When the best metric is zero: the regularizer outweighs the labels.
         """
-        regularizer, solver, backend = self._settings()
-        partition = self._partition
+        (regularizer, solver, backend), partition = self._settings(), self._partition
         arrays, names = check_samples(Xs, feature_names)
         truths = encode_all(partition, arrays, ys)
         partition.check_training(truths)
@@ -238,7 +237,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         """Tune on the same labels the rivals :meth:`fit` has no need of, into ``baselines_``."""
         samples = fitted.standardized(self, Xs)
         truths = encode_all(self.problem_, samples, ys)
-        self.baselines_["pca"] = baselines.pca(self.problem_.decoder, samples, truths)
+        for name in ("pca", "rca"):
+            self.baselines_[name] = baselines.fit(name, self.problem_.decoder, samples, truths)
         return self
 
     def predict(

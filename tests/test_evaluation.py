@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from structsvm import MetricLearner
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.errors import DataError, SettingsError
-from structsvm.evaluation import Evaluation, Paired, RecordingScores, Scores, evaluate
+from structsvm.evaluation import Evaluation, RecordingScores, Scores, evaluate
 from structsvm.partitions.losses import partition_loss
 
 TRAIN, TEST = (
@@ -34,7 +34,7 @@ def made_up(*losses: tuple[float, float]) -> Evaluation:
     """Return an evaluation with the given losses, untrained and learned."""
     return Evaluation(
         tuple(
-            RecordingScores("r", 3, _scores(learned), _scores(untrained), None)
+            RecordingScores("r", 3, {"learned": _scores(learned), "untrained": _scores(untrained)})
             for untrained, learned in losses
         ),
         margin=5,
@@ -46,13 +46,13 @@ class TestScores:
         result = evaluate(learner, *TEST)
         truths, guesses = learner.encode(*TEST), learner.predict_partitions(TEST[0])
         losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
-        assert [r.learned.loss for r in result.recordings] == losses
+        assert [r.scores["learned"].loss for r in result.recordings] == losses
         assert result.learned.loss == pytest.approx(-learner.score(*TEST))
         rival = learner.decode_with(learner.baselines_["untrained"], TEST[0])
         untrained = [partition_loss(t, g) for t, g in zip(truths, rival, strict=True)]
         difference = np.subtract(untrained, losses)
-        assert result.paired.mean == pytest.approx(difference.mean())
-        assert result.paired.se == pytest.approx(difference.std(ddof=1) / math.sqrt(5))
+        assert result.verdict.untrained.mean == pytest.approx(difference.mean())
+        assert result.verdict.untrained.se == pytest.approx(difference.std(ddof=1) / math.sqrt(5))
         assert [r.n_segments for r in result.recordings] == [t.n_clusters for t in truths]
 
     def test_learning_pays_where_few_features_matter(self, learner):
@@ -60,19 +60,22 @@ class TestScores:
         assert result.learned.loss < 0.5 * result.untrained.loss
         assert result.learned.covering > result.untrained.covering
         assert result.learned.f1 > result.untrained.f1
-        assert result.verdict.startswith("Better: learning lowers the loss by")
+        assert str(result.verdict).startswith("Learning pays, but RCA may do as well. On 5 held")
+        assert result.verdict.beats_rca is False
+        assert "that of RCA" in str(result.verdict)
 
     def test_numbers_of_segments(self, learner):
         truths = learner.encode(*TEST)
         counts = [truth.n_clusters for truth in truths]
         expected = learner.predict_partitions(TEST[0], counts)
         result = evaluate(learner, *TEST, n_segments="true")
-        assert [r.learned.loss for r in result.recordings] == [
+        assert [r.scores["learned"].loss for r in result.recordings] == [
             partition_loss(t, g) for t, g in zip(truths, expected, strict=True)
         ]
         alone = evaluate(learner, *TEST, n_segments=1)
-        assert {r.learned.covering == r.pca.covering for r in alone.recordings} == {True}
-        assert alone.paired == Paired(0.0, 0.0, 5)
+        assert {r.scores["learned"] == r.scores["pca"] for r in alone.recordings} == {True}
+        contrast = alone.contrast("pca")
+        assert (contrast.mean, contrast.se, contrast.won, contrast.lost) == (0.0, 0.0, 0, 0)
 
     def test_margin_widens_the_hits(self, learner):
         narrow, wide = (evaluate(learner, *TEST, margin=m).untrained.f1 for m in (0, 50))
@@ -80,48 +83,57 @@ class TestScores:
 
     def test_plain_values(self, learner):
         plain = json.loads(json.dumps(evaluate(learner, *TEST, names=list("abcde")).to_dict()))
-        assert list(plain) == ["learned", "untrained", "pca", "paired", "recordings"]
-        for name in ("learned", "untrained", "pca"):
+        names = ["learned", "untrained", "pca", "rca"]
+        assert list(plain) == [*names, "verdict", "recordings"]
+        for name in names:
             assert list(plain[name]) == ["loss", "covering", "adjusted_rand", "f1"]
-        assert list(plain["paired"]) == ["mean", "se", "n"]
+        assert plain["verdict"]["untrained"]["n"] == 5
         assert [r["name"] for r in plain["recordings"]] == list("abcde")
+        assert list(plain["recordings"][0]) == ["name", "n_segments", *names]
 
-    def test_without_tuned_components(self):
+    def test_without_tuned_rivals(self):
         learner = MetricLearner(metric="diagonal").fit(*TRAIN)
         result = evaluate(learner, *TEST)
-        assert result.pca is None
-        assert result.to_dict()["pca"] is None
+        assert list(result.scores) == ["learned", "untrained"]
+        assert result.verdict.rca is None
+        assert "RCA" not in str(result.verdict)
+
+
+MANY = [(4.0, 1.0 + k / 10) for k in range(6)]
 
 
 class TestVerdict:
     @pytest.mark.parametrize(
         ("losses", "words"),
         [
-            ([(3, 1), (4, 2), (5, 3.5)], "Better: learning lowers the loss by 1.83 ± 0.17"),
-            ([(1, 3), (2, 4), (3.5, 5)], "Worse: learning raises the loss by 1.83 ± 0.17"),
             (
-                [(3, 1), (1, 3), (2, 2.1)],
-                "Not distinguishable: learning lowers the loss by -0.0",
+                MANY,
+                "Learning pays. On 6 held-out recordings, the loss of the learned metric is 1.2",
             ),
-            ([(2, 2), (1, 1)], "Not distinguishable"),
-            ([(3, 1), (3, 1)], "Better: learning lowers the loss by 2 ± 0"),
-            ([(0, 1), (0, 1)], "Worse: learning raises the loss by 1 ± 0"),
-            ([(3, 1)], "On this one recording the loss is lower by 2: too few to tell"),
-            ([(1, 3)], "On this one recording the loss is higher by 2: too few to tell"),
-            ([(1, 1)], "On this one recording the loss is the same: too few to tell"),
+            ([pair[::-1] for pair in MANY], "Learning harms. On 6"),
+            (
+                [(3, 1), (1, 3)] * 3,
+                "Nothing shows that learning pays: the difference may be chance",
+            ),
+            ([(2, 2)] * 5, "Nothing shows that learning pays"),
+            ([(3, 1)] * 5, "Learning pays."),
+            ([(3, 1)] * 4, "Too few to tell: 4 independent recordings cannot support a verdict"),
+            ([(3, 1)], "Too few to tell: 1 independent recording cannot support a verdict"),
         ],
     )
     def test_words(self, losses, words):
-        assert made_up(*losses).verdict.startswith(words)
+        assert str(made_up(*losses).verdict).startswith(words)
 
-    def test_two_recordings_need_more_than_two_standard_errors(self):
-        assert made_up((3, 1), (3, 2)).verdict.startswith("Not distinguishable")
+    def test_only_what_is_open_asks_for_more(self):
+        more = "More labelled recordings would tell."
+        assert str(made_up((3, 1), (3, 2)).verdict).endswith(more)
+        assert more not in str(made_up(*MANY).verdict)
+        assert more not in str(made_up(*(pair[::-1] for pair in MANY)).verdict)
 
-    def test_share_of_the_loss(self):
-        assert made_up((4, 1), (4, 1.2)).verdict.endswith("2 recordings), 72%.")
-
-    def test_one_recording_has_no_standard_error(self):
-        assert made_up((3, 1)).to_dict()["paired"] == {"mean": 2, "se": None, "n": 1}
+    def test_one_recording_has_no_interval(self):
+        found = made_up((3, 1))
+        assert "inf" not in str(found.verdict)
+        assert found.to_dict()["verdict"]["untrained"]["se"] is None
 
 
 class TestBadInput:

@@ -395,7 +395,7 @@ def test_activities_of_people_never_seen(activities):
     assert verdict.untrained.units == 6
     found = evaluate(learner, *test)
     assert found.learned.loss < found.untrained.loss - 0.8
-    assert abs(found.paired.mean - verdict.untrained.mean) < 1.0
+    assert abs(found.verdict.untrained.mean - verdict.untrained.mean) < 1.0
     assert learner.best_candidate_ in ("diagonal", "full")
 
 

@@ -103,7 +103,7 @@ class TestRoundTrip:
         assert after.training_data_ == learner.training_data_
         assert after.converged_ is True
         assert after.feature_names_in_.tolist() == list(NAMES)
-        assert after.baselines_.keys() == learner.baselines_.keys() == {"untrained", "pca"}
+        assert after.baselines_.keys() == learner.baselines_.keys() == {"untrained", "pca", "rca"}
         for name, rival in learner.baselines_.items():
             for a, b in zip(
                 learner.decode_with(rival, XS),

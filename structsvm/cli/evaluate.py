@@ -23,8 +23,8 @@ examples:
   structsvm evaluate my.structsvm others/
   structsvm evaluate my.structsvm others/ --n-segments true
 
-Give recordings that the model was not learned from. The untrained metric and the principal
-components were tuned on the labels that the metric was learned from.
+Give recordings that the model was not learned from. The untrained metric, PCA and RCA were
+tuned on the labels that the metric was learned from.
 """
 
 
@@ -81,7 +81,7 @@ def readable(result: Evaluation) -> tuple[str, Table, str]:
     """What it is about, the scores, the verdict."""
     n = len(result.recordings)
     recordings = "1 recording" if n == 1 else f"mean of {n} recordings"
-    return f"{recordings} (perfect: loss 0, all others 1)", _table(result), result.verdict
+    return f"{recordings} (perfect: loss 0, all others 1)", _table(result), str(result.verdict)
 
 
 def _table(result: Evaluation) -> Table:
@@ -92,10 +92,9 @@ def _table(result: Evaluation) -> Table:
         columns.append(f"F1 (within {result.margin})")
     for column in columns:
         found.add_column(column, justify="left" if column == "metric" else "right")
-    rows = {"untrained": result.untrained, "PCA": result.pca, "learned": result.learned}
-    for name, scores in rows.items():
-        if scores is not None:
-            numbers = (scores.loss, scores.covering, scores.adjusted_rand, scores.f1)
-            values = (f"{value:.3f}" for value in numbers if value is not None)
-            found.add_row(name, *values, style="bold" if name == "learned" else None)
+    for name, scores in sorted(result.scores.items(), key=lambda item: item[0] == "learned"):
+        numbers = (scores.loss, scores.covering, scores.adjusted_rand, scores.f1)
+        values = (f"{value:.3f}" for value in numbers if value is not None)
+        shown = name.upper() if name in ("pca", "rca") else name
+        found.add_row(shown, *values, style="bold" if name == "learned" else None)
     return found

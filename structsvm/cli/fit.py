@@ -113,11 +113,11 @@ def learn(
             raise
         finally:
             learner.set_params(callback=None)
-    with terminal.working("tuning principal components to compare with (Ctrl-C skips this)"):
+    with terminal.working("tuning PCA and RCA to compare with (Ctrl-C skips this)"):
         try:
             learner.fit_baselines(Xs, ys)
         except KeyboardInterrupt:
-            terminal.warn("interrupted: principal components will be missing from evaluations")
+            terminal.warn("interrupted: PCA or RCA will be missing from evaluations")
 
 
 def _learning_options(group: argparse._ArgumentGroup) -> None:

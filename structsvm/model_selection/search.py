@@ -172,7 +172,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         self.best_estimator_ = self._template(learned)
         self.best_estimator_.fit(arrays, data.labels, feature_names=names)
         self._add_baselines(data, candidates)
-        self.best_candidate_, self.best_lam_ = verdict.best, learned.lam
+        self.best_candidate_, self.best_lam_ = held_out.best.name, learned.lam
         self.candidates_, self.fold_ = candidates, folds.held_out
         self.losses_, self.criterion_ = held_out.losses, held_out.criterion
         self.cv_results_ = held_out.table()

@@ -106,10 +106,10 @@ class Contrast:
     def __str__(self) -> str:
         """In words, the rival included."""
         word = "lower" if self.mean >= 0 else "higher"
-        return (
-            f"{abs(self.mean):.2g} {word} than {_IN_WORDS[self.rival]} (95 % interval of the gain "
-            f"{self.low:.2g} to {self.high:.2g}; better on {self.won}, worse on {self.lost})"
-        )
+        counts = f"better on {self.won}, worse on {self.lost}"
+        if np.isfinite(self.low):
+            counts = f"95 % interval of the gain {self.low:.2g} to {self.high:.2g}; {counts}"
+        return f"{abs(self.mean):.2g} {word} than {_IN_WORDS[self.rival]} ({counts})"
 
 
 _IN_WORDS = {"untrained": "that of the untrained metric", "rca": "that of RCA"}
@@ -119,8 +119,8 @@ _IN_WORDS = {"untrained": "that of the untrained metric", "rca": "that of RCA"}
 class Verdict:
     """Whether the learned metric beats those that need no structured learning.
 
-    Every recording was segmented by a metric learned without it, and the kind of metric and ``lam``
-    were chosen without it too.
+    Every recording was segmented by a metric learned without it; where the kind of metric and
+    ``lam`` were chosen, they were chosen without it too.
     """
 
     untrained: Contrast
@@ -129,8 +129,8 @@ class Verdict:
     """Against relevant component analysis; None when that is no candidate or failed."""
     loss: float
     """Mean held-out loss of the learned metric, ``|M - M_i|_F^2``."""
-    best: str
-    """The name of the candidate that ``predict(..., use="best")`` uses."""
+    best: str | None
+    """The name of the candidate that ``predict(..., use="best")`` uses; None if none was chosen."""
     grouped: bool
     """Whether the independent units are groups of recordings."""
 
@@ -158,15 +158,17 @@ class Verdict:
     @property
     def _held_out(self) -> str:
         n, G = self.untrained.n, self.untrained.units
-        return f"{n} held-out recordings" + (f" in {G} groups" if self.grouped else "")
+        recordings = "1 held-out recording" if n == 1 else f"{n} held-out recordings"
+        return recordings + (f" in {G} groups" if self.grouped else "")
 
     @property
     def _answer(self) -> str:
         if not self.is_supported:
+            n, many = self.untrained.units, "groups of recordings" if self.grouped else "recordings"
+            what = many.replace("s", "", 1) if n == 1 else many
             return (
-                f"Too few to tell: {self.untrained.units} independent "
-                f"{'groups of recordings' if self.grouped else 'recordings'} cannot support a "
-                f"verdict (at least {MIN_UNITS} are needed)."
+                f"Too few to tell: {n} independent {what} cannot support a verdict "
+                f"(at least {MIN_UNITS} are needed)."
             )
         if self.untrained.is_harm:
             return "Learning harms."
@@ -178,13 +180,14 @@ class Verdict:
 
     @property
     def _advice(self) -> str:
-        if self.pays:
+        if self.pays or (self.best is None and self.untrained.is_harm):
             return ""
         if self.best in _IN_WORDS:
             return (
                 f" predict(..., use='best') uses {_IN_WORDS[self.best].removeprefix('that of ')}."
             )
-        return " It still is the best guess; more labelled recordings would tell."
+        guess = "" if self.best is None else " It still is the best guess."
+        return f"{guess} More labelled recordings would tell."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what is not a number becomes None."""

@@ -11,7 +11,7 @@ class TestDemo:
         folder = tmp_path / "deep" / "demo"
         code, out, err = run("demo --output", folder)
         assert code == 0
-        assert "Better: learning lowers the loss" in out
+        assert "Learning pays" in out
         assert "warning" not in err
         for name in ("digits.structsvm", "digits.png", "train", "test"):
             assert str(folder / name) in err
