@@ -78,6 +78,8 @@ class RegularizedRisk:
     """The weight that stands for no learning, (d,): its objective is F(0) in the relative gap."""
     constraints: Callable[[Any], list[Any]] | None = None
     """Further cvxpy constraints on the metric as users see it."""
+    start: Floats | None = None
+    """A sensible weight, (d,), tried before any other, so that the answer is never worse."""
     space: WeightSpace = field(init=False)
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from tables import table
@@ -190,6 +191,15 @@ class TestModelSelection:
             MetricLearner(Clustering(), "diagonal").fit(rng.standard_normal((60, 4)), y)
         with pytest.raises(LearningError, match="lower lam"):
             MetricLearner(Clustering(), regularizer="trace", lam=1e6).fit(X, y)
+
+    def test_few_rounds_are_no_reason_for_a_metric_of_zero(self):
+        """Every weight that ten rounds propose is worse than none; the untrained metric is not."""
+        rng, y = np.random.default_rng(0), np.arange(400) % 20
+        X = 0.7 * rng.standard_normal((20, 8))[y] + rng.standard_normal((400, 8))
+        with pytest.warns(ConvergenceWarning, match="stopped at max_iter"):
+            learner = MetricLearner(Clustering(), lam=1e-3, max_iter=10).fit(X, y)
+        assert learner.solution_.upper < learner.solution_.null
+        assert np.trace(learner.get_mahalanobis_matrix()) > 0
 
     def test_grid_search_over_the_rows_of_a_table(self):
         X, y = load_wine(return_X_y=True)

@@ -1,6 +1,7 @@
 """Every solver on tiny problems whose optimum one conic program over all labellings gives."""
 
 import itertools
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -192,6 +193,31 @@ def test_the_seed_of_frank_wolfe_changes_the_order():
     risk = listed_risk(*SMOOTH["full"], n_samples=10, seed=3)
     runs = [BlockFrankWolfe(Stopping(1e-9, 3), random_state=seed).solve(risk) for seed in (0, 1)]
     assert runs[0].lower != runs[1].lower
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+class TestStart:
+    """The weight that a risk suggests is an incumbent from the beginning."""
+
+    def first(self, name, start):
+        risk = replace(listed_risk(*SMOOTH["full"], seed=1), start=start)
+        solver = SOLVERS[name]
+        kind = {k: v for k, v in vars(solver).items() if k != "stopping"}
+        return risk, type(solver)(Stopping(1e-12, max_iter=1), **kind).solve(risk)
+
+    def test_nothing_worse_is_returned(self, name):
+        risk = listed_risk(*SMOOTH["full"], seed=1)
+        good = CuttingPlane(FINE).solve(risk).w
+        risk, solution = self.first(name, good)
+        assert solution.upper <= objective(risk, good) + 1e-12
+        assert solution.lower <= optimum(risk) + 1e-8
+
+    def test_a_start_that_is_too_large_is_shortened(self, name):
+        risk = listed_risk(*SMOOTH["full"], seed=1)
+        good = CuttingPlane(FINE).solve(risk).w
+        assert objective(risk, 4 * good) > objective(risk, 0 * good)
+        risk, solution = self.first(name, 4 * good)
+        assert solution.upper <= objective(risk, good) + 1e-12
 
 
 @pytest.mark.parametrize("name", SOLVERS)

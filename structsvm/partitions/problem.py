@@ -195,7 +195,10 @@ class MetricProblem(Problem):
         regularizer: Regularizer,
         constraints: Callable[[Any], list[Any]] | None = None,
     ) -> RegularizedRisk:
-        """The objective, in units of the mean loss of one single cluster: F(0) is about 2."""
+        """The objective, in units of the mean loss of one single cluster: F(0) is about 2.
+
+        Solvers try the identity first, which is the untrained metric.
+        """
         changes = sum((y.n_clusters - 1) / y.n_samples for y in ys)
         samples = [self.partition.sample(x, y) for x, y in zip(xs, ys, strict=True)]
         return RegularizedRisk(
@@ -206,6 +209,7 @@ class MetricProblem(Problem):
             sample_weight=np.full(len(ys), 1.0 / changes),
             null=self.null_weight(),
             constraints=constraints,
+            start=self.join(self.identity(), 1.0),
         )
 
     def identity(self) -> Floats:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cuts import WorkingSet
+from structsvm.cuts import Cut, WorkingSet
 from structsvm.errors import LearningError, SettingsError
 from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.parallel import Backend, Serial, Session, single_threaded
@@ -32,6 +32,9 @@ Ints = NDArray[np.int64]
 Callback = Callable[[HistoryEntry], None]
 
 logger = logging.getLogger("structsvm")
+
+BACKTRACKS = (1.0, 0.5, 0.25)
+"""Shares of the way from the null weight to the start, tried until one is better than null."""
 
 
 @dataclass(frozen=True)
@@ -230,13 +233,43 @@ class Run:
         """Oracle calls so far."""
         return self._evaluator.oracle_calls
 
-    def start(self, groups: Ints) -> Evaluation:
-        """Evaluate the null weight, which every relative gap refers to."""
-        evaluation = self._evaluator(self.risk.null, groups)
-        self.certificate.refer_to(evaluation)
+    def start(self, groups: Ints) -> list[Cut]:
+        """Evaluate the null weight, which every relative gap refers to, and the start of the risk.
+
+        A start that is worse than the null weight is tried again half way back to it, twice.
+        """
+        null = self._evaluator(self.risk.null, groups)
+        self.certificate.refer_to(null)
         if is_admissible(self.risk, self.risk.null):
-            self.certificate.see(evaluation)
-        return evaluation
+            self.certificate.see(null)
+        cuts = null.cuts()
+        for w in self._starts:
+            evaluation = self.evaluate(w, groups)
+            cuts += evaluation.cuts()
+            if evaluation.value <= null.value:
+                break
+        return cuts
+
+    @property
+    def center(self) -> Floats | None:
+        """What iterations may stay near: the best weight they have found, else the null weight.
+
+        Not a start, in which every feature is in use: those that are of none would only fade away.
+        """
+        best = self.certificate.best
+        if best is None or not any(
+            np.array_equal(best, w) for w in (self.risk.null, *self._starts)
+        ):
+            return best
+        return self.risk.null if is_admissible(self.risk, self.risk.null) else None
+
+    @property
+    def _starts(self) -> list[Floats]:
+        """The start of the risk, and two weights on the way back from it to the null weight."""
+        if self.risk.start is None:
+            return []
+        null, start = self.risk.null, self.risk.start
+        return [null + share * (start - null) for share in BACKTRACKS]
 
     def evaluate(self, w: Floats, groups: Ints, known: Floats | None = None) -> Evaluation:
         """Call every oracle at ``w``; a new upper bound, if ``w`` keeps the constraints.

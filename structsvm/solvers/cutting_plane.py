@@ -87,7 +87,7 @@ class CuttingPlane(Solver):
         groups = np.arange(N) if self.slack == "n" else np.zeros(N, dtype=np.int64)
         cuts = WorkingSet(int(groups.max()) + 1, run.risk.space.dim)
         if run.saved is None:
-            cuts.add(run.start(groups).cuts())
+            cuts.add(run.start(groups))
         else:
             cuts.restore(run.saved)
         while True:
@@ -96,7 +96,9 @@ class CuttingPlane(Solver):
     def _step(self, run: Run, cuts: WorkingSet, groups: Ints) -> Step:
         """Master and oracles; again without damping, then precisely, if no cut was violated."""
         usual = min(1e-3, max(1e-7, 0.01 * run.certificate.gap))
-        damping = self._damping(run) if run.certificate.gap < LOCAL else 0.0
+        center = run.center
+        near = center is not None and run.certificate.gap < LOCAL
+        damping = self._damping(run) if near else 0.0
         attempts = [(usual, damping), (PRECISE, 0.0)]
         if damping > 0:
             attempts.insert(1, (usual, 0.0))
@@ -105,8 +107,7 @@ class CuttingPlane(Solver):
             answer = self._solve(run, cuts, tol)
             labels.append(answer.label)
             run.bound(cuts, answer.multipliers)
-            best = answer.w if run.certificate.best is None else run.certificate.best
-            w = answer.w + damped * (best - answer.w)
+            w = answer.w if center is None else answer.w + damped * (center - answer.w)
             evaluation = run.evaluate(w, groups, cuts.group_values(w))
             new = _violated(evaluation, cuts)
             cuts.retire(answer.multipliers, self.max_idle)

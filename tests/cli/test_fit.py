@@ -143,9 +143,10 @@ class TestCtrlC:
         assert learner.callback is None
 
     def test_before_there_is_a_metric_nothing_is_saved(self, run, tmp_path, monkeypatch):
+        """So strong a regularizer that even the untrained metric is worse than none."""
         self.interrupt_at(monkeypatch, 0)
         code, out, err = run(
-            "fit change-point train --metric diagonal --tol 1e-12 -o", tmp_path / "m"
+            "fit change-point train --regularizer trace --lam 1e6 -o", tmp_path / "m"
         )
         assert (code, out) == (130, "")
         assert err.endswith("interrupted before there was a metric to save\n")
