@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,7 @@ class SequentialOracle(Oracle):
         knots = np.flatnonzero(allowed).astype(np.int64)
         forced[0] = forced[T] = True
         required = np.flatnonzero(forced[knots]).astype(np.int64)
+        objective = _without_null_columns(objective)
         search = SegmentSearch(objective, knots, required)
         path = _evident_path(search, constraint.n_clusters)
         if path is None:
@@ -80,13 +81,13 @@ def _evident_path(search: SegmentSearch, K: int | None) -> Ints | None:
     """The best segmentation where it needs no search; None where it does.
 
     Splitting a segment adds a unit vector ``v`` to the range of ``M`` and ``v^T A v`` to the value.
-    With positive signs that is at least ``d - c``: if ``d >= c``, every boundary pays. With
-    ``Z = 0`` it is at most ``d``: if ``d <= 0``, no boundary pays; without a truth it is ``d``, so
+    With positive signs that is at least ``d - c``: if ``d >= c``, every boundary pays. In the null
+    metric it is at most ``d``: if ``d <= 0``, no boundary pays; without a truth it is ``d``, so
     that for known K every segmentation is as good as the one with the leftmost boundaries.
     """
     objective, required = search.objective, search.required
     everything = np.arange(search.knots.size, dtype=np.int64)
-    null = not objective.Z.any()
+    null = objective.Z.shape[1] == 0
     if K is not None:
         if null and not objective.has_truth:
             optional = np.setdiff1d(everything, required)
@@ -96,7 +97,29 @@ def _evident_path(search: SegmentSearch, K: int | None) -> Ints | None:
         return required
     if search.all_positive and splitting_price(objective, objective.shift) <= 0.0:
         return everything
+    if null and everything.size == objective.n_samples + 1 and _singletons_pay(objective):
+        return everything
     return None
+
+
+def _singletons_pay(objective: TraceObjective) -> bool:
+    """Whether in the null metric no segment of two or more samples is worth its singletons.
+
+    Say that a segment of ``n`` samples takes ``a_k`` of the ``|P_k|`` samples of each true segment.
+    Its singletons earn ``(n - 1) d`` more and overlap the truth more by
+    ``sum_k (a_k / |P_k|) (1 - a_k / n) <= (n - 1) / min_k |P_k|``, because ``sum_k a_k^2 >= n``.
+    """
+    smallest = 1 if objective.truth is None else int(objective.truth.sizes.min())
+    return objective.shift * smallest >= objective.truth_weight
+
+
+def _without_null_columns(objective: TraceObjective) -> TraceObjective:
+    """The same objective without the columns of ``Z`` that are zero: a null metric has r = 0."""
+    used = objective.Z.any(axis=0)
+    if used.all():
+        return objective
+    signs = None if objective.signs is None else objective.signs[used]
+    return replace(objective, Z=objective.Z[:, used], signs=signs)
 
 
 def _require_segmentation(objective: TraceObjective) -> None:

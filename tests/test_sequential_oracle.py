@@ -214,6 +214,27 @@ def test_a_null_metric_is_answered_at_once(r: int) -> None:
     assert rewarded.y.n_clusters == T - 1
     leftmost = FAST.maximize(TraceObjective(Z), Constraint(4, forced=(9,), forbidden=(1,)))
     assert leftmost.y.breakpoints == [2, 3, 9, T]
+    start_of_learning = PLAIN.maximize(TraceObjective(Z, truth, 2.0, shift=1.0))
+    assert start_of_learning.y.n_clusters == T
+
+
+def test_in_the_null_metric_singletons_pay_from_the_weight_over_the_shortest_segment_on() -> None:
+    """At that reward the answer is written down, just below it is searched for: both are best."""
+    written_down = searched = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        truth = random_truth(rng, int(rng.integers(1, 11)))
+        threshold = 2.0 / truth.sizes.min()
+        for shift in (threshold, 0.999 * threshold, 0.5 * threshold):
+            objective = TraceObjective(np.zeros((truth.n_samples, 1)), truth, 2.0, shift)
+            answer = FAST.maximize(objective)
+            best = enumerated_maximum(objective, ANYTHING)
+            assert objective.value(answer.y) == pytest.approx(best, abs=1e-12), seed
+            singletons = answer.y.n_clusters == truth.n_samples
+            written_down += singletons and shift == threshold
+            searched += not singletons
+    assert written_down == 300
+    assert searched > 0
 
 
 def test_every_boundary_pays_when_clusters_are_rewarded_beyond_the_loss() -> None:
