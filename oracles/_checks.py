@@ -8,12 +8,21 @@ from structsvm.partitions.oracle import Constraint
 __all__ = ["number_of_clusters"]
 
 
-def number_of_clusters(constraint: Constraint, n_samples: int) -> int | None:
-    """The K that a constraint on set partitions asks for, None if it is left open."""
+def number_of_clusters(
+    constraint: Constraint, n_samples: int, *, links: bool = False
+) -> int | None:
+    """The K that a constraint on set partitions asks for, None if it is left open.
+
+    ``links``: whether the oracle keeps samples together and apart.
+    """
     constraint.validate(n_samples)
+    if constraint.has_links and not links:
+        raise OracleError(
+            "this oracle cannot keep samples together or apart: use ClusteringOracle, or drop them"
+        )
     if constraint.has_boundaries:
         raise OracleError(
-            "forced and forbidden boundaries belong to segmentations; clusters have none: use a "
+            "boundaries and regions belong to segmentations; clusters have none: use a "
             "sequential oracle, or drop them"
         )
     return constraint.n_clusters

@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.errors import OracleError
+from structsvm.oracles._boundaries import first_starts
 from structsvm.oracles._segment_scan import backtrack, layers, layers_backtrack, scan
 from structsvm.oracles._segment_table import SegmentTable, build_table, path_value
 from structsvm.oracles._segment_tree import tree_scan
@@ -35,6 +37,8 @@ class SegmentSearch:
     """Positions where a boundary may lie, from 0 to T, (m + 1,)."""
     required: Ints
     """Indices of the knots where one must lie, from 0 to m."""
+    somewhere: tuple[tuple[int, int], ...] = ()
+    """``(a, b)``: at least one boundary strictly between these positions."""
 
     @cached_property
     def table(self) -> SegmentTable:
@@ -43,9 +47,13 @@ class SegmentSearch:
 
     @property
     def earliest(self) -> Ints:
-        """The last required knot strictly before each knot, (m + 1,)."""
+        """The first knot where a segment that ends at each knot may begin, (m + 1,)."""
         last = np.repeat(self.required[:-1], np.diff(self.required))
-        return np.concatenate(([0], last)).astype(np.int64)
+        forced = np.concatenate(([0], last)).astype(np.int64)
+        if not self.somewhere:
+            return forced
+        low = first_starts(self.knots, self.somewhere)
+        return np.maximum(forced, np.searchsorted(self.knots, low)).astype(np.int64)
 
     @property
     def all_positive(self) -> bool:
@@ -67,16 +75,19 @@ class SegmentSearch:
         return F, np.asarray(backtrack(previous))
 
     def layered(self, K: int) -> Ints:
-        """The best path of K segments, every segment looked at."""
-        return np.asarray(
-            layers_backtrack(self.table, self.earliest, layers(self.table, self.earliest, K))
-        )
+        """The best path of K segments, every segment looked at; OracleError if there is none."""
+        band = layers(self.table, self.earliest, K)
+        if not np.isfinite(band[K, -1]):
+            raise OracleError(
+                f"no segmentation into {K} segments has its boundaries where the constraint wants "
+                "them"
+            )
+        return np.asarray(layers_backtrack(self.table, self.earliest, band))
 
     def restricted(self, chosen: Ints) -> SegmentSearch:
         """The same search with boundaries on the knots ``chosen``, which hold the required ones."""
-        return SegmentSearch(
-            self.objective, self.knots[chosen], np.searchsorted(chosen, self.required)
-        )
+        required = np.searchsorted(chosen, self.required)
+        return SegmentSearch(self.objective, self.knots[chosen], required, self.somewhere)
 
     def reversed(self) -> SegmentSearch:
         """The same search from the last sample to the first."""
@@ -88,7 +99,8 @@ class SegmentSearch:
         backwards = TraceObjective(
             objective.Z[::-1], truth, objective.truth_weight, objective.shift, objective.signs
         )
-        return SegmentSearch(backwards, T - self.knots[::-1], m - self.required[::-1])
+        somewhere = tuple((T - b, T - a) for a, b in self.somewhere)
+        return SegmentSearch(backwards, T - self.knots[::-1], m - self.required[::-1], somewhere)
 
 
 def splitting_price(objective: TraceObjective, shift: float) -> float:

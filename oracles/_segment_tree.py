@@ -162,7 +162,10 @@ def _close_runs(
 
 @njit(cache=True, nogil=True)
 def _forget(value: Floats, first_group: Ints, begin: int, end: int) -> None:
-    """A boundary is forced at ``end``: starts from ``begin`` to ``end - 1`` are out of reach."""
+    """Starts from ``begin`` to ``end - 1`` are out of reach from now on.
+
+    A run that ``end`` cuts in two keeps its ``H``, which bounds the starts that are left too.
+    """
     for level in range(first_group.size - 1):
-        for run in range(begin >> (BITS * level), ((end - 1) >> (BITS * level)) + 1):
+        for run in range(begin >> (BITS * level), end >> (BITS * level)):
             value[first_group[level] + run // LANES, run % LANES] = -np.inf

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
+from structsvm.oracles._boundaries import Boundaries
 from structsvm.oracles._segment_search import (
     SegmentSearch,
     path_of_known_length,
     splitting_price,
 )
+from structsvm.oracles._segment_windows import best_paths, path_with_known_length, windows
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
@@ -39,7 +41,9 @@ class SequentialOracle(Oracle):
     Notes
     -----
     Time O(T^2 r), K unknown, or O(T^2 (r + K)), K known, before pruning; memory O(T r), and a band
-    of K (T - K) numbers for K known. See ``docs/oracles.md`` for the algorithms.
+    of K (T - K) numbers for K known. Forced and forbidden boundaries, regions without a change and
+    with at least one keep the pruning where K is unknown; regions that count exactly do not, but no
+    segment jumps over one. See ``docs/oracles.md`` for the algorithms.
     """
 
     pruning: bool = True
@@ -56,12 +60,14 @@ class SequentialOracle(Oracle):
         T = objective.n_samples
         constraint.validate(T)
         _require_segmentation(objective)
-        allowed, forced = constraint.boundary_masks(T)
-        knots = np.flatnonzero(allowed).astype(np.int64)
-        forced[0] = forced[T] = True
-        required = np.flatnonzero(forced[knots]).astype(np.int64)
+        boundaries = Boundaries.of(constraint, T)
+        if boundaries.counted:
+            return _argmax(objective, _counted(objective, boundaries, constraint.n_clusters))
+        knots, K = boundaries.knots, constraint.n_clusters
+        if K is not None and not boundaries.required.size - 1 <= K < knots.size:
+            raise OracleError(_no_segmentation(K))
         objective = _without_null_columns(objective)
-        search = SegmentSearch(objective, knots, required)
+        search = SegmentSearch(objective, knots, boundaries.required, boundaries.somewhere)
         path = _evident_path(search, constraint.n_clusters)
         if path is None:
             path = self._search(search, constraint.n_clusters)
@@ -69,9 +75,36 @@ class SequentialOracle(Oracle):
         value = search.value(path) + objective.shift * y.n_clusters + search.table.constant
         return Argmax(y, value, value, Quality.EXACT)
 
+    def ranked(
+        self, objective: TraceObjective, n_best: int, constraint: Constraint = ANYTHING
+    ) -> list[Argmax]:
+        """The best segmentations that ``constraint`` allows, the best first.
+
+        Parameters
+        ----------
+        n_best : int
+            At most so many; fewer if there are fewer. The number of segments is left open.
+
+        Raises
+        ------
+        OracleError
+            As :meth:`maximize`, and when ``constraint`` gives a number of segments.
+        """
+        T = objective.n_samples
+        constraint.validate(T)
+        _require_segmentation(objective)
+        if constraint.n_clusters is not None or n_best < 1:
+            raise OracleError(
+                f"ranked() takes n_best >= 1, got {n_best}, and an open number of segments, got "
+                f"{constraint.n_clusters}"
+            )
+        boundaries = Boundaries.of(constraint, T)
+        nodes = windows(boundaries.knots, boundaries.low, boundaries.counted)
+        return [_argmax(objective, path) for path in best_paths(objective, nodes, n_best)]
+
     def _search(self, search: SegmentSearch, K: int | None) -> Ints:
         """The knots of the best segmentation, from 0 to m, by dynamic programming."""
-        fast = self.pruning and search.all_positive
+        fast = self.pruning and search.all_positive and (K is None or not search.somewhere)
         if K is None:
             return search.pruned(search.objective.shift)[1] if fast else search.scanned()
         return path_of_known_length(search, K) if fast else search.layered(K)
@@ -88,6 +121,9 @@ def _evident_path(search: SegmentSearch, K: int | None) -> Ints | None:
     objective, required = search.objective, search.required
     everything = np.arange(search.knots.size, dtype=np.int64)
     null = objective.Z.shape[1] == 0
+    if search.somewhere:
+        required = everything  # no boundary less will always do
+        null = False
     if K is not None:
         if null and not objective.has_truth:
             optional = np.setdiff1d(everything, required)
@@ -120,6 +156,30 @@ def _without_null_columns(objective: TraceObjective) -> TraceObjective:
         return objective
     signs = None if objective.signs is None else objective.signs[used]
     return replace(objective, Z=objective.Z[:, used], signs=signs)
+
+
+def _counted(objective: TraceObjective, boundaries: Boundaries, K: int | None) -> Ints:
+    """The boundaries of the best segmentation with regions that count exactly."""
+    nodes = windows(boundaries.knots, boundaries.low, boundaries.counted)
+    if K is None:
+        best = best_paths(objective, nodes, 1)
+        path = best[0] if best else None
+    else:
+        path = path_with_known_length(objective, nodes, K)
+    if path is None:
+        raise OracleError(_no_segmentation(K))
+    return path
+
+
+def _argmax(objective: TraceObjective, ends: Ints) -> Argmax:
+    y = EquivalenceMatrix.from_breakpoints(ends[1:])
+    value = objective.value(y)
+    return Argmax(y, value, value, Quality.EXACT)
+
+
+def _no_segmentation(K: int | None) -> str:
+    into = "" if K is None else f" into {K} segments"
+    return f"no segmentation{into} has its boundaries where the constraint wants them"
 
 
 def _require_segmentation(objective: TraceObjective) -> None:

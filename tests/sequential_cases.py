@@ -92,14 +92,19 @@ def segmentations(T: int) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]
 
 
 def enumerated_maximum(objective: TraceObjective, constraint: Constraint) -> float:
-    A = objective.dense()
-    boundary, holds, segments = segmentations(A.shape[0])
+    boundary, _, _ = segmentations(objective.n_samples)
     allowed = boundary[:, list(constraint.forced)].all(axis=1)
     allowed &= ~boundary[:, list(constraint.forbidden)].any(axis=1)
     if constraint.n_clusters is not None:
         allowed &= boundary.sum(axis=1) == constraint.n_clusters + 1
-    scores = np.array([A[s:t, s:t].sum() / (t - s) for s, t in segments])
-    return float((holds @ scores)[allowed].max())
+    return float(segment_scores(objective)[allowed].max())
+
+
+def segment_scores(objective: TraceObjective) -> np.ndarray:
+    """``Tr(A M)`` of every segmentation."""
+    A = objective.dense()
+    _, holds, segments = segmentations(A.shape[0])
+    return np.asarray(holds @ [A[s:t, s:t].sum() / (t - s) for s, t in segments])
 
 
 def dense_maximum(A: np.ndarray) -> tuple[float, list[int]]:

@@ -14,7 +14,33 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
 
-__all__ = ["ANYTHING", "Argmax", "Constraint", "Oracle", "Quality"]
+__all__ = ["ANYTHING", "Argmax", "Constraint", "Oracle", "Quality", "Region"]
+
+
+@dataclass(frozen=True)
+class Region:
+    """How many changes the samples ``start, ..., end - 1`` of a recording have among them.
+
+    A change between two samples belongs to a region that holds both of them: regions that touch
+    leave the place where they touch open. (The labels of LOPART; Hocking and Srivastava, 2020.)
+    """
+
+    start: int
+    end: int
+    changes: int
+    """Exactly so many, or at least so many."""
+    or_more: bool = False
+
+    def __str__(self) -> str:
+        """In words."""
+        n = "no" if self.changes == 0 else str(self.changes)
+        count = f"{'at least ' if self.or_more else ''}{n} change{'' if n == '1' else 's'}"
+        return f"region {self.start}..{self.end} with {count}"
+
+    def holds(self, boundaries: NDArray[np.int64]) -> bool:
+        """Whether a segmentation with these boundaries, ends included or not, agrees."""
+        found = int(np.count_nonzero((boundaries > self.start) & (boundaries < self.end)))
+        return found >= self.changes if self.or_more else found == self.changes
 
 
 @dataclass(frozen=True)
@@ -28,16 +54,31 @@ class Constraint:
     forced, forbidden : tuple of int
         For segmentations: positions ``t`` in ``1..T-1`` where a segment must, or must not, end (a
         boundary at ``t`` separates sample ``t-1`` from sample ``t``).
+    regions : tuple of Region
+        For segmentations: numbers of boundaries. "At least" counts to 1 only; of two regions that
+        overlap and count exactly, one holds the other and counts the same.
+    together : tuple of tuples of int
+        For clusterings: disjoint groups of samples, each inside one cluster.
+    apart : tuple of pairs of int
+        For clusterings: pairs of samples in different clusters.
     """
 
     n_clusters: int | None = None
     forced: tuple[int, ...] = ()
     forbidden: tuple[int, ...] = ()
+    regions: tuple[Region, ...] = ()
+    together: tuple[tuple[int, ...], ...] = ()
+    apart: tuple[tuple[int, int], ...] = ()
 
     @property
     def has_boundaries(self) -> bool:
-        """Whether any boundary is forced or forbidden."""
-        return bool(self.forced or self.forbidden)
+        """Whether it says anything about the boundaries of segments."""
+        return bool(self.forced or self.forbidden or self.regions)
+
+    @property
+    def has_links(self) -> bool:
+        """Whether any samples have to be together or apart."""
+        return bool(self.together or self.apart)
 
     def validate(self, n_samples: int) -> None:
         """Raise OracleError when no segmentation of ``n_samples`` samples satisfies this."""
@@ -54,6 +95,8 @@ class Constraint:
         clash = sorted(set(self.forced) & set(self.forbidden))
         if clash:
             raise OracleError(f"boundary {clash[0]} is both forced and forbidden")
+        for region in self.regions:
+            region_fits(region, n_samples)
         n_forced, n_forbidden = len(set(self.forced)), len(set(self.forbidden))
         if K is not None and K < n_forced + 1:
             raise OracleError(f"{n_forced} forced boundaries make more than {K} segments")
@@ -70,6 +113,16 @@ class Constraint:
         allowed[list(self.forbidden)] = False
         forced[list(self.forced)] = True
         return allowed, forced
+
+
+def region_fits(region: Region, n_samples: int) -> None:
+    """Raise OracleError for a region that no segmentation of ``n_samples`` samples can have."""
+    if not 0 <= region.start < region.end <= n_samples:
+        raise OracleError(f"{region} is not part of a recording of {n_samples} samples")
+    if region.changes < 0 or (region.or_more and region.changes > 1):
+        raise OracleError(f"{region}: count 0, exactly k, or at least 1")
+    if region.changes > region.end - region.start - 1:
+        raise OracleError(f"{region}: {region.end - region.start} samples cannot change so often")
 
 
 ANYTHING = Constraint()

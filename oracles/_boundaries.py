@@ -1,0 +1,102 @@
+"""What a constraint says about boundaries, in the form in which segmentations are searched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import OracleError
+from structsvm.partitions.oracle import Constraint, Region
+
+__all__ = ["Boundaries", "first_starts"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Boundaries:
+    """Where boundaries may lie, where they must, and how many of them."""
+
+    knots: Ints
+    """Positions where a boundary may lie, from 0 to T, (m + 1,)."""
+    required: Ints
+    """Indices of the knots where one must lie, from 0 to m."""
+    somewhere: tuple[tuple[int, int], ...]
+    """``(a, b)``: at least one boundary strictly between."""
+    counted: tuple[Region, ...]
+    """Disjoint regions, in order, with exactly so many boundaries, at least 1."""
+
+    @classmethod
+    def of(cls, constraint: Constraint, n_samples: int) -> Boundaries:
+        """The same constraint, checked.
+
+        Raises
+        ------
+        OracleError
+            When two regions that count exactly overlap, or one asks for what another forbids.
+        """
+        allowed, forced = constraint.boundary_masks(n_samples)
+        counted: list[Region] = []
+        for region in sorted(set(constraint.regions), key=lambda r: r.end - r.start):
+            if region.or_more or not _absorb(region, counted, allowed):
+                continue
+            counted.append(region)
+        loose = [r for r in constraint.regions if r.or_more and r.changes > 0]
+        for region in (*loose, *counted):
+            if not allowed[region.start + 1 : region.end].any():
+                raise OracleError(f"{region}: every place where it could be is ruled out")
+        clash = np.flatnonzero(forced & ~allowed)
+        if clash.size:
+            raise OracleError(f"boundary {clash[0]} is both forced and inside a region without")
+        forced[0] = forced[n_samples] = True
+        knots = np.flatnonzero(allowed).astype(np.int64)
+        return cls(
+            knots=knots,
+            required=np.flatnonzero(forced[knots]).astype(np.int64),
+            somewhere=tuple((r.start, r.end) for r in loose),
+            counted=tuple(sorted(counted, key=lambda r: r.start)),
+        )
+
+    @property
+    def low(self) -> Ints:
+        """The first place where a segment that ends at each knot may begin, (m + 1,)."""
+        at = self.knots[self.required]
+        spans = [(t - 1, t + 1) for t in at[1:-1].tolist()]
+        return first_starts(self.knots, (*spans, *self.somewhere))
+
+
+def first_starts(knots: Ints, somewhere: tuple[tuple[int, int], ...]) -> Ints:
+    """Where a segment that ends at each knot may begin at the earliest, (m + 1,).
+
+    With a boundary strictly between a and b for every pair, none that ends at b or later begins at
+    a or before.
+    """
+    low = np.zeros(knots.size, dtype=np.int64)
+    for a, b in somewhere:
+        low[knots >= b] = np.maximum(low[knots >= b], a + 1)
+    return low
+
+
+def _absorb(region: Region, counted: list[Region], allowed: NDArray[np.bool_]) -> bool:
+    """Rule out what a region leaves no room for; whether it still has to be counted.
+
+    Regions come by their length, so one that overlaps holds it or is cut by it.
+    """
+    places = np.arange(region.start + 1, region.end)
+    inner = [r for r in counted if max(r.start, region.start) < min(r.end, region.end) - 1]
+    if region.changes == 0:
+        allowed[places] = False
+        return False
+    if not inner:
+        return True
+    nested = all(region.start <= r.start and r.end <= region.end for r in inner)
+    if not nested or sum(r.changes for r in inner) != region.changes:
+        raise OracleError(
+            f"{region} overlaps {inner[0]}, and both count exactly: cut them so that they do not"
+        )
+    for r in inner:
+        places = places[(places <= r.start) | (places >= r.end)]
+    allowed[places] = False
+    return False

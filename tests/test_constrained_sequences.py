@@ -1,0 +1,134 @@
+"""The sequential oracle with numbers of changes given in places: enumeration, bad input."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sequential_cases import Case, random_case, segment_scores, segmentations
+
+from structsvm.errors import OracleError
+from structsvm.oracles.sequential import SequentialOracle
+from structsvm.partitions.oracle import Argmax, Constraint, Region
+from structsvm.partitions.trace_objective import TraceObjective
+
+PRUNED, PLAIN = SequentialOracle(), SequentialOracle(pruning=False)
+
+
+def random_regions(rng: np.random.Generator, T: int) -> tuple[Region, ...]:
+    """None, one, several or at least one change; they may overlap and contradict each other."""
+    regions = []
+    for _ in range(int(rng.integers(1, 4))):
+        start, end = (int(t) for t in np.sort(rng.choice(T + 1, 2, replace=False)))
+        loose = rng.random() < 0.4
+        regions.append(Region(start, end, 1 if loose else int(rng.integers(0, 3)), loose))
+    return tuple(regions)
+
+
+def labelled_case(seed: int, most_samples: int = 10) -> Case:
+    case = random_case(seed, most_samples, negative=True)
+    rng = np.random.default_rng(seed + 10**6)
+    regions = random_regions(rng, case.objective.n_samples)
+    return replace(case, constraint=replace(case.constraint, regions=regions))
+
+
+def allowed_segmentations(constraint: Constraint, T: int) -> np.ndarray:
+    boundary = segmentations(T)[0]
+    allowed = boundary[:, list(constraint.forced)].all(axis=1)
+    allowed &= ~boundary[:, list(constraint.forbidden)].any(axis=1)
+    if constraint.n_clusters is not None:
+        allowed &= boundary.sum(axis=1) == constraint.n_clusters + 1
+    for region in constraint.regions:
+        found = boundary[:, region.start + 1 : region.end].sum(axis=1)
+        allowed &= found >= region.changes if region.or_more else found == region.changes
+    return allowed
+
+
+def answer_or_reason(oracle: SequentialOracle, case: Case) -> Argmax | str:
+    try:
+        return oracle.maximize(case.objective, case.constraint)
+    except OracleError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(
+    ("oracle", "n"), [(PRUNED, 7_000), (PLAIN, 2_000)], ids=["pruned", "plain"]
+)
+def test_reaches_the_maximum_over_the_segmentations_that_agree(
+    oracle: SequentialOracle, n: int
+) -> None:
+    """Thousands of label sets, T <= 10: answered, impossible, or overlapping and refused."""
+    answered = impossible = refused = 0
+    for seed in range(n):
+        case = labelled_case(seed)
+        T = case.objective.n_samples
+        allowed = allowed_segmentations(case.constraint, T)
+        answer = answer_or_reason(oracle, case)
+        if isinstance(answer, Argmax):
+            values = np.where(allowed, segment_scores(case.centred), -np.inf)
+            assert abs(case.centred.value(answer.y) - values.max()) <= case.slack, seed
+            ends = np.zeros(T + 1, dtype=bool)
+            ends[answer.y.boundaries] = True
+            assert allowed[(segmentations(T)[0] == ends).all(axis=1)].all(), seed
+            answered += 1
+        elif "both count exactly" in answer:
+            refused += 1
+        else:
+            assert not allowed.any(), (seed, answer)
+            impossible += 1
+    assert answered > 0.3 * n
+    assert impossible > 0.3 * n
+    assert refused > 0.01 * n
+
+
+def test_ranks_the_best_segmentations() -> None:
+    """The best, the second, ... fewer where there are fewer."""
+    for seed in range(1_000):
+        case = labelled_case(seed)
+        constraint = replace(case.constraint, n_clusters=None)
+        allowed = allowed_segmentations(constraint, case.objective.n_samples)
+        try:
+            answers = PRUNED.ranked(case.objective, 4, constraint)
+        except OracleError:
+            continue
+        best = np.sort(segment_scores(case.centred)[allowed])[::-1][:4]
+        values = [case.centred.value(answer.y) for answer in answers]
+        assert len({answer.y.key for answer in answers}) == best.size
+        np.testing.assert_allclose(values, best, atol=10 * case.slack)
+
+
+def test_pruning_keeps_at_least_one_change() -> None:
+    """Long recordings, where runs of starts are closed before a region rules part of them out."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        T = int(rng.integers(200, 900))
+        Z = rng.standard_normal((T, 3))
+        Z += 2 * rng.standard_normal((9, 3))[np.sort(rng.integers(0, 9, T))]
+        starts = rng.integers(0, T - 40, 6)
+        regions = tuple(Region(int(s), int(s + rng.integers(2, 40)), 1, True) for s in starts)
+        constraint = Constraint(forbidden=(3, 77), regions=regions)
+        objective = TraceObjective(Z, shift=-float(rng.choice([0.5, 10.0, 200.0])))
+        fast = PRUNED.maximize(objective, constraint)
+        assert fast.value == pytest.approx(PLAIN.maximize(objective, constraint).value)
+        assert all(region.holds(fast.y.boundaries) for region in regions)
+
+
+def test_what_no_recording_can_have_is_refused() -> None:
+    objective = TraceObjective(np.arange(6.0)[:, None])
+    for region, message in (
+        (Region(2, 9, 1), "not part of a recording of 6 samples"),
+        (Region(2, 4, 2), "2 samples cannot change so often"),
+        (Region(0, 6, 2, True), "exactly k, or at least 1"),
+    ):
+        with pytest.raises(OracleError, match=message):
+            PRUNED.maximize(objective, Constraint(regions=(region,)))
+    overlapping = Constraint(regions=(Region(0, 4, 1), Region(2, 6, 2)))
+    with pytest.raises(OracleError, match="cut them"):
+        PRUNED.maximize(objective, overlapping)
+    with pytest.raises(OracleError, match="open number of segments"):
+        PRUNED.ranked(objective, 2, Constraint(n_clusters=2))
+
+
+def test_a_region_of_the_same_count_inside_another_one_is_understood() -> None:
+    objective = TraceObjective(np.arange(12.0)[:, None], shift=-0.1)
+    constraint = Constraint(regions=(Region(0, 12, 1), Region(7, 10, 1)))
+    assert PRUNED.maximize(objective, constraint).y.breakpoints[0] in (8, 9)
