@@ -84,11 +84,9 @@ notebooks: $(STAMP)  ## run every notebook from top to bottom
 	@for notebook in $(NOTEBOOKS); do \
 	    $(BIN)/jupyter execute --inplace "$$notebook" || exit 1; done
 
-docs: $(STAMP)  ## build the documentation site, where it exists
-	@if test -f docs/conf.py; then \
-	    $(BIN)/python -m pip install --quiet --editable '.[docs]' && \
-	    $(BIN)/python -m sphinx -W --keep-going docs docs/_build/html; \
-	else echo 'no site yet: read docs/*.md'; fi
+docs: $(STAMP)  ## build the documentation site in docs/_build/html
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 
 clean:  ## remove caches, builds and .venv
 	rm -rf $(VENV) $(RIVALS) $(PEERS) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage

@@ -34,6 +34,12 @@ def test_links_to_files_exist(page: Path) -> None:
     assert not missing, f"{page.name} links to files that do not exist: {missing}"
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_every_page_has_its_place_on_the_site(page: Path) -> None:
+    listed = set((ROOT / "docs" / "index.md").read_text(encoding="utf-8").split("\n"))
+    assert page.stem in listed | {"index"}, f"name {page.stem} in a toctree of docs/index.md"
+
+
 def test_blocks_are_found() -> None:
     text = "one\n```python\nx = 1\n```\n```bash\nls\n```\n```python\ny = x\n```\n"
     assert list(_python_blocks(text)) == [(2, "x = 1\n"), (8, "y = x\n")]

@@ -1,0 +1,93 @@
+"""How Sphinx makes the site: the pages of this folder as they are read in the repository."""
+
+import re
+from importlib.metadata import version as installed
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from latex2mathml.converter import convert
+
+import structsvm
+
+ROOT = Path(__file__).resolve().parents[1]
+
+project = "structsvm"
+author = copyright = "structsvm developers"
+release = version = installed("structsvm-partitioning")
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
+]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"structsvm {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 4
+suppress_warnings = ["myst.header"]  # a page of results may begin a level deeper
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # numpydoc writes the types
+autodoc_default_options = {"members": True, "show-inheritance": True}
+numpydoc_show_class_members = False
+default_role = "literal"
+
+OUTSIDE = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
+"""Pages of the site that show a file of the folder above."""
+LINK_OUT = re.compile(r"(?<!!)\[([^\]]*)\]\(\.\./([^)\s]+)\)")
+
+
+def _inward(match: re.Match[str]) -> str:
+    """A link out of this folder: to the page that shows that file, or else its path in words."""
+    text, target = match.groups()
+    for page, file in OUTSIDE.items():
+        if target == file:
+            return f"[{text}]({page}.md)"
+    return f"`{target}`" if text == target else f"{text} (`{target}`)"
+
+
+def _read(app: Any, page: str, source: list[str]) -> None:
+    if page in OUTSIDE:
+        text = (ROOT / OUTSIDE[page]).read_text(encoding="utf-8")
+        source[0] = re.sub(r"\]\((?!https?:)([^)]+)\)", r"](../\1)", text)
+    source[0] = LINK_OUT.sub(_inward, source[0])
+
+
+def _skip(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what scikit-learn adds to every estimator."""
+    return True if re.fullmatch(r"set_\w+_request", name) else None
+
+
+def _check_names(app: Any, env: Any) -> None:
+    """Every public name has its place in the reference."""
+    documented = {entry[0] for entry in env.get_domain("py").get_objects()}
+    missing = [
+        name
+        for name in structsvm.__all__
+        if name != "__version__" and f"structsvm.{name}" not in documented
+    ]
+    if missing:
+        raise SystemExit(f"docs/api lacks {', '.join(missing)}")
+
+
+def _write_math(translator: Any, node: Any) -> None:
+    """Formulas as MathML, which browsers draw themselves: the site needs no network."""
+    display = "block" if isinstance(node, nodes.math_block) else "inline"
+    translator.body.append(convert(node.astext(), display=display))
+    raise nodes.SkipNode
+
+
+def setup(app: Any) -> None:
+    """Connect what this file adds."""
+    for node in (nodes.math, nodes.math_block):
+        app.add_node(node, override=True, html=(_write_math, None))
+    app.connect("source-read", _read)
+    app.connect("autodoc-skip-member", _skip)
+    app.connect("env-check-consistency", _check_names)
