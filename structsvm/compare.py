@@ -17,6 +17,7 @@ from structsvm.parallel import single_threaded
 from structsvm.partitions.problem import MetricProblem, PartitionProblem, encode_all
 from structsvm.partitions.samples import Standardizer, check_samples
 from structsvm.partitions.start import Start
+from structsvm.plain import finite
 from structsvm.plotting.learning import plot_gap
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Regularizer
@@ -128,8 +129,8 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: solvers, iterations, refused; None for infinity."""
         return {
-            "solvers": [_finite(row) for row in self.summary()],
-            "iterations": [_finite(row) for row in self.rows()],
+            "solvers": finite(self.summary()),
+            "iterations": finite(self.rows()),
             "refused": dict(self.refused),
         }
 
@@ -253,10 +254,3 @@ def metric_risk(
     return learning.risk(
         [start(X) for X in samples], truths, learning.regularizer(regularizer, lam)
     )
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not np.isfinite(value) else value
-        for name, value in values.items()
-    }

@@ -20,7 +20,7 @@ from structsvm.partitions.losses import (
 )
 from structsvm.partitions.metric import DecodingMetric
 
-__all__ = ["Evaluation", "RecordingScores", "Scores", "evaluate"]
+__all__ = ["Evaluation", "RecordingScores", "Scores", "decode_with_all", "evaluate"]
 
 LEARNED = "learned"
 
@@ -81,6 +81,23 @@ class Evaluation:
     recordings: tuple[RecordingScores, ...]
     margin: int
     """Of the F1 score, in samples."""
+
+    @classmethod
+    def of(
+        cls,
+        truths: Sequence[EquivalenceMatrix],
+        guesses: Mapping[str, Sequence[EquivalenceMatrix]],
+        names: Sequence[str],
+        margin: int = 5,
+        contiguous: bool = True,
+    ) -> Evaluation:
+        """Score partitions, those of each metric, "learned" and "untrained" among them."""
+        tolerance = margin if contiguous else None
+        rows = []
+        for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
+            scores = {m: Scores.of(truth, found[i], tolerance) for m, found in guesses.items()}
+            rows.append(RecordingScores(name, truth.n_clusters, scores))
+        return cls(tuple(rows), margin)
 
     @property
     def scores(self) -> dict[str, Scores]:
@@ -161,30 +178,37 @@ def evaluate(
     Evaluation
     """
     truths = learner.encode(Xs, ys)
-    if n_segments is None and learner.problem_.known_clusters and not learner.problem_.contiguous:
-        n_segments = "true"
-    counts = _counts(n_segments, truths)
     names = [str(i) for i in range(len(truths))] if names is None else list(names)
     if len(names) != len(truths):
         raise DataError(f"{len(truths)} recordings but {len(names)} names")
+    guesses = decode_with_all(learner, Xs, truths, n_segments)
+    return Evaluation.of(truths, guesses, names, margin, learner.problem_.contiguous)
+
+
+def decode_with_all(
+    learner: MetricLearner,
+    Xs: Any,
+    truths: Sequence[EquivalenceMatrix],
+    n_segments: int | str | None = None,
+) -> dict[str, list[EquivalenceMatrix]]:
+    """The partitions of recordings in the learned metric, and in each of its tuned rivals.
+
+    Parameters
+    ----------
+    learner : MetricLearner
+        Fitted.
+    Xs : recordings
+    truths : their partitions
+    n_segments : as for :func:`evaluate`
+    """
+    if n_segments is None and learner.problem_.known_clusters and not learner.problem_.contiguous:
+        n_segments = "true"
+    counts = _counts(n_segments, truths)
     metrics = {
         LEARNED: DecodingMetric(learner.components_.T, learner.penalty_),
         **learner.baselines_,
     }
-    scores = {
-        name: [
-            Scores.of(t, g, margin if learner.problem_.contiguous else None)
-            for t, g in zip(truths, learner.decode_with(metric, Xs, counts), strict=True)
-        ]
-        for name, metric in metrics.items()
-    }
-    return Evaluation(
-        tuple(
-            RecordingScores(name, truth.n_clusters, {m: column[i] for m, column in scores.items()})
-            for i, (name, truth) in enumerate(zip(names, truths, strict=True))
-        ),
-        margin,
-    )
+    return {name: learner.decode_with(metric, Xs, counts) for name, metric in metrics.items()}
 
 
 def _counts(

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # From the ground up. A room may import from its own floor and from those below it.
 FLOORS = (
-    {"atomic", "contract", "errors", "status"},
+    {"atomic", "contract", "errors", "plain", "status"},
     {"archive", "weights", "cuts", "solution"},
     {"regularizers"},
     {"problem", "masters", "parallel"},

@@ -14,6 +14,7 @@ from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV, c
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.errors import DataError, MissingExtraError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.matching import matched_labels, misplaced
 from structsvm.plotting import (
     plot_clusters,
     plot_gap,
@@ -24,7 +25,6 @@ from structsvm.plotting import (
     plot_spectrum,
     plot_weights,
 )
-from structsvm.plotting.clusters import misplaced
 from structsvm.report import (
     certificate_in_words,
     eigenvalues,
@@ -291,7 +291,10 @@ class TestClusters:
         truth = EquivalenceMatrix.from_labels([0, 0, 1, 1, 2, 2])
         guess = EquivalenceMatrix.from_labels([5, 5, 5, 3, 1, 1])
         assert misplaced(truth, guess).tolist() == [False, False, True, False, False, False]
-        assert misplaced(truth, EquivalenceMatrix.from_labels([0] * 6)).sum() == 4
+        assert matched_labels(truth, guess).tolist() == [0, 0, 1, 1, 2, 2]
+        one = EquivalenceMatrix.from_labels([0] * 6)
+        assert misplaced(truth, one).sum() == 4
+        assert set(matched_labels(truth, one)) == {0, 1, 2}
 
 
 class TestWords:

@@ -15,6 +15,7 @@ from structsvm.cli.parser import positive, report_options
 from structsvm.cli.terminal import Terminal
 from structsvm.learner import MetricLearner
 from structsvm.persistence import load
+from structsvm.plain import finite
 from structsvm.plugins import problem_name
 from structsvm.report import (
     certificate_in_words,
@@ -80,21 +81,16 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
         "certificate": {
             "status": solution.status.name,
             "meaning": solution.status.value,
-            "lower": _finite(solution.lower),
-            "upper": _finite(solution.upper),
+            "lower": finite(solution.lower),
+            "upper": finite(solution.upper),
             "null": solution.null,
-            "gap": _finite(solution.gap),
+            "gap": finite(solution.gap),
             "bound": solution.bound,
             "n_iter": solution.n_iter,
             "oracle_calls": solution.oracle_calls,
             "seconds": solution.seconds,
         },
     }
-
-
-def _finite(bound: float) -> float | None:
-    """A bound as JSON has it, which knows no infinity."""
-    return bound if np.isfinite(bound) else None
 
 
 def _facts(learner: MetricLearner) -> Table:

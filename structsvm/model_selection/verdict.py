@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from structsvm.plain import finite
+
 __all__ = ["MIN_UNITS", "Contrast", "Verdict", "chosen", "standard_error"]
 
 Floats = NDArray[np.float64]
@@ -151,9 +153,14 @@ class Verdict:
 
     def __str__(self) -> str:
         """One plain sentence, and what to do."""
+        return f"{self.answer} {self.found}"
+
+    @property
+    def found(self) -> str:
+        """What the answer rests on, and what to do."""
         rivals = [str(c) for c in (self.untrained, self.rca) if c is not None]
         found = f"the loss of the learned metric is {self.loss:.2g}: {', and '.join(rivals)}"
-        return f"{self._answer} On {self._held_out}, {found}.{self._advice}"
+        return f"On {self._held_out}, {found}.{self._advice}"
 
     @property
     def _held_out(self) -> str:
@@ -162,7 +169,8 @@ class Verdict:
         return recordings + (f" in {G} groups" if self.grouped else "")
 
     @property
-    def _answer(self) -> str:
+    def answer(self) -> str:
+        """The verdict alone."""
         if not self.is_supported:
             n, many = self.untrained.units, "groups of recordings" if self.grouped else "recordings"
             what = many.replace("s", "", 1) if n == 1 else many
@@ -199,12 +207,5 @@ class Verdict:
             "loss": self.loss,
             "best": self.best,
             "sentence": str(self),
-            **{name: None if c is None else _finite(asdict(c)) for name, c in contrasts.items()},
+            **{name: None if c is None else finite(asdict(c)) for name, c in contrasts.items()},
         }
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not np.isfinite(value) else value
-        for name, value in values.items()
-    }

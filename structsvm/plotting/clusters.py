@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from structsvm.learner import MetricLearner
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.matching import misplaced
 from structsvm.plotting.style import MARKERS, OKABE_ITO, new_axes, plain
 from structsvm.plotting.traces import count, traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["misplaced", "plot_clusters"]
+__all__ = ["plot_clusters"]
 
 
 def plot_clusters(
@@ -67,19 +65,3 @@ def plot_clusters(
     ax.set_xlabel(names[0])
     ax.set_ylabel(names[1] if len(names) > 1 else "")
     return ax
-
-
-def misplaced(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> NDArray[np.bool_]:
-    """Rows whose predicted cluster is not the one matched with their true cluster, (T,).
-
-    The matching of clusters is the one that leaves the fewest such rows (Kuhn's assignment).
-    """
-    assert truth.labels is not None
-    assert guess.labels is not None
-    shared = np.zeros((guess.n_clusters, truth.n_clusters), dtype=np.int64)
-    np.add.at(shared, (guess.labels, truth.labels), 1)
-    rows, columns = linear_sum_assignment(-shared)
-    matched = np.full(guess.n_clusters, -1)
-    matched[rows] = columns
-    wrong: NDArray[np.bool_] = matched[guess.labels] != truth.labels
-    return wrong

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
+from structsvm.interop.fitted import standardized
 from structsvm.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.report import feature_names, feature_weights
+from structsvm.report import feature_names, feature_weights, heaviest_directions
 
 __all__ = ["count", "traces"]
 
@@ -36,13 +37,5 @@ def traces(learner: MetricLearner, X: Any, show: str, n: int) -> tuple[list[str]
         return [names[j] for j in top], np.asarray(X, dtype=np.float64).T[top]
     if show != "components":
         raise SettingsError(f"show must be 'components' or 'features', got {show!r}")
-    directions = learner.components_
-    top = np.argsort(-np.einsum("rp,rp->r", directions, directions), kind="stable")[:n]
-    values = np.asarray(learner.transform([X])[0]).T[top]
-    return [_direction_name(directions[r], i, names) for i, r in enumerate(top, 1)], values
-
-
-def _direction_name(direction: Floats, number: int, names: list[str]) -> str:
-    """The feature's name if there is only one in a direction."""
-    inside = np.flatnonzero(direction)
-    return names[inside[0]] if inside.size == 1 else f"direction {number}"
+    titles, directions = heaviest_directions(learner, n)
+    return titles, np.asarray(standardized(learner, [X])[0] @ directions.T).T
