@@ -16,7 +16,7 @@ NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
+.PHONY: help install demo test browser check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,8 +28,18 @@ demo: $(STAMP)  ## learn a metric on real data and show what it is worth
 	@mkdir -p demo
 	$(BIN)/structsvm demo --output demo
 
-test: $(STAMP)  ## run the tests
+test: $(STAMP) browser  ## run the tests
 	$(PYTEST) $(addprefix --ignore=,$(CHECKS)) $(PYTEST_ARGS)
+
+# Reports are tested in a real browser. Without one those tests are skipped, and fail in CI.
+browser:
+	@command -v chromedriver >/dev/null || { \
+	    if test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
+	        apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver; \
+	    else \
+	        echo 'The tests of reports need Chromium; on Debian or Ubuntu:' >&2; \
+	        echo '    sudo apt-get install chromium chromium-driver' >&2; \
+	    fi; }
 
 check: lint types  ## ruff, mypy, documentation and packaging
 	$(PYTEST) $(CHECKS)

@@ -14,14 +14,14 @@ from rich.logging import RichHandler
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import __version__
-from structsvm.cli import compare, demo, evaluate, fit, new, plot, plugins, predict, show
+from structsvm.cli import compare, demo, evaluate, fit, new, plot, plugins, predict, report, show
 from structsvm.cli.parser import Parser
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataWarning, StructSVMError
 
 __all__ = ["main"]
 
-COMMANDS = (fit, predict, evaluate, compare, show, plot, demo, plugins, new)
+COMMANDS = (fit, predict, evaluate, report, compare, show, plot, demo, plugins, new)
 
 DESCRIPTION = "Learn a metric for change-point detection from labelled recordings."
 EXAMPLES = """\

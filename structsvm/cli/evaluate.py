@@ -9,8 +9,14 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from structsvm.cli.inputs import check_labels, check_n_segments, fit_to_model, read
-from structsvm.cli.parser import file_options, report_options, true_or_positive
+from structsvm.cli.inputs import (
+    check_labels,
+    check_n_segments,
+    fit_to_model,
+    read,
+    warn_of_training,
+)
+from structsvm.cli.parser import evaluation_options, file_options, report_options
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import arrays_and_labels
 from structsvm.evaluation import Evaluation, evaluate
@@ -35,25 +41,11 @@ def add_parser(commands: Any) -> None:
         help="compare with the untrained metric on other recordings",
         description="Compare the learned metric with the untrained one on labelled recordings.",
         epilog=EPILOG,
-        parents=[file_options(), report_options()],
+        parents=[file_options(), evaluation_options(), report_options()],
     )
     parser.set_defaults(run=run)
     parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
-    parser.add_argument(
-        "--n-segments",
-        "--n-clusters",
-        type=true_or_positive,
-        metavar="true|N",
-        help="as many as the labels have, or N (default: as the learned penalty decides)",
-    )
-    parser.add_argument(
-        "--margin",
-        type=int,
-        default=5,
-        metavar="N",
-        help="samples within which a change counts as found, for F1 (default: 5)",
-    )
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -62,12 +54,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     recordings = fit_to_model(read(args, terminal, need_labels=True), learner, args.model)
     check_labels(recordings, learner.problem_)
     check_n_segments(recordings, args.n_segments)
-    seen = sum(recording.X in learner.training_data_ for recording in recordings)
-    if seen:
-        terminal.warn(
-            f"the model was learned from {seen} of these {len(recordings)} recordings: "
-            "the figures are better than on new ones"
-        )
+    warn_of_training(recordings, learner, terminal)
     Xs, ys = arrays_and_labels(recordings)
     with terminal.working("segmenting"):
         result = evaluate(

@@ -14,7 +14,14 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 
-__all__ = ["check_labels", "check_n_segments", "check_output", "fit_to_model", "read"]
+__all__ = [
+    "check_labels",
+    "check_n_segments",
+    "check_output",
+    "fit_to_model",
+    "read",
+    "warn_of_training",
+]
 
 
 def read(args: argparse.Namespace, terminal: Terminal, *, need_labels: bool) -> list[Recording]:
@@ -76,6 +83,18 @@ def check_n_segments(recordings: Sequence[Recording], n_segments: int | str | No
             raise DataError(
                 f"{recording.where} has {T} samples: it cannot have {n_segments} segments"
             )
+
+
+def warn_of_training(
+    recordings: Sequence[Recording], learner: MetricLearner, terminal: Terminal
+) -> None:
+    """Say so when a model is judged by what it was learned from."""
+    seen = sum(recording.X in learner.training_data_ for recording in recordings)
+    if seen:
+        terminal.warn(
+            f"the model was learned from {seen} of these {len(recordings)} recordings: "
+            "the figures are better than on new ones"
+        )
 
 
 def check_output(path: Path, suffixes: Sequence[str] = ()) -> None:

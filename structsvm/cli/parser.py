@@ -10,7 +10,14 @@ from rich.console import Console
 from rich.highlighter import RegexHighlighter
 from rich.theme import Theme
 
-__all__ = ["Parser", "file_options", "positive", "report_options", "true_or_positive"]
+__all__ = [
+    "Parser",
+    "evaluation_options",
+    "file_options",
+    "positive",
+    "report_options",
+    "true_or_positive",
+]
 
 THEME = Theme(
     {
@@ -76,6 +83,27 @@ def file_options() -> argparse.ArgumentParser:
         help="column of the labels in .csv and .parquet files (default: label)",
     )
     group.add_argument("--time-column", metavar="NAME", help="column to leave out")
+    return options
+
+
+def evaluation_options() -> argparse.ArgumentParser:
+    """Options of commands that compare with labels."""
+    options = argparse.ArgumentParser(add_help=False)
+    group = options.add_argument_group("evaluation")
+    group.add_argument(
+        "--n-segments",
+        "--n-clusters",
+        type=true_or_positive,
+        metavar="true|N",
+        help="as many as the labels have, or N (default: as the learned penalty decides)",
+    )
+    group.add_argument(
+        "--margin",
+        type=int,
+        default=5,
+        metavar="N",
+        help="samples within which a change counts as found, for F1 (default: 5)",
+    )
     return options
 
 

@@ -15,6 +15,7 @@ __all__ = [
     "eigenvalues",
     "feature_names",
     "feature_weights",
+    "heaviest_directions",
     "scaled_metric",
     "spectrum_in_words",
     "training_in_words",
@@ -56,6 +57,23 @@ def eigenvalues(learner: MetricLearner) -> Floats:
     found = np.linalg.svd(learner.components_, compute_uv=False)[: values.size] ** 2
     values[: found.size] = found * _unit(learner)
     return values
+
+
+def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floats]:
+    """Names and vectors of the ``n`` heaviest directions, (n, P), fewer if the rank is lower.
+
+    A direction of a single feature has its name. A standardised recording is projected by
+    ``X @ directions.T``.
+    """
+    check_is_fitted(learner)
+    directions, names = learner.components_, feature_names(learner)
+    top = np.argsort(-np.einsum("rp,rp->r", directions, directions), kind="stable")[:n]
+    alone = [np.flatnonzero(directions[r]) for r in top]
+    titles = [
+        names[inside[0]] if inside.size == 1 else f"direction {i}"
+        for i, inside in enumerate(alone, 1)
+    ]
+    return titles, directions[top]
 
 
 def spectrum_in_words(learner: MetricLearner) -> str:

@@ -1,0 +1,75 @@
+"""``structsvm report``: one page on what a model is worth."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from structsvm.atomic import write_atomically
+from structsvm.cli.inputs import (
+    check_labels,
+    check_n_segments,
+    check_output,
+    fit_to_model,
+    read,
+    warn_of_training,
+)
+from structsvm.cli.parser import evaluation_options, file_options, report_options
+from structsvm.cli.terminal import Terminal
+from structsvm.datasets.recording import arrays_and_labels
+from structsvm.persistence import load
+from structsvm.report import report_page
+
+__all__ = ["add_parser"]
+
+EPILOG = """\
+example:
+  structsvm report my.structsvm others/ -o report.html
+
+Give recordings that the model was not learned from. The page needs no network and no other file.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command and its options."""
+    parser = commands.add_parser(
+        "report",
+        help="write a page on what a model is worth on other recordings",
+        description="Write a page: verdict, scores, every recording, the metric, certificate.",
+        epilog=EPILOG,
+        parents=[file_options(), evaluation_options(), report_options()],
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="HTML", required=True, help="page to write"
+    )
+    parser.add_argument("--title", help="heading of the page (default: the name of the model)")
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Evaluate, and write the page."""
+    check_output(args.output, (".html", ".htm"))
+    learner = load(args.model)
+    recordings = fit_to_model(read(args, terminal, need_labels=True), learner, args.model)
+    check_labels(recordings, learner.problem_)
+    check_n_segments(recordings, args.n_segments)
+    warn_of_training(recordings, learner, terminal)
+    Xs, ys = arrays_and_labels(recordings)
+    with terminal.working("segmenting"):
+        page = report_page(
+            learner,
+            Xs,
+            ys,
+            names=[recording.name for recording in recordings],
+            title=args.title or f"What {args.model.stem} is worth",
+            n_segments=args.n_segments,
+            margin=args.margin,
+        )
+    write_atomically(args.output, page.encode())
+    terminal.note(f"the page is in {args.output}, {len(page) / 1e6:.1f} MB: open it in a browser")
+    if terminal.as_json:
+        terminal.report({"page": str(args.output)})
+    return 0

@@ -1,0 +1,81 @@
+// Elements, numbers and scales that every picture uses. Texts are only ever set as text.
+
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const MARKS = { "true": "true", learned: "learned", untrained: "untrained", rca: "RCA", pca: "PCA" };
+
+function byId(id) { return document.getElementById(id); }
+
+function make(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+function svg(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+function color(name) { return `var(--${name in MARKS ? name : "learned"})`; }
+
+// "no interval" and other missing numbers are null in the data.
+function number(value, digits = 3) {
+  if (value === null || value === undefined) return "–";
+  if (Number.isInteger(value)) return String(value);
+  const shown = Number(value.toPrecision(digits));
+  return String(Math.abs(shown) >= 1e-4 ? shown : value.toExponential(1)).replace("-", "−");
+}
+
+function fixed(value, digits = 2) {
+  return value === null || value === undefined ? "–" : value.toFixed(digits).replace("-", "−");
+}
+
+function scale(from, to, low, high) {
+  const factor = (high - low) / ((to - from) || 1);
+  return (value) => low + (value - from) * factor;
+}
+
+// Round numbers between two values, about as many as asked for.
+function ticks(from, to, about) {
+  const rough = (to - from) / Math.max(about, 1);
+  if (!(rough > 0)) return [from];
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 5, 10].find((m) => m * power >= rough) || 10);
+  const found = [];
+  for (let i = Math.ceil(from / step); i * step <= to + step * 1e-9; i++) {
+    found.push(Number((i * step).toPrecision(12)));
+  }
+  return found;
+}
+
+function picture(width, height, label) {
+  return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+}
+
+function text(x, y, words, attributes = {}) {
+  return svg("text", { x, y, "dominant-baseline": "middle", ...attributes }, String(words));
+}
+
+function line(x1, y1, x2, y2, attributes = {}) {
+  return svg("line", { x1, y1, x2, y2, ...attributes });
+}
+
+function short(name, most = 20) {
+  return name.length > most ? `${name.slice(0, most - 1)}…` : name;
+}
+
+function xAxis(x, from, to, y, about) {
+  const axis = svg("g");
+  for (const tick of ticks(from, to, about)) {
+    axis.append(
+      line(x(tick), y, x(tick), y + 5, { class: "axis" }),
+      text(x(tick), y + 14, number(tick, 6), { "text-anchor": "middle", class: "soft" }),
+    );
+  }
+  return axis;
+}

@@ -1,0 +1,9 @@
+drawMeans();
+drawGains();
+listen();
+drawTable(openRecording);
+drawWeights();
+drawMatrix();
+drawSpectrum();
+drawCertificate();
+openRecording(table.rows[0]);

@@ -1,0 +1,115 @@
+// The means of each metric, the paired gains, and the table of all recordings.
+
+const COLUMNS = [
+  { key: "name", title: DATA.contiguous ? "recording" : "table", of: (r) => r.name, show: (v) => v },
+  { key: "T", title: "samples", of: (r) => r.T, show: String },
+  { key: "K", title: `true ${DATA.parts}`, of: (r) => r.K, show: String },
+  { key: "found", title: "found", of: (r) => r.found.learned, show: String },
+  { key: "learned", title: "loss, learned", of: (r) => r.scores.learned.loss, show: fixed },
+  { key: "untrained", title: "loss, untrained", of: (r) => r.scores.untrained.loss, show: fixed },
+  { key: "gain", title: "gain", of: (r) => r.scores.untrained.loss - r.scores.learned.loss, show: gain },
+  { key: "covering", title: "covering", of: (r) => r.scores.learned.covering, show: fixed },
+  { key: "rand", title: "adj. Rand", of: (r) => r.scores.learned.adjusted_rand, show: fixed },
+  { key: "f1", title: "F1", of: (r) => r.scores.learned.f1, show: fixed },
+].filter((column) => column.key !== "f1" || DATA.contiguous);
+
+// A sign and an arrow besides the colour.
+function gain(value) {
+  if (Math.abs(value) < 1e-9) return "0";
+  return value > 0 ? `▲ +${fixed(value)}` : `▼ ${fixed(value)}`;
+}
+
+function drawMeans() {
+  const names = ["loss", "covering", "adjusted_rand", ...(DATA.contiguous ? ["f1"] : [])];
+  const titles = { loss: "loss", covering: "covering", adjusted_rand: "adjusted Rand", f1: `F1 (within ${DATA.margin})` };
+  const head = make("tr", {}, make("th", { scope: "col" }, "mean"),
+    ...names.map((name) => make("th", { scope: "col" }, titles[name])));
+  const rows = Object.entries(DATA.means).map(([metric, scores]) =>
+    make("tr", metric === "learned" ? { class: "mean" } : {},
+      make("th", { scope: "row", style: `color:${color(metric)}` }, MARKS[metric] || metric),
+      ...names.map((name) => make("td", {}, fixed(scores[name], 3)))));
+  byId("means").append(make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)),
+    make("p", { class: "keys" }, "Perfect: loss 0, all others 1."));
+}
+
+function drawGains() {
+  const found = Object.entries(DATA.gains);
+  const ends = found.flatMap(([, g]) => [g.mean, g.low, g.high]).filter((v) => v !== null);
+  const low = Math.min(0, ...ends), high = Math.max(0, ...ends), room = 0.08 * (high - low || 1);
+  const width = 420, height = 44 * found.length + 30;
+  const x = scale(low - room, high + room, 90, width - 10);
+  const words = found.map(([rival, g]) =>
+    `against ${MARKS[rival] || rival} ${number(g.mean)}, 95 % interval ${number(g.low)} to ${number(g.high)}`);
+  const drawn = picture(width, height, `Loss saved ${words.join("; ")}`);
+  drawn.append(line(x(0), 4, x(0), height - 24, { class: "reference" }), xAxis(x, low, high, height - 24, 6));
+  found.forEach(([rival, g], i) => {
+    const y = 22 + 44 * i, stroke = color("learned");
+    drawn.append(text(0, y - 7, `against ${MARKS[rival] || rival}`),
+      text(0, y + 9, `better ${g.won}, worse ${g.lost}`, { class: "soft", "font-size": 11 }));
+    if (g.low !== null) {
+      drawn.append(line(x(g.low), y, x(g.high), y, { stroke, "stroke-width": 3 }),
+        ...[g.low, g.high].map((end) => line(x(end), y - 6, x(end), y + 6, { stroke, "stroke-width": 2 })));
+    }
+    drawn.append(svg("circle", { cx: x(g.mean), cy: y, r: 5, fill: stroke }));
+  });
+  byId("gains").append(drawn);
+}
+
+const table = { key: "gain", up: true, rows: [], open: () => {} };
+
+function drawTable(open) {
+  table.open = open;
+  const heads = COLUMNS.map((column) => {
+    const button = make("button", { type: "button" }, column.title);
+    button.addEventListener("click", () => sortBy(column.key));
+    return make("th", { scope: "col", "data-key": column.key }, button);
+  });
+  byId("table").append(make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody")));
+  byId("filter").addEventListener("input", showRows);
+  byId("worse").addEventListener("change", showRows);
+  showRows();
+}
+
+function sortBy(key) {
+  table.up = table.key === key ? !table.up : true;
+  table.key = key;
+  showRows();
+}
+
+function showRows() {
+  const part = byId("filter").value.trim().toLowerCase(), worse = byId("worse").checked;
+  const value = COLUMNS.find((column) => column.key === table.key).of;
+  const order = (a, b) => (a === b ? 0 : a === null || a > b ? 1 : -1);
+  table.rows = DATA.recordings.filter((r) => r.name.toLowerCase().includes(part)
+    && (!worse || r.scores.learned.loss > r.scores.untrained.loss + 1e-9));
+  table.rows.sort((r, s) => (table.up ? 1 : -1) * order(value(r), value(s)));
+  byId("table").querySelector("tbody").replaceChildren(...table.rows.map(row));
+  byId("shown").textContent = `${table.rows.length} of ${DATA.recordings.length} shown`;
+  for (const head of byId("table").querySelectorAll("th")) {
+    const mine = head.dataset.key === table.key;
+    head.setAttribute("aria-sort", mine ? (table.up ? "ascending" : "descending") : "none");
+    head.firstChild.textContent = COLUMNS.find((c) => c.key === head.dataset.key).title
+      + (mine ? (table.up ? " ↑" : " ↓") : "");
+  }
+}
+
+function row(recording) {
+  const cells = COLUMNS.map((column) => {
+    const value = column.of(recording), shown = column.show(value);
+    if (column.key === "name") {
+      const button = make("button", { type: "button" }, shown);
+      button.addEventListener("click", () => table.open(recording));
+      return make("td", {}, button);
+    }
+    const sign = column.key === "gain" && Math.abs(value) > 1e-9 ? (value > 0 ? "gain-up" : "gain-down") : null;
+    return make("td", { class: sign }, shown);
+  });
+  const selected = recording === view.recording;
+  return make("tr", { "aria-selected": selected, "data-name": recording.name }, ...cells);
+}
+
+function markRow() {
+  for (const element of byId("table").querySelectorAll("tbody tr")) {
+    element.setAttribute("aria-selected", element.dataset.name === view.recording.name);
+  }
+}

@@ -1,0 +1,238 @@
+// One recording or table at a time, with zoom: what is drawn is told by `view.draw`.
+
+const LEFT = 120, RIGHT = 12, LANE = 54, STRIP = 30;
+const SHAPES = ["circle", "square", "up", "diamond", "down", "cross"];
+const CLUSTERS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+
+// `window` is the stretch of samples that is shown, or of the first direction for a table.
+const view = { recording: null, window: [0, 1], whole: [0, 1], show: null, x: null };
+
+function openRecording(recording) {
+  view.recording = recording;
+  view.whole = DATA.contiguous ? [0, recording.T] : padded(recording.points.map((p) => p[0]));
+  view.window = [...view.whole];
+  byId("viewed").textContent = recording.name;
+  markRow();
+  redraw();
+}
+
+function padded(values) {
+  const low = Math.min(...values), high = Math.max(...values), room = 0.04 * (high - low || 1);
+  return [low - room, high + room];
+}
+
+function step(by) {
+  const rows = table.rows, at = rows.indexOf(view.recording);
+  if (rows.length) openRecording(rows[(at + by + rows.length) % rows.length]);
+}
+
+// Zoom to `width` around a place in the shown stretch, 0 to 1, that stays where it is.
+function zoom(factor, place = 0.5) {
+  const [a, b] = view.window, least = DATA.contiguous ? 4 : (view.whole[1] - view.whole[0]) / 500;
+  const width = Math.max((b - a) * factor, least), at = a + place * (b - a);
+  show(at - place * width, at + (1 - place) * width);
+}
+
+function show(from, to) {
+  const [low, high] = view.whole, width = Math.min(to - from, high - low);
+  const start = Math.min(Math.max(from, low), high - width);
+  view.window = [start, start + width];
+  redraw();
+}
+
+function move(part) {
+  const [a, b] = view.window;
+  show(a + part * (b - a), b + part * (b - a));
+}
+
+function redraw() {
+  const width = Math.max(byId("picture").clientWidth, 320);
+  const drawn = DATA.contiguous ? drawRecording(view.recording, width) : drawScatter(view.recording, width);
+  byId("picture").replaceChildren(drawn);
+  byId("range").textContent = words();
+}
+
+function words() {
+  const r = view.recording, [a, b] = view.window;
+  const counts = Object.entries(r.found).map(([name, K]) => `${MARKS[name] || name} ${K}`).join(", ");
+  const where = DATA.contiguous ? `samples ${Math.floor(a)} to ${Math.ceil(b) - 1} of ${r.T}`
+    : `${r.points.length} of ${r.T} rows drawn, ${r.misplaced} misplaced (ringed)`;
+  return `${r.name}: ${where}; ${DATA.parts}: ${r.K} true, found ${counts}.`;
+}
+
+// ---- recordings
+
+function drawRecording(r, width) {
+  const traces = r.traces[view.show], strips = Object.entries(r.ends);
+  const height = LANE * traces.length + STRIP * strips.length + 34;
+  const [a, b] = view.window, x = view.x = scale(a, b, LEFT, width - RIGHT);
+  const drawn = picture(width, height, words());
+  const inside = svg("g", { "clip-path": "url(#frame)" });
+  drawn.append(patterns(width, height, strips.map(([name]) => name)), inside);
+  traces.forEach((trace, i) => {
+    drawn.append(named(LANE * (i + 0.5), trace.name));
+    inside.append(tracePath(trace, r.T, x, LANE * i + 5, LANE - 10));
+  });
+  const top = LANE * traces.length;
+  strips.forEach(([name, ends], i) => {
+    const y = top + STRIP * i, count = `${MARKS[name] || name}, ${ends.length}`;
+    drawn.append(named(y + STRIP / 2, count));
+    inside.append(...segments(name, ends, x, y, name === "true" ? r.labels : null));
+  });
+  for (const change of (r.ends.true || []).slice(0, -1)) {
+    if (change > a && change < b) inside.append(line(x(change), 0, x(change), height - 30, { class: "change" }));
+  }
+  drawn.append(xAxis(x, a, b, height - 28, width / 110));
+  return drawn;
+}
+
+function named(y, words) {
+  return svg("g", {}, svg("title", {}, words), text(LEFT - 8, y, short(words, 17), { "text-anchor": "end" }));
+}
+
+// Every other segment is hatched, so that neighbours differ without colours.
+function patterns(width, height, names) {
+  const defs = svg("defs", {}, svg("clipPath", { id: "frame" },
+    svg("rect", { x: LEFT, y: 0, width: width - LEFT - RIGHT, height })));
+  for (const name of names) {
+    defs.append(svg("pattern", { id: `hatch-${name}`, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+      svg("rect", { width: 6, height: 6, fill: color(name), opacity: 0.25 }),
+      svg("rect", { width: 2, height: 6, fill: color(name) })));
+  }
+  return defs;
+}
+
+function segments(name, ends, x, y, labels) {
+  const [a, b] = view.window, parts = [];
+  ends.forEach((end, k) => {
+    const start = k ? ends[k - 1] : 0;
+    if (end <= a || start >= b) return;
+    const left = x(Math.max(start, a)), wide = x(Math.min(end, b)) - left;
+    const what = `${MARKS[name] || name}: samples ${start} to ${end - 1}${labels ? `, ${labels[k]}` : ""}`;
+    const fill = k % 2 ? `url(#hatch-${name})` : color(name);
+    parts.push(svg("rect", { x: left, y: y + 4, width: Math.max(wide, 0.5), height: STRIP - 8, fill, "data-end": end },
+      svg("title", {}, what)));
+    if (labels && wide > 7 * labels[k].length + 6) {
+      const middle = left + wide / 2;
+      if (k % 2) parts.push(svg("rect", { x: middle - 4 * labels[k].length - 3, y: y + 7, width: 8 * labels[k].length + 6, height: STRIP - 14, class: "inside" }));
+      parts.push(text(middle, y + STRIP / 2, labels[k], { "text-anchor": "middle", class: k % 2 ? null : "inside" }));
+    }
+  });
+  return parts;
+}
+
+// Values are 0 to 999 between the extremes; long recordings keep a minimum and a maximum for each bin.
+function tracePath(trace, T, x, top, height) {
+  const y = scale(0, 999, top + height, top), [a, b] = view.window, bins = trace.low.length;
+  const first = Math.max(Math.floor(a / T * bins) - 1, 0), last = Math.min(Math.ceil(b / T * bins) + 1, bins);
+  const at = (i) => x((i + 0.5) * T / bins).toFixed(1);
+  const points = (values, order) => order.map((i) => `${at(i)},${y(values[i]).toFixed(1)}`).join(" ");
+  const order = Array.from({ length: last - first }, (_, i) => first + i);
+  if (!trace.high) return svg("polyline", { class: "trace", points: points(trace.low, order) });
+  const outline = `${points(trace.high, order)} ${points(trace.low, [...order].reverse())}`;
+  return svg("polygon", { class: "band", points: outline });
+}
+
+// ---- tables
+
+function drawScatter(r, width) {
+  const height = 420, ys = padded(r.points.map((p) => p[1])), [a, b] = view.window;
+  const middle = (ys[0] + ys[1]) / 2, half = (ys[1] - ys[0]) / 2;
+  const part = (b - a) / (view.whole[1] - view.whole[0]), near = r.points.filter((p) => p[0] >= a && p[0] <= b);
+  const centre = part > 0.999 || !near.length ? middle : near.reduce((sum, p) => sum + p[1], 0) / near.length;
+  const x = view.x = scale(a, b, LEFT / 2, width - RIGHT);
+  const y = scale(centre - half * part, centre + half * part, height - 34, 6);
+  const drawn = picture(width, height, words());
+  const inside = svg("g", { "clip-path": "url(#frame)" });
+  drawn.append(patterns(width + LEFT / 2, height - 30, []), inside);
+  drawn.querySelector("#frame rect").setAttribute("x", LEFT / 2);
+  r.points.forEach((p, i) => {
+    if (p[0] < a || p[0] > b) return;
+    const cluster = view.show === "true" ? p[3] : p[2];
+    inside.append(mark(cluster, x(p[0]), y(p[1]), `row ${p[5]}: cluster ${p[2]}, true ${p[3]}`));
+    if (p[4]) inside.append(svg("circle", { cx: x(p[0]), cy: y(p[1]), r: 8, fill: "none", stroke: "var(--ink)" }));
+  });
+  drawn.append(xAxis(x, a, b, height - 28, width / 110), text(width - RIGHT, height - 38, DATA.axes[0], { "text-anchor": "end", class: "soft" }));
+  if (DATA.axes.length > 1) drawn.append(text(8, 14, DATA.axes[1], { class: "soft" }));
+  return drawn;
+}
+
+function mark(cluster, x, y, what) {
+  const shape = SHAPES[(cluster + Math.floor(cluster / 6)) % 6], fill = CLUSTERS[cluster % 6], s = 4.2;
+  const paths = {
+    square: `M${x - s},${y - s}h${2 * s}v${2 * s}h${-2 * s}z`,
+    up: `M${x},${y - s * 1.2}l${s * 1.2},${s * 2.1}h${-2.4 * s}z`,
+    down: `M${x},${y + s * 1.2}l${s * 1.2},${-s * 2.1}h${-2.4 * s}z`,
+    diamond: `M${x},${y - s * 1.3}l${s * 1.3},${s * 1.3}l${-s * 1.3},${s * 1.3}l${-s * 1.3},${-s * 1.3}z`,
+    cross: `M${x - s},${y - s}l${2 * s},${2 * s}M${x - s},${y + s}l${2 * s},${-2 * s}`,
+  };
+  const drawn = shape === "circle" ? svg("circle", { cx: x, cy: y, r: s, fill })
+    : svg("path", { d: paths[shape], fill, stroke: fill, "stroke-width": shape === "cross" ? 2 : 0 });
+  drawn.append(svg("title", {}, what));
+  return drawn;
+}
+
+// ---- what a reader does
+
+function listen() {
+  const buttons = [["Previous", () => step(-1)], ["Next", () => step(1)], ["Zoom in", () => zoom(0.5)],
+    ["Zoom out", () => zoom(2)], ["Everything", () => show(...view.whole)]];
+  for (const [name, act] of buttons) {
+    const button = make("button", { type: "button" }, name);
+    button.addEventListener("click", act);
+    byId("toolbar").append(button);
+  }
+  const choice = make("select", { id: "show" }, ...DATA.views.map(([key, name]) => make("option", { value: key }, name)));
+  choice.addEventListener("change", () => { view.show = choice.value; redraw(); });
+  byId("toolbar").append(make("label", {}, "Show ", choice));
+  view.show = DATA.views[0][0];
+  document.addEventListener("keydown", pressed);
+  dragged(byId("picture"));
+  new ResizeObserver(() => view.recording && redraw()).observe(byId("picture"));
+}
+
+function pressed(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select")) return;
+  const everywhere = { n: () => step(1), p: () => step(-1), "/": () => byId("filter").focus() };
+  const inPicture = {
+    "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), "0": () => show(...view.whole),
+    ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2), Home: () => show(...view.whole),
+  };
+  const act = everywhere[event.key] || (document.activeElement === byId("picture") && inPicture[event.key]);
+  if (!act) return;
+  event.preventDefault();
+  act();
+}
+
+function dragged(element) {
+  let start = null;
+  const place = (event) => event.clientX - element.getBoundingClientRect().left - element.clientLeft;
+  const value = (pixel) => {
+    const [a, b] = view.window;
+    return a + (pixel - view.x(a)) / (view.x(b) - view.x(a)) * (b - a);
+  };
+  const chosen = svg("rect", { class: "choice", y: 0, height: "100%" });
+  element.addEventListener("pointerdown", (event) => { if (event.button === 0) start = place(event); });
+  element.addEventListener("pointermove", (event) => {
+    if (start === null) return;
+    chosen.setAttribute("x", Math.min(start, place(event)));
+    chosen.setAttribute("width", Math.abs(place(event) - start));
+    element.firstChild.append(chosen);
+  });
+  window.addEventListener("pointerup", (event) => {
+    const end = place(event), from = start;
+    start = null;
+    chosen.remove();
+    if (from !== null && Math.abs(end - from) > 8) {
+      const pair = [value(from), value(end)].sort((a, b) => a - b);
+      show(...pair);
+    }
+  });
+  element.addEventListener("dblclick", () => show(...view.whole));
+  element.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;  // otherwise the page scrolls
+    event.preventDefault();
+    const width = view.x(view.window[1]) - view.x(view.window[0]);
+    zoom(event.deltaY > 0 ? 1.25 : 0.8, (place(event) - view.x(view.window[0])) / width);
+  }, { passive: false });
+}

@@ -1,0 +1,118 @@
+"""A report as one HTML page that loads nothing."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from structsvm import __version__
+from structsvm.errors import DataError
+from structsvm.evaluation import Evaluation, decode_with_all
+from structsvm.learner import MetricLearner
+from structsvm.model_selection.verdict import Verdict
+from structsvm.partitions.samples import check_samples
+from structsvm.report.content import content
+
+__all__ = ["report_page"]
+
+SCRIPTS = ("draw.js", "scores.js", "viewer.js", "metric.js", "main.js")
+FIELD = re.compile(r"\{\{(\w+)\}\}")
+
+
+def report_page(
+    learner: MetricLearner,
+    Xs: Any,
+    ys: Any,
+    *,
+    names: Sequence[str] | None = None,
+    title: str = "What the metric is worth",
+    n_segments: int | str | None = None,
+    margin: int = 5,
+) -> str:
+    """A page on what a metric is worth on held-out recordings, as text to write into a file.
+
+    Verdict, scores, every recording with its segmentations, what the metric looks at, certificate;
+    the page needs no network and no other file. Long recordings are drawn by the minimum and the
+    maximum of bins; segment ends are exact.
+
+    Parameters
+    ----------
+    learner : MetricLearner
+        Fitted; :meth:`MetricLearner.fit_baselines` adds PCA and RCA to the comparison.
+    Xs, ys, n_segments, margin
+        As for :func:`structsvm.evaluate`: recordings that were not learned from.
+    names : sequence of str, optional
+        What to call the recordings; their numbers otherwise.
+    title : str
+        Heading of the page.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    truths = learner.encode(Xs, ys)
+    names = [str(i) for i in range(len(truths))] if names is None else list(names)
+    if len(names) != len(truths):
+        raise DataError(f"{len(truths)} recordings but {len(names)} names")
+    guesses = decode_with_all(learner, Xs, truths, n_segments)
+    contiguous = learner.problem_.contiguous
+    evaluation = Evaluation.of(truths, guesses, names, margin, contiguous)
+    arrays, _ = check_samples(Xs, n_features=learner.n_features_in_)
+    seen = sum(X in learner.training_data_ for X in arrays)
+    verdict = evaluation.verdict
+    return _filled(
+        title=html.escape(title),
+        css=_asset("page.css"),
+        js="\n".join(_asset(name) for name in SCRIPTS),
+        data=_embedded(content(learner, arrays, ys, truths, guesses, evaluation)),
+        state=_state(verdict),
+        answer=html.escape(verdict.answer),
+        found=html.escape(verdict.found),
+        notes="\n".join(
+            f'<p class="note">{html.escape(note)}</p>' for note in _notes(learner, seen)
+        ),
+        singular="recording" if contiguous else "table",
+        plural="recordings" if contiguous else "tables",
+        version=html.escape(__version__),
+    )
+
+
+def _state(verdict: Verdict) -> str:
+    """How the verdict is marked."""
+    if verdict.pays:
+        return "yes"
+    return "no" if verdict.is_supported and verdict.untrained.is_harm else "open"
+
+
+def _notes(learner: MetricLearner, seen: int) -> list[str]:
+    """What a reader must know before trusting the figures."""
+    notes = []
+    if seen:
+        notes.append(
+            f"The metric was learned from {seen} of these: the figures are better than on new ones."
+        )
+    if "rca" not in learner.baselines_:
+        notes.append("RCA was not tuned when this metric was learned, so it is not compared.")
+    if not learner.converged_:
+        notes.append(f"Learning did not converge: {learner.solution_.status.value}.")
+    return notes
+
+
+def _filled(**fields: str) -> str:
+    """The template with its fields, in one pass: what is filled in is not read again."""
+    return FIELD.sub(lambda match: fields[match.group(1)], _asset("page.html"))
+
+
+def _asset(name: str) -> str:
+    return (files("structsvm.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _embedded(data: Any) -> str:
+    """JSON that no HTML parser can take for markup."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

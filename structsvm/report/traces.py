@@ -1,0 +1,47 @@
+"""Recordings small enough for a page: quantised, and minimum and maximum of each bin if long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LEVELS", "envelope"]
+
+Floats = NDArray[np.float64]
+
+LEVELS = 999
+"""Values of a trace are 0 to 999, its minimum to its maximum: finer than any screen."""
+
+
+def envelope(values: Floats, n_bins: int) -> dict[str, Any]:
+    """A trace as a page draws it: ``low``, and ``high`` if there are more values than bins.
+
+    Parameters
+    ----------
+    values : array of shape (T,)
+        Finite.
+    n_bins : int
+        Bins of (nearly) equal length; of each the smallest and the largest value are kept, so that
+        no spike is lost.
+    """
+    T, least, most = values.size, float(values.min()), float(values.max())
+    plain: dict[str, Any] = {"min": least, "max": most}
+    if T <= 2 * n_bins:
+        return plain | {"low": _quantised(values, least, most), "high": None}
+    starts = np.arange(n_bins) * T // n_bins
+    lows, highs = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    return plain | {
+        "low": _quantised(lows, least, most),
+        "high": _quantised(highs, least, most),
+    }
+
+
+def _quantised(values: Floats, least: float, most: float) -> list[int]:
+    """Halved before they are subtracted, so that the largest floats do not overflow."""
+    span = most / 2 - least / 2
+    if span == 0:
+        return [LEVELS // 2] * values.size
+    found: list[int] = np.rint((values / 2 - least / 2) / span * LEVELS).astype(int).tolist()
+    return found

@@ -1,0 +1,155 @@
+"""The page of a report: what is in it, and that nothing a user names can break out of it."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from structsvm import Clustering, MetricLearner, evaluate
+from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.errors import DataError
+from structsvm.report import feature_weights, report_page
+from structsvm.report.traces import envelope
+
+TRAIN, TEST = (
+    relevant_changes(6, n_samples=200, n_features=5, n_relevant=2, jump=2.5, random_state=s)
+    for s in (0, 1)
+)
+HOSTILE = "</script><script>alert(1)</script>&amp;{{data}}\u2028"
+
+
+@pytest.fixture(scope="module")
+def learner() -> MetricLearner:
+    Xs, ys = arrays_and_labels(TRAIN)
+    learner = MetricLearner(metric="diagonal").fit(Xs, ys, feature_names=TRAIN[0].features)
+    return learner.fit_baselines(Xs, ys)
+
+
+class Page(HTMLParser):
+    """The tags, the text and the data of a page."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.tags, self.texts, self.data, self._inside = [], [], None, None
+        self.feed(source)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self._inside = dict(attributes).get("id") if tag == "script" else tag
+
+    def handle_data(self, text):
+        if self._inside == "data":
+            self.data = json.loads(text)
+        self.texts.append(text)
+        self._inside = None
+
+
+def page_of(learner, recordings, **options) -> Page:
+    return Page(report_page(learner, *arrays_and_labels(recordings), **options))
+
+
+def test_the_page_shows_what_an_evaluation_says(learner):
+    page = page_of(learner, TEST, names=[r.name for r in TEST])
+    expected = evaluate(learner, *arrays_and_labels(TEST))
+    words = " ".join("".join(page.texts).split())
+    assert str(expected.verdict) in words
+    for name, scores in expected.scores.items():
+        assert page.data["means"][name]["loss"] == scores.loss
+    assert page.data["gains"]["rca"]["low"] == expected.verdict.rca.low
+    ends = [r["ends"] for r in page.data["recordings"]]
+    Xs = [r.X for r in TEST]
+    assert [e["learned"] for e in ends] == learner.predict_breakpoints(Xs)
+    assert list(ends[0]) == ["true", "learned", "untrained", "pca", "rca"]
+    weights = [row["weight"] for row in page.data["metric"]["weights"]]
+    np.testing.assert_allclose(weights, sorted(feature_weights(learner))[::-1], rtol=1e-4)
+
+
+def test_nothing_is_loaded_from_anywhere(learner):
+    source = report_page(learner, *arrays_and_labels(TEST))
+    assert not re.findall(r"""(?:src|href)\s*=\s*["'](?!#|data:)""", source)
+    assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", source)
+    assert "default-src 'none'" in source
+
+
+def test_names_cannot_break_out(learner):
+    names = [f"{HOSTILE}{i}" for i in range(6)]
+    page = page_of(learner, TEST, names=names, title=HOSTILE)
+    assert [r["name"] for r in page.data["recordings"]] == names
+    scripts = [attributes for tag, attributes in page.tags if tag == "script"]
+    assert scripts == [{"type": "application/json", "id": "data"}, {}]
+    assert HOSTILE in page.texts
+
+
+def test_what_cannot_be_told_is_told(learner):
+    too_few = page_of(learner, TEST[:2])
+    assert "Too few to tell: 2 independent recordings cannot support a verdict" in " ".join(
+        too_few.texts
+    )
+    assert dict(too_few.tags[[t for t, _ in too_few.tags].index("p")][1])["class"] == "open"
+    one = page_of(learner, TEST[:1])
+    assert one.data["gains"]["untrained"]["low"] is None
+    seen = page_of(learner, TRAIN)
+    assert "learned from 6 of these" in " ".join(seen.texts)
+
+
+def test_a_model_without_rca_says_so():
+    Xs, ys = arrays_and_labels(TRAIN)
+    page = page_of(MetricLearner(metric="diagonal").fit(Xs, ys), TEST)
+    assert "RCA was not tuned" in " ".join(page.texts)
+    assert list(page.data["gains"]) == ["untrained"]
+
+
+def test_names_of_another_number(learner):
+    with pytest.raises(DataError, match="6 recordings but 1 names"):
+        page_of(learner, TEST, names=["a"])
+
+
+def test_long_recordings_make_a_small_page(learner):
+    rng = np.random.default_rng(0)
+    changes = np.repeat([0.0, 3.0, 0.0, 3.0], 10_000)
+    X = rng.normal(size=(40_000, 5)) + changes[:, None] * (np.arange(5) < 2)
+    source = report_page(learner, [X], [[10_000, 20_000, 30_000, 40_000]], n_segments=4)
+    assert len(source) < 200_000
+    (recording,) = Page(source).data["recordings"]
+    assert recording["labels"] is None
+    assert len(recording["traces"]["features"][0]["high"]) == 1500
+
+
+@pytest.mark.parametrize("T", [1, 7, 20, 21, 997])
+def test_envelopes_keep_every_extreme(T):
+    values = np.random.default_rng(T).normal(size=T) * 1e3
+    drawn = envelope(values, 10)
+    if T <= 20:
+        assert drawn["high"] is None
+        assert len(drawn["low"]) == T
+    else:
+        assert len(drawn["low"]) == len(drawn["high"]) == 10
+        assert all(low <= high for low, high in zip(drawn["low"], drawn["high"], strict=True))
+        assert max(drawn["high"]) == 999
+    assert T == 1 or min(drawn["low"]) == 0
+    assert (drawn["min"], drawn["max"]) == (values.min(), values.max())
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-300, 1e308])
+def test_envelopes_of_wild_scales(scale):
+    drawn = envelope(np.array([-1.0, 0.0, 1.0]) * scale, 10)
+    assert drawn["low"] == ([499] * 3 if scale == 0 else [0, 500, 999])
+
+
+def test_tables():
+    X, y = load_iris(return_X_y=True)
+    learner = MetricLearner(problem=Clustering(), standardize="training").fit([X], [y])
+    page = page_of_table(learner, X, y)
+    (table,) = page.data["recordings"]
+    assert len(table["points"]) == 150
+    assert sum(point[4] for point in table["points"]) == table["misplaced"] > 0
+    assert all((point[2] == point[3]) != point[4] for point in table["points"])
+    assert "f1" in page.data["means"]["learned"]
+    assert page.data["means"]["learned"]["f1"] is None
+
+
+def page_of_table(learner, X, y) -> Page:
+    return Page(report_page(learner, [X], [y]))

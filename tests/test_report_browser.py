@@ -1,0 +1,249 @@
+"""The page of a report in a real browser: it renders, filters, zooms, and obeys the keyboard."""
+
+import shutil
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from sklearn.datasets import load_iris
+
+from structsvm import Clustering, MetricLearner, evaluate
+from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.report import report_page
+
+TRAIN, TEST = (
+    relevant_changes(6, n_samples=200, n_features=5, n_relevant=2, jump=2.5, random_state=s)
+    for s in (0, 1)
+)
+XS, YS = arrays_and_labels(TEST)
+NAMES = [f"walk {k}" for k in range(5)] + ["<b>tea & 'cake'</b><script>alert(1)</script>"]
+PROGRAMS = {
+    "browser": ("chromium", "chromium-browser", "google-chrome"),
+    "driver": ("chromedriver",),
+}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Return a headless Chromium, which `make test` installs where it may."""
+    found = {
+        what: next((path for name in names if (path := shutil.which(name))), None)
+        for what, names in PROGRAMS.items()
+    }
+    if None in found.values():
+        pytest.skip("no Chromium with its driver: sudo apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = found["browser"]
+    for argument in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "window-size=1200,900"):
+        options.add_argument(f"--{argument}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(found["driver"]))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def learner() -> MetricLearner:
+    Xs, ys = arrays_and_labels(TRAIN)
+    return MetricLearner().fit(Xs, ys, feature_names=TRAIN[0].features).fit_baselines(Xs, ys)
+
+
+@pytest.fixture(scope="module")
+def address(learner, tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(report_page(learner, XS, YS, names=NAMES), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture
+def page(browser, address):
+    """Return the browser with the page as it opens."""
+    browser.get(address)
+    yield browser
+    assert browser.get_log("browser") == [], "the console must stay empty"
+
+
+def by_id(page, name):
+    return page.find_element(By.ID, name)
+
+
+def texts(page, selector) -> list[str]:
+    return [element.text for element in page.find_elements(By.CSS_SELECTOR, selector)]
+
+
+def shown(page) -> list[str]:
+    return texts(page, "#table tbody td:first-child")
+
+
+def window(page) -> list[float]:
+    return page.execute_script("return [...view.window]")
+
+
+def press(page, *keys):
+    ActionChains(page).send_keys(*keys).perform()
+
+
+def focus(page, name="picture"):
+    page.execute_script("document.getElementById(arguments[0]).focus()", name)
+
+
+def test_it_renders(page, learner):
+    expected = evaluate(learner, XS, YS)
+    assert by_id(page, "verdict").text == str(expected.verdict)
+    losses = [float(text) for text in texts(page, "#means td:nth-child(2)")]
+    assert losses == [round(scores.loss, 3) for scores in expected.scores.values()]
+    assert sorted(shown(page)) == sorted(NAMES)
+    for name in ("gains", "picture", "weights", "matrix", "spectrum", "bounds"):
+        (drawn,) = by_id(page, name).find_elements(By.TAG_NAME, "svg")
+        assert drawn.size["width"] > 200
+        assert drawn.get_attribute("aria-label")
+    assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert page.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_segments_are_those_of_the_learner(page, learner):
+    i = NAMES.index(by_id(page, "viewed").text)
+    drawn = page.execute_script(
+        "return [...document.querySelectorAll('#picture rect[data-end]')]"
+        ".filter(r => r.textContent.startsWith('learned')).map(r => Number(r.dataset.end))"
+    )
+    assert drawn == learner.predict_breakpoints(XS[i : i + 1])[0]
+
+
+def test_the_worst_comes_first_and_columns_sort(page, learner):
+    recordings = evaluate(learner, XS, YS, names=NAMES).recordings
+    loss = {r.name: r.scores["learned"].loss for r in recordings}
+    saved = {r.name: r.scores["untrained"].loss - loss[r.name] for r in recordings}
+    assert shown(page) == sorted(saved, key=saved.get)
+    head = page.find_element(By.CSS_SELECTOR, "th[data-key=learned]")
+    head.find_element(By.TAG_NAME, "button").click()
+    assert shown(page) == sorted(loss, key=loss.get)
+    assert head.get_attribute("aria-sort") == "ascending"
+    head.find_element(By.TAG_NAME, "button").click()
+    assert shown(page) == sorted(loss, key=loss.get)[::-1]
+    assert head.get_attribute("aria-sort") == "descending"
+
+
+def test_filters(page, learner):
+    by_id(page, "filter").send_keys("TEA")
+    assert shown(page) == [NAMES[-1]]
+    assert by_id(page, "shown").text == "1 of 6 shown"
+    by_id(page, "filter").send_keys(Keys.BACKSPACE * 3)
+    by_id(page, "worse").click()
+    recordings = evaluate(learner, XS, YS, names=NAMES).recordings
+    worse = [r.name for r in recordings if r.scores["learned"].loss > r.scores["untrained"].loss]
+    assert sorted(shown(page)) == sorted(worse)
+    press(page, Keys.ESCAPE)
+
+
+def test_a_row_opens_its_recording(page):
+    for name in (NAMES[3], NAMES[-1]):
+        page.find_element(By.CSS_SELECTOR, f'tr[data-name="{name}"] button').send_keys(Keys.ENTER)
+        assert by_id(page, "viewed").text == name
+        (selected,) = texts(page, "tr[aria-selected=true] td:first-child")
+        assert selected == name
+
+
+def test_zoom_by_keys(page):
+    focus(page)
+    assert window(page) == [0, 200]
+    press(page, "+")
+    assert window(page) == [50, 150]
+    assert "samples 50 to 149 of 200" in by_id(page, "range").text
+    press(page, Keys.ARROW_RIGHT)
+    assert window(page) == [70, 170]
+    press(page, Keys.ARROW_RIGHT * 9)
+    assert window(page) == [100, 200]
+    press(page, "-")
+    assert window(page) == [0, 200]
+    press(page, "+" * 20)
+    assert window(page) == [98, 102]
+    press(page, "0")
+    assert window(page) == [0, 200]
+
+
+def test_zoom_by_buttons_and_by_dragging(page):
+    by_name = {b.text: b for b in page.find_elements(By.CSS_SELECTOR, "#toolbar button")}
+    by_name["Zoom in"].click()
+    assert window(page) == [50, 150]
+    by_name["Everything"].click()
+    left, right = page.execute_script("return [view.x(40), view.x(80)]")
+    picture = by_id(page, "picture")
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", picture)
+    start = left - picture.size["width"] / 2 + 1
+    drag = ActionChains(page, duration=20).move_to_element_with_offset(picture, round(start), 0)
+    drag.click_and_hold().move_by_offset(round(right - left), 0).release().perform()
+    assert window(page) == pytest.approx([40, 80], abs=0.5)
+    ActionChains(page).double_click(picture).perform()
+    assert window(page) == [0, 200]
+
+
+def test_the_keyboard_goes_through_recordings(page):
+    order = shown(page)
+    assert by_id(page, "viewed").text == order[0]
+    press(page, "n", "n")
+    assert by_id(page, "viewed").text == order[2]
+    press(page, "p", "p", "p")
+    assert by_id(page, "viewed").text == order[-1]
+    press(page, "/")
+    assert page.switch_to.active_element.get_attribute("id") == "filter"
+    press(page, "n")  # a letter now, not a command
+    assert by_id(page, "viewed").text == order[-1]
+    assert by_id(page, "filter").get_attribute("value") == "n"
+
+
+def test_tab_reaches_everything(page):
+    seen = set()
+    for _ in range(40):
+        press(page, Keys.TAB)
+        active = page.switch_to.active_element
+        seen.add(active.get_attribute("id") or active.text)
+    names = {"filter", "worse", "table", "show", "picture", "Previous", "Next", "Zoom in"}
+    assert names | set(NAMES) <= seen
+
+
+def test_features_as_measured(page):
+    by_id(page, "show").send_keys("features")
+    named = texts(page, "#picture svg > g > text")
+    assert {"relevant_0", "relevant_1"} <= set(named)
+
+
+def luminance(color: str) -> float:
+    parts = [int(color.lstrip("#")[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark_are_legible(page, scheme):
+    wanted = [{"name": "prefers-color-scheme", "value": scheme}]
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
+    names = ["paper", "ink", "soft", "learned", "untrained", "rca", "pca", "yes", "no", "open"]
+    script = (
+        "const style = getComputedStyle(document.documentElement);"
+        "return arguments[0].map(name => style.getPropertyValue('--' + name))"
+    )
+    paper, *inks = (luminance(value) for value in page.execute_script(script, names))
+    assert (paper > 0.5) == (scheme == "light")
+    for name, ink in zip(names[1:], inks, strict=True):
+        contrast = (max(paper, ink) + 0.05) / (min(paper, ink) + 0.05)
+        assert contrast >= (3.0 if name == "untrained" else 4.5), (name, contrast)
+
+
+def test_tables_and_their_clusters(browser, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    learner = MetricLearner(problem=Clustering(), standardize="training").fit([X], [y])
+    (tmp_path / "iris.html").write_text(report_page(learner, [X], [y]), encoding="utf-8")
+    browser.get((tmp_path / "iris.html").as_uri())
+    rings = "#picture circle[fill=none]"
+    wrong = len(texts(browser, rings))
+    assert f"{wrong} misplaced" in by_id(browser, "range").text
+    assert len(texts(browser, "#picture title")) == 150
+    focus(browser)
+    press(browser, "+", "+")
+    assert 0 < len(texts(browser, "#picture title")) < 150
+    by_id(browser, "show").send_keys("true")
+    assert len(texts(browser, "#picture title")) > 0
+    assert browser.get_log("browser") == []
