@@ -15,12 +15,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # From the ground up. A room may import from its own floor and from those below it.
 FLOORS = (
-    {"atomic", "contract", "errors", "plain", "status"},
+    {"atomic", "contract", "errors", "extras", "plain", "status"},
     {"archive", "weights", "cuts", "solution"},
     {"regularizers"},
     {"problem", "masters", "parallel"},
     {"solvers"},
-    {"partitions"},
+    {"graphs", "partitions"},
     {"oracles"},
     {"problems"},
     {
@@ -32,7 +32,7 @@ FLOORS = (
         "compare",
         "datasets",
         "evaluation",
-        "extras",
+        "graph_cuts",
         "interop",
         "learner",
         "model_selection",
@@ -58,6 +58,7 @@ OPTIONAL_LIBRARIES = (
     "pyarrow",
     "requests",
     "ruptures",
+    "skimage",
 )
 
 

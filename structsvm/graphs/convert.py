@@ -1,0 +1,151 @@
+"""Graphs as users hold them, converted once into arrays; what comes in is never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError
+from structsvm.graphs.graph import FeatureGraph
+from structsvm.graphs.images import GraphOfImage, from_image
+
+__all__ = ["as_graph", "from_adjacency", "from_networkx"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NODE_FEATURES = ("features", "feature", "x", "mean color")
+"""Names under which the nodes of a networkx graph are looked at for their feature vector; the last
+is that of the region adjacency graphs of scikit-image."""
+
+
+def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
+    """A graph from whatever stands for one.
+
+    Parameters
+    ----------
+    x : FeatureGraph, networkx.Graph, (adjacency, features), or image of shape (H, W) or (H, W, C)
+    settings : GraphOfImage, optional
+        How images become graphs.
+
+    Raises
+    ------
+    DataError
+        Saying what was found and what would do.
+    """
+    if isinstance(x, FeatureGraph):
+        return x
+    if hasattr(x, "nodes") and hasattr(x, "edges"):
+        return from_networkx(x)
+    if isinstance(x, tuple) and len(x) == 2:
+        return from_adjacency(*x)
+    if isinstance(x, np.ndarray) and x.ndim in (2, 3):
+        return from_image(x, settings or GraphOfImage())
+    found = f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
+    raise DataError(
+        f"expected a networkx graph, a pair (adjacency, features), a FeatureGraph or an image of "
+        f"shape (H, W) or (H, W, C), got {found}"
+    )
+
+
+def from_networkx(
+    graph: Any, features: str | None = None, spatial: Sequence[int] = ()
+) -> FeatureGraph:
+    """The nodes, their feature vectors and the edge list of a networkx graph.
+
+    Weights of edges are ignored: similarity is what is learned. The region adjacency graphs of
+    scikit-image (``rag_mean_color``) are taken as they are, their pixel counts as sizes.
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+        Undirected; self-loops are ignored.
+    features : str, optional
+        Name of the node attribute that holds the feature vector; one of ``features``, ``feature``,
+        ``x`` and ``mean color`` by default, whichever the first node has.
+    spatial : sequence of int
+        Which features say where a node is.
+    """
+    if graph.is_directed():
+        raise DataError("the graph is directed, and similarity is symmetric: give to_undirected()")
+    nodes = tuple(graph.nodes)
+    if not nodes:
+        raise DataError("the graph has no nodes")
+    key = _feature_key(graph, nodes[0], features)
+    rows = [_vector(graph.nodes[node], key, node) for node in nodes]
+    if len({row.size for row in rows}) > 1:
+        lengths = sorted({row.size for row in rows})
+        raise DataError(f"the vectors {key!r} of the nodes have different lengths: {lengths}")
+    X = np.vstack(rows)
+    place = {node: i for i, node in enumerate(nodes)}
+    pairs = [(place[a], place[b]) for a, b in graph.edges() if a != b]
+    counts = [graph.nodes[node].get("pixel count", 1) for node in nodes]
+    marked = np.zeros(X.shape[1], dtype=np.bool_)
+    marked[list(spatial)] = True
+    return FeatureGraph(
+        X,
+        unique_edges(np.array(pairs, dtype=np.int64).reshape(-1, 2).T),
+        sizes=np.array(counts, dtype=np.float64),
+        spatial=marked,
+        nodes=nodes,
+    )
+
+
+def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -> FeatureGraph:
+    """The pattern of a symmetric adjacency matrix (T, T), sparse or dense, and features (T, P).
+
+    Its values only say where there is an edge; the diagonal is ignored.
+    """
+    X = np.asarray(features, dtype=np.float64)
+    A = sp.coo_array(adjacency)
+    if X.ndim != 2 or A.shape != (X.shape[0], X.shape[0]):
+        raise DataError(
+            f"adjacency of shape {A.shape} and features of shape {X.shape}: expected (T, T), (T, P)"
+        )
+    there = A.data != 0
+    i, j = A.coords[0][there], A.coords[1][there]
+    off = i != j
+    edges = unique_edges(np.vstack([i[off], j[off]]).astype(np.int64))
+    both = np.unique(i[off] * X.shape[0] + j[off]).size
+    if both != 2 * edges.shape[1]:
+        raise DataError("the adjacency matrix is not symmetric: give A + A.T")
+    marked = np.zeros(X.shape[1], dtype=np.bool_)
+    marked[list(spatial)] = True
+    return FeatureGraph(X, edges, spatial=marked)
+
+
+def unique_edges(pairs: Ints) -> Ints:
+    """Pairs (2, n) in any order as edges ``i < j``, each once, sorted, (2, E)."""
+    if not pairs.size:
+        return np.empty((2, 0), dtype=np.int64)
+    return np.unique(np.sort(pairs, axis=0), axis=1)
+
+
+def _feature_key(graph: Any, node: Any, features: str | None) -> str:
+    has = graph.nodes[node]
+    if features is not None:
+        return features
+    for name in NODE_FEATURES:
+        if name in has:
+            return name
+    held = ", ".join(repr(name) for name in has) or "nothing"
+    raise DataError(
+        f"node {node!r} carries {held}; a feature vector is looked for under "
+        f"{', '.join(map(repr, NODE_FEATURES))}: use from_networkx(graph, features=...)"
+    )
+
+
+def _vector(attributes: Any, key: str, node: Any) -> Floats:
+    if key not in attributes:
+        raise DataError(f"node {node!r} has no attribute {key!r}")
+    try:
+        vector = np.atleast_1d(np.asarray(attributes[key], dtype=np.float64))
+    except (TypeError, ValueError):
+        raise DataError(f"{key!r} of node {node!r} is not a vector of numbers") from None
+    if vector.ndim != 1:
+        raise DataError(f"{key!r} of node {node!r} has shape {vector.shape}, expected (P,)")
+    return vector

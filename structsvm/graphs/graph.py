@@ -1,0 +1,133 @@
+"""A graph whose nodes carry features, as arrays."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from structsvm.errors import DataError, DataWarning
+
+__all__ = ["FeatureGraph"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureGraph:
+    """T nodes with P features each, and the pairs of nodes that may be similar.
+
+    Parameters
+    ----------
+    X : array of shape (T, P)
+        Finite.
+    edges : array of shape (2, E), optional
+        Each pair once, ``edges[0] < edges[1]``; None for all pairs.
+    sizes : array of shape (T,), optional
+        How much each node stands for, such as the pixels of a superpixel; 1 by default.
+    features : tuple of str, optional
+        Names of the features; x0, x1, ... by default.
+    spatial : array of bool of shape (P,), optional
+        Which features say where a node is rather than what it looks like; none by default.
+    regions : array of int of shape (H, W), optional
+        Node of each pixel, when this is the graph of an image.
+    nodes : tuple, optional
+        What the nodes were called where they come from.
+    in_units : bool
+        Whether the features have fixed units, so that no scale has to be learned for them.
+    """
+
+    X: Floats
+    edges: Ints | None = None
+    sizes: Floats = field(default_factory=lambda: np.empty(0))
+    features: tuple[str, ...] = ()
+    spatial: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    regions: Ints | None = None
+    nodes: tuple[Any, ...] | None = None
+    in_units: bool = False
+
+    def __post_init__(self) -> None:
+        """Fill in what was not given; refuse what is not a graph."""
+        X = np.array(self.X, dtype=np.float64)
+        if X.ndim != 2 or X.size == 0:
+            raise DataError(f"features must have shape (T, P) with T, P >= 1, got {X.shape}")
+        if not np.isfinite(X).all():
+            row, column = np.argwhere(~np.isfinite(X))[0]
+            raise DataError(f"feature {column} of node {row} is {X[row, column]}: give a number")
+        T, P = X.shape
+        filled = {
+            "X": X,
+            "sizes": self.sizes if len(self.sizes) else np.ones(T),
+            "features": self.features or tuple(f"x{j}" for j in range(P)),
+            "spatial": self.spatial if len(self.spatial) else np.zeros(P, dtype=np.bool_),
+        }
+        for name, value in filled.items():
+            object.__setattr__(self, name, value)
+        if len(self.sizes) != T or len(self.features) != P or len(self.spatial) != P:
+            raise DataError(f"sizes, features and spatial must be {T}, {P} and {P} long")
+        if self.edges is not None and self.edges.size:
+            i, j = self.edges
+            if not (i.min() >= 0 and j.max() < T and (i < j).all()):
+                raise DataError(f"edges must be pairs i < j of nodes below {T}, each given once")
+
+    @property
+    def n_samples(self) -> int:
+        """T."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """P."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_edges(self) -> int:
+        """E."""
+        T = self.n_samples
+        return T * (T - 1) // 2 if self.edges is None else int(self.edges.shape[1])
+
+    @property
+    def n_components(self) -> int:
+        """Number of connected components; an isolated node is one."""
+        if self.edges is None:
+            return 1
+        T, (i, j) = self.n_samples, self.edges
+        pattern = sp.coo_array((np.ones(i.size), (i, j)), shape=(T, T))
+        return int(connected_components(pattern, directed=False)[0])
+
+    @property
+    def n_isolated(self) -> int:
+        """Number of nodes without an edge."""
+        if self.edges is None:
+            return int(self.n_samples == 1)
+        return self.n_samples - int(np.unique(self.edges).size)
+
+    def label_map(self, labels: Ints) -> Ints:
+        """Labels of the nodes (T,) as labels of the pixels (H, W); of the nodes without pixels."""
+        return labels if self.regions is None else np.asarray(labels[self.regions])
+
+    def warn_of_free_cuts(self, name: str) -> None:
+        """DataWarning when a cut of this graph has nothing to do with the metric."""
+        components = self.n_components
+        if components > 1:
+            isolated = f", {self.n_isolated} of them isolated nodes" if self.n_isolated else ""
+            warnings.warn(
+                f"{name} has {components} connected components{isolated}: cutting between them "
+                "costs nothing in any metric, so they are separated first; add edges, or ask for "
+                f"more than {components} clusters",
+                DataWarning,
+                stacklevel=4,
+            )
+        if self.n_samples > 1 and not np.ptp(self.X, axis=0).any():
+            warnings.warn(
+                f"{name}: all nodes have the same features, so no metric tells them apart and "
+                "the cut is that of the bare graph",
+                DataWarning,
+                stacklevel=4,
+            )

@@ -1,0 +1,222 @@
+"""Images as graphs: pixels joined within a radius, or superpixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.extras import require
+from structsvm.graphs.graph import FeatureGraph
+
+__all__ = ["GraphOfImage", "from_image", "pixel_edges"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+POSITION = (0.28, 0.25)
+"""Scale of x and y over the longer side: about their spread over the pixels of an image."""
+LAB = (25.0, 12.0, 12.0)
+"""Scale of L, a and b: about their spread over the pixels of a photograph."""
+GRADIENT, TEXTURE, CENTRED, BORDER = 0.8, 0.7, 0.14, 0.12
+APPEARANCE_OF_EDGES = ("gradient", "texture")
+
+
+@dataclass(frozen=True)
+class GraphOfImage:
+    """How an image becomes a graph.
+
+    Parameters
+    ----------
+    nodes : {"superpixels", "pixels"}
+        Superpixels are those of SLIC (scikit-image); a pixel is joined to those within ``radius``.
+    n_segments : int
+        About so many superpixels.
+    compactness : float
+        Of SLIC: larger values make rounder superpixels.
+    edges : {"all", "adjacent"}
+        Which superpixels are joined: all pairs, or those that touch.
+    radius : float
+        In pixels.
+    features : {"colour+position", "all"}
+        L, a, b and x, y; "all" adds the gradient, the local contrast, the distances from both axes
+        of the image and from its border. Fixed units: nothing is scaled by the image.
+    """
+
+    nodes: str = "superpixels"
+    n_segments: int = 150
+    compactness: float = 10.0
+    edges: str = "all"
+    radius: float = 5.0
+    features: str = "all"
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        choices = {
+            "nodes": ("superpixels", "pixels"),
+            "edges": ("all", "adjacent"),
+            "features": ("colour+position", "all"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise SettingsError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
+        if self.n_segments < 2:
+            raise SettingsError(f"n_segments must be >= 2, got {self.n_segments}")
+        if not self.radius >= 1:
+            raise SettingsError(f"radius must be at least 1 pixel, got {self.radius}")
+        if not self.compactness > 0:
+            raise SettingsError(f"compactness must be > 0, got {self.compactness}")
+
+
+def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
+    """The graph of an image.
+
+    Parameters
+    ----------
+    image : array of shape (H, W), (H, W, 1), (H, W, 3), (H, W, 4) or (H, W, C)
+        Grey, RGB (A is dropped) or C channels of any kind: integers over the range of their type,
+        or floats in [0, 1]. Colour is turned into L, a, b.
+    settings : GraphOfImage, optional
+
+    Returns
+    -------
+    FeatureGraph
+        ``regions`` (H, W) is the node of each pixel.
+    """
+    settings = settings or GraphOfImage()
+    pixels = _in_unit_range(np.asarray(image))
+    H, W = pixels.shape[:2]
+    channels, names = _channels(pixels)
+    planes = _planes(channels, names, settings.features)
+    values = np.stack([plane for _, plane, _ in planes], axis=-1)
+    spatial = np.array([is_spatial for _, _, is_spatial in planes])
+    features = tuple(name for name, _, _ in planes)
+    if settings.nodes == "pixels":
+        regions = np.arange(H * W).reshape(H, W)
+        X, sizes, edges = (
+            values.reshape(H * W, -1),
+            np.ones(H * W),
+            pixel_edges(H, W, settings.radius),
+        )
+        return FeatureGraph(X, edges, sizes, features, spatial, regions, in_units=True)
+    regions = _superpixels(pixels, settings)
+    T = int(regions.max()) + 1
+    sizes = np.bincount(regions.ravel(), minlength=T).astype(np.float64)
+    means = [
+        np.bincount(regions.ravel(), plane.ravel(), T) / sizes
+        for plane in np.moveaxis(values, -1, 0)
+    ]
+    joined = _touching(regions) if settings.edges == "adjacent" else None
+    X = _logarithms(np.stack(means, axis=1), features)
+    return FeatureGraph(X, joined, sizes, features, spatial, regions, in_units=True)
+
+
+def pixel_edges(height: int, width: int, radius: float) -> Ints:
+    """Pairs of pixels at most ``radius`` apart, ``i < j``, by index arithmetic, (2, E)."""
+    index = np.arange(height * width).reshape(height, width)
+    reach = int(radius)
+    pairs = []
+    for dy in range(reach + 1):
+        for dx in range(-reach if dy else 1, reach + 1):
+            if dx * dx + dy * dy > radius * radius or dy >= height or abs(dx) >= width:
+                continue
+            first = index[: height - dy, max(0, -dx) : width - max(0, dx)]
+            second = index[dy:, max(0, dx) : width - max(0, -dx)]
+            pairs.append(np.vstack([first.ravel(), second.ravel()]))
+    return np.hstack(pairs) if pairs else np.empty((2, 0), dtype=np.int64)
+
+
+def _in_unit_range(image: NDArray[Any]) -> Floats:
+    """(H, W, C) in [0, 1]."""
+    if image.ndim == 2:
+        image = image[:, :, None]
+    if image.ndim != 3 or image.size == 0:
+        raise DataError(f"an image must have shape (H, W) or (H, W, C), got {image.shape}")
+    if image.dtype == np.bool_:
+        return image.astype(np.float64)
+    if np.issubdtype(image.dtype, np.integer):
+        return np.asarray(image / float(np.iinfo(image.dtype).max))
+    if not np.issubdtype(image.dtype, np.floating):
+        raise DataError(f"an image of {image.dtype} values cannot be read as numbers")
+    if not np.isfinite(image).all():
+        raise DataError("the image has NaN or inf values: fill them first")
+    low, high = float(image.min()), float(image.max())
+    if low < 0 or high > 1:
+        raise DataError(
+            f"a float image must lie in [0, 1], this one spans [{low:.3g}, {high:.3g}]: rescale it"
+        )
+    return image.astype(np.float64)
+
+
+def _channels(pixels: Floats) -> tuple[Floats, tuple[str, ...]]:
+    """Appearance in fixed units, (H, W, C), the lightness or its like first."""
+    C = pixels.shape[2]
+    if C == 1:
+        return pixels * 100.0 / LAB[0], ("L",)
+    if C in (3, 4):
+        colour = require("skimage.color", "images", "colour")
+        return colour.rgb2lab(pixels[:, :, :3]) / np.array(LAB), ("L", "a", "b")
+    return pixels * 4.0, tuple(f"channel{c}" for c in range(C))  # 1 is a quarter of the range
+
+
+def _planes(
+    channels: Floats, names: tuple[str, ...], features: str
+) -> list[tuple[str, Floats, bool]]:
+    """Name, values (H, W) and whether it is a place, of every feature of the pixels."""
+    H, W = channels.shape[:2]
+    longer = max(H, W)
+    y, x = np.mgrid[:H, :W] + 0.5
+    planes = [(name, channels[..., c], False) for c, name in enumerate(names)]
+    planes += [("x", x / longer / POSITION[0], True), ("y", y / longer / POSITION[1], True)]
+    if features == "colour+position":
+        return planes
+    from scipy.ndimage import gaussian_filter, gaussian_gradient_magnitude
+
+    light = channels[..., 0] * LAB[0]
+    mean = gaussian_filter(light, 3)
+    contrast = np.sqrt(np.maximum(gaussian_filter(light**2, 3) - mean**2, 0.0))
+    border = np.minimum.reduce([x, W - x, y, H - y]) / longer
+    return [
+        *planes,
+        ("gradient", gaussian_gradient_magnitude(light, 1.0), False),
+        ("texture", contrast, False),
+        ("off-centre x", np.abs(x / W - 0.5) / CENTRED, True),
+        ("off-centre y", np.abs(y / H - 0.5) / CENTRED, True),
+        ("border", border / BORDER, True),
+    ]
+
+
+def _logarithms(X: Floats, features: tuple[str, ...]) -> Floats:
+    """Gradient and contrast on a logarithmic scale, after averaging."""
+    for name, offset, scale in (("gradient", 0.3, GRADIENT), ("texture", 0.5, TEXTURE)):
+        if name in features:
+            j = features.index(name)
+            X[:, j] = np.log(X[:, j] + offset) / scale
+    return X
+
+
+def _superpixels(pixels: Floats, settings: GraphOfImage) -> Ints:
+    """SLIC, numbered without gaps, (H, W)."""
+    segmentation = require("skimage.segmentation", "images", "superpixels")
+    image = pixels[:, :, :3] if pixels.shape[2] in (3, 4) else pixels
+    found = segmentation.slic(
+        image,
+        n_segments=settings.n_segments,
+        compactness=settings.compactness,
+        start_label=0,
+        channel_axis=2,
+    )
+    _, regions = np.unique(found, return_inverse=True)
+    return np.asarray(regions.reshape(found.shape), dtype=np.int64)
+
+
+def _touching(regions: Ints) -> Ints:
+    """Pairs of superpixels with a common border, (2, E)."""
+    right = np.vstack([regions[:, :-1].ravel(), regions[:, 1:].ravel()])
+    down = np.vstack([regions[:-1].ravel(), regions[1:].ravel()])
+    pairs = np.hstack([right, down])
+    pairs = np.sort(pairs[:, pairs[0] != pairs[1]], axis=0)
+    return np.unique(pairs, axis=1) if pairs.size else np.empty((2, 0), dtype=np.int64)

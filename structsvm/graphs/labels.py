@@ -1,0 +1,128 @@
+"""Labels of the nodes of a graph, and what they are made of: labels of pixels, say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError
+from structsvm.graphs.graph import FeatureGraph
+from structsvm.partitions.equivalence import EquivalenceMatrix
+
+__all__ = ["NodeLabels", "jaccard_distance", "node_labels", "region_loss", "region_rand"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class NodeLabels:
+    """The true partition of a graph, for learning by nodes and for scoring by pixels."""
+
+    M: EquivalenceMatrix
+    """Each node in the cluster that most of it belongs to."""
+    counts: Floats
+    """How much of each node has each label, (T, K): rows sum to the sizes of the nodes."""
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of labels that occur, K, even if no node has most of one."""
+        return int(self.counts.shape[1])
+
+
+def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
+    """Labels as users write them.
+
+    Parameters
+    ----------
+    y : label map (H, W) of an image; vector (T,); or, of a networkx graph, mapping of its nodes
+        Numbers or names; a mask is a label map with two labels.
+
+    Raises
+    ------
+    DataError
+        When they do not fit the graph.
+    """
+    if isinstance(y, Mapping):
+        y = _in_order(y, graph)
+    values = np.asarray(y)
+    if graph.regions is not None and values.shape == graph.regions.shape:
+        labels, regions = values.ravel(), graph.regions.ravel()
+    elif values.shape == (graph.n_samples,):
+        labels, regions = values, np.arange(graph.n_samples)
+    else:
+        of = "" if graph.regions is None else f", of pixels {graph.regions.shape}"
+        raise DataError(
+            f"labels of shape {values.shape} for a graph of {graph.n_samples} nodes{of}: give one "
+            "label to each"
+        )
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise DataError("a label is NaN: give every node or pixel one")
+    try:
+        kinds, inverse = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise DataError("labels of several kinds do not compare") from None
+    T, K = graph.n_samples, kinds.size
+    counts = np.bincount(regions * K + inverse.ravel(), minlength=T * K).reshape(T, K)
+    scale = graph.sizes / np.maximum(counts.sum(axis=1), 1)
+    M = EquivalenceMatrix.from_labels(counts.argmax(axis=1))
+    return NodeLabels(M, counts * scale[:, None])
+
+
+def region_loss(truth: NodeLabels, guess: EquivalenceMatrix) -> float:
+    """``|M - M'|_F^2`` over pixels: ``K + K' - 2 sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)``.
+
+    Lajugie et al., eq. (losses), times the number of pixels.
+    """
+    common = _common(truth, guess)
+    true, guessed = common.sum(axis=1), common.sum(axis=0)
+    return float(sum(common.shape) - 2.0 * np.sum(common**2 / np.outer(true, guessed)))
+
+
+def jaccard_distance(truth: NodeLabels, guess: EquivalenceMatrix) -> float | None:
+    """``1 - |A n B| / |A u B|``, A the larger of two labels and B the cluster that fits it best.
+
+    As in the paper's table of horses. None unless there are two true labels.
+    """
+    if truth.n_clusters != 2:
+        return None
+    common = _common(truth, guess)
+    inside = common[1]
+    union = common.sum(axis=0) + inside.sum() - inside
+    return float(1.0 - np.max(inside / union))
+
+
+def region_rand(truth: NodeLabels, guess: EquivalenceMatrix) -> float:
+    """Adjusted Rand index over pixels (Hubert and Arabie, 1985)."""
+    table = _common(truth, guess)
+
+    def pairs(counts: Floats) -> float:
+        return float(np.sum(counts * (counts - 1)) / 2)
+
+    both, true, guessed = pairs(table), pairs(table.sum(axis=0)), pairs(table.sum(axis=1))
+    total = pairs(np.array([table.sum()]))
+    if total <= 0:
+        return 1.0
+    chance, best = true * guessed / total, (true + guessed) / 2
+    return 1.0 if best == chance else (both - chance) / (best - chance)
+
+
+def _common(truth: NodeLabels, guess: EquivalenceMatrix) -> Floats:
+    """How much the true and the guessed clusters have in common, (K, K')."""
+    assert guess.labels is not None
+    table = np.zeros((guess.n_clusters, truth.n_clusters))
+    np.add.at(table, guess.labels, truth.counts)
+    return table.T
+
+
+def _in_order(y: Mapping[Any, Any], graph: FeatureGraph) -> list[Any]:
+    if graph.nodes is None:
+        raise DataError("labels by name need a networkx graph: give a vector of one per node")
+    missing = [node for node in graph.nodes if node not in y]
+    if missing:
+        raise DataError(f"node {missing[0]!r} has no label ({len(missing)} in all)")
+    return [y[node] for node in graph.nodes]

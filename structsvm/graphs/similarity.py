@@ -1,0 +1,157 @@
+"""The similarity ``W_B`` of a graph, and its derivatives with respect to ``B``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from structsvm.graphs.graph import FeatureGraph
+
+__all__ = ["Similarity", "Weights"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CHUNK = 2**18
+"""Edges whose differences are held at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """``W_B`` at one metric."""
+
+    matrix: Any
+    """(T, T) with unit diagonal; an array for a complete graph, otherwise in CSR form."""
+    values: Floats | None
+    """Of the edges, (E,); None for a complete graph."""
+
+    @cached_property
+    def degrees(self) -> Floats:
+        """``d = W 1``, at least 1, (T,)."""
+        return np.asarray(self.matrix.sum(axis=1)).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class Similarity:
+    """``W_ij = exp(-(x_i - x_j)^T B (x_i - x_j))`` on the edges of a graph, 1 on the diagonal.
+
+    Lajugie et al., section "Normalized cuts". Sparse graphs cost their edges, never T x T.
+    """
+
+    X: Floats
+    """Centred, (T, P): what cannot change a difference only costs accuracy."""
+    edges: Ints | None
+    """(2, E); None for a complete graph."""
+
+    @classmethod
+    def of(cls, graph: FeatureGraph, scale: Floats | None = None) -> Similarity:
+        """The similarity of a graph, its features multiplied by ``scale`` (P,)."""
+        X = graph.X - graph.X.mean(axis=0)
+        return cls(X if scale is None else X * scale, graph.edges)
+
+    def __call__(self, L: Floats) -> Weights:
+        """``W_B`` with ``B = L L^T``, ``L`` (P, r)."""
+        Z = self.X @ L
+        if self.edges is None:
+            norms = np.einsum("ij,ij->i", Z, Z)
+            W = Z @ Z.T
+            W *= 2.0
+            W -= norms[:, None]
+            W -= norms
+            np.minimum(W, 0.0, out=W)
+            np.exp(W, out=W)
+            np.fill_diagonal(W, 1.0)
+            return Weights(W, None)
+        values = np.empty(self.edges.shape[1])
+        for part, i, j in self._chunks():
+            difference = Z[i] - Z[j]
+            values[part] = np.exp(-np.einsum("ep,ep->e", difference, difference))
+        return Weights(self._matrix(values, 1.0), values)
+
+    def gradient(self, W: Weights, plus: Floats, minus: Floats, degree: Floats) -> Floats:
+        """Gradient with respect to ``B``, (P, P), of a function of ``W``.
+
+        Parameters
+        ----------
+        W : Weights
+        plus, minus : arrays of shape (T, m) and (T, n)
+        degree : array of shape (T,)
+            The gradient with respect to ``W`` is ``plus plus^T - minus minus^T`` and, through
+            ``d = W 1``, ``degree`` in every column.
+        """
+        X = self.X
+        if self.edges is None:
+            H = plus @ plus.T
+            H -= minus @ minus.T
+            H += 0.5 * (degree[:, None] + degree)
+            H *= W.matrix
+            return np.asarray(-2.0 * ((X.T * H.sum(axis=1)) @ X - X.T @ (H @ X)))
+        assert W.values is not None
+        total = np.zeros((X.shape[1], X.shape[1]))
+        for part, i, j in self._chunks():
+            h = np.einsum("ek,ek->e", plus[i], plus[j]) - np.einsum("ek,ek->e", minus[i], minus[j])
+            h += 0.5 * (degree[i] + degree[j])
+            difference = X[i] - X[j]
+            total -= 2.0 * (difference.T * (h * W.values[part])) @ difference
+        return total
+
+    def derivative(self, W: Weights, direction: Floats) -> Any:
+        """``dW``, in the form of ``W.matrix``, when ``B`` moves along a symmetric matrix (P, P)."""
+        X = self.X
+        if self.edges is None:
+            moved = X @ direction
+            norms = np.einsum("ij,ij->i", moved, X)
+            change = 2.0 * (moved @ X.T)
+            change -= norms[:, None]
+            change -= norms
+            change *= W.matrix
+            np.fill_diagonal(change, 0.0)
+            return change
+        assert W.values is not None
+        values = np.empty(W.values.size)
+        for part, i, j in self._chunks():
+            difference = X[i] - X[j]
+            values[part] = -W.values[part] * np.einsum(
+                "ep,ep->e", difference @ direction, difference
+            )
+        return self._matrix(values, 0.0)
+
+    def mean_square(self, scale: Floats) -> float:
+        """Mean over the edges of ``|scale * (x_i - x_j)|^2``."""
+        if self.edges is None:
+            T = self.X.shape[0]
+            return float(2.0 * np.sum((self.X * scale) ** 2) / max(T - 1, 1))
+        total = sum(
+            float(np.sum(((self.X[i] - self.X[j]) * scale) ** 2)) for _, i, j in self._chunks()
+        )
+        return float(total / max(self.edges.shape[1], 1))
+
+    def _chunks(self) -> Any:
+        """Slices of the edges, and their ends."""
+        assert self.edges is not None
+        for start in range(0, self.edges.shape[1], CHUNK):
+            part = slice(start, start + CHUNK)
+            yield part, self.edges[0, part], self.edges[1, part]
+
+    @cached_property
+    def _pattern(self) -> tuple[Ints, Ints, Ints]:
+        """Index pointer and columns of the matrix, and for each entry its edge (E: diagonal)."""
+        assert self.edges is not None
+        T, E = self.X.shape[0], self.edges.shape[1]
+        i, j = self.edges
+        rows = np.concatenate([i, j, np.arange(T)])
+        columns = np.concatenate([j, i, np.arange(T)])
+        which = np.concatenate([np.arange(E), np.arange(E), np.full(T, E)])
+        order = np.lexsort((columns, rows))
+        pointer = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=T))])
+        return pointer, columns[order], which[order]
+
+    def _matrix(self, values: Floats, diagonal: float) -> sp.csr_array:
+        pointer, columns, which = self._pattern
+        T = self.X.shape[0]
+        return sp.csr_array((np.append(values, diagonal)[which], columns, pointer), shape=(T, T))

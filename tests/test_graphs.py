@@ -1,0 +1,245 @@
+"""Graphs from networkx, adjacency matrices and images, and labels of their nodes."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.graphs import (
+    FeatureGraph,
+    GraphOfImage,
+    as_graph,
+    from_adjacency,
+    from_image,
+    from_networkx,
+    node_labels,
+)
+from structsvm.graphs.images import pixel_edges
+from structsvm.graphs.labels import jaccard_distance, region_loss, region_rand
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import adjusted_rand_index, partition_loss
+
+
+def path(n=4):
+    graph = nx.path_graph(n)
+    for node in graph:
+        graph.nodes[node]["x"] = [float(node), 1.0]
+    return graph
+
+
+def two_halves(height=24, width=30):
+    image = np.zeros((height, width, 3), dtype=np.uint8)
+    image[:, width // 2 :] = (200, 30, 30)
+    return image
+
+
+def test_networkx_graphs_are_read_and_never_changed():
+    graph = path()
+    graph.add_edge(2, 2)
+    graph.add_edge("end", 3)
+    graph.nodes["end"]["x"] = (9, 9)
+    before = nx.to_dict_of_dicts(graph), dict(graph.nodes(data=True))
+    found = from_networkx(graph, spatial=[1])
+    assert found.nodes == (0, 1, 2, 3, "end")
+    np.testing.assert_array_equal(found.edges, [[0, 1, 2, 3], [1, 2, 3, 4]])
+    np.testing.assert_array_equal(found.X[-1], [9, 9])
+    np.testing.assert_array_equal(found.spatial, [False, True])
+    assert (nx.to_dict_of_dicts(graph), dict(graph.nodes(data=True))) == before
+    found.X[:] = 0
+    assert graph.nodes[1]["x"] == [1.0, 1.0]
+
+
+def test_region_adjacency_graphs_of_scikit_image():
+    from skimage import graph as region_graph
+    from skimage.segmentation import slic
+
+    image = two_halves()
+    regions = slic(image, n_segments=12, start_label=0)
+    rag = region_graph.rag_mean_color(image, regions)
+    before = nx.to_dict_of_dicts(rag)
+    found = as_graph(rag)
+    assert nx.to_dict_of_dicts(rag) == before
+    assert found.n_samples == rag.number_of_nodes()
+    assert found.n_edges == rag.number_of_edges()
+    assert found.sizes.sum() == regions.size
+    np.testing.assert_array_equal(found.X[0], rag.nodes[found.nodes[0]]["mean color"])
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.coo_matrix])
+def test_adjacency(make):
+    A = np.array([[5, 2, 0], [2, 0, -1], [0, -1, 0]], dtype=float)
+    found = as_graph((make(A), np.eye(3)))
+    np.testing.assert_array_equal(found.edges, [[0, 1], [1, 2]])
+
+
+def directed():
+    return nx.DiGraph([(0, 1)])
+
+
+def uneven():
+    graph = path()
+    graph.nodes[2]["x"] = [1.0]
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: from_networkx(directed()), "to_undirected"),
+        (lambda: from_networkx(nx.Graph()), "no nodes"),
+        (lambda: from_networkx(nx.path_graph(2)), "node 0 carries nothing"),
+        (lambda: from_networkx(path(), "colour"), "node 0 has no attribute 'colour'"),
+        (lambda: from_networkx(uneven()), r"different lengths: \[1, 2\]"),
+        (lambda: from_adjacency(np.ones((2, 2)), np.ones((3, 1))), r"expected \(T, T\), \(T, P\)"),
+        (lambda: from_adjacency(np.triu(np.ones((3, 3))), np.ones((3, 1))), "give A \\+ A.T"),
+        (lambda: FeatureGraph(np.full((2, 1), np.nan)), "feature 0 of node 0 is nan"),
+        (lambda: FeatureGraph(np.ones((2, 1)), np.array([[1], [0]])), "pairs i < j"),
+        (lambda: FeatureGraph(np.ones((0, 1))), "T, P >= 1"),
+        (lambda: as_graph("x.png"), "expected a networkx graph"),
+        (lambda: as_graph(np.ones(3)), r"an array of shape \(3,\)"),
+        (
+            lambda: from_image(np.full((4, 4), 2.0)),
+            r"must lie in \[0, 1\], this one spans \[2, 2\]",
+        ),
+        (lambda: from_image(np.full((4, 4), np.nan)), "NaN"),
+        (lambda: from_image(np.empty((0, 4, 3))), r"\(0, 4, 3\)"),
+        (lambda: from_image(np.full((2, 2), "a")), "cannot be read as numbers"),
+    ],
+)
+def test_what_is_no_graph_is_refused(make, message):
+    with pytest.raises(DataError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("radius", [1.0, 1.5, 2.0, 5.0])
+def test_pixel_edges_are_those_within_the_radius(radius):
+    H, W = 4, 6
+    found = {tuple(edge) for edge in pixel_edges(H, W, radius).T}
+    where = [(y, x) for y in range(H) for x in range(W)]
+    expected = {
+        (i, j)
+        for i, (a, b) in enumerate(where)
+        for j, (c, d) in enumerate(where)
+        if i < j and (a - c) ** 2 + (b - d) ** 2 <= radius**2
+    }
+    assert found == expected
+    assert pixel_edges(H, W, radius).shape[1] == len(expected)
+
+
+def test_superpixels_and_pixels_of_an_image():
+    image = two_halves()
+    superpixels = from_image(image, GraphOfImage(n_segments=20))
+    assert superpixels.edges is None
+    assert superpixels.sizes.sum() == 24 * 30
+    assert superpixels.features[:5] == ("L", "a", "b", "x", "y")
+    assert superpixels.X.shape[1] == 10
+    assert superpixels.label_map(np.arange(superpixels.n_samples)).shape == (24, 30)
+    touching = from_image(image, GraphOfImage(n_segments=20, edges="adjacent"))
+    assert superpixels.n_samples - 1 <= touching.n_edges < superpixels.n_edges
+    assert touching.n_components == 1
+    pixels = from_image(image, GraphOfImage(nodes="pixels", radius=1, features="colour+position"))
+    assert pixels.X.shape == (24 * 30, 5)
+    assert pixels.n_edges == 23 * 30 + 24 * 29
+
+
+@pytest.mark.parametrize(
+    ("image", "names"),
+    [
+        (np.ones((8, 9)), ("L", "x", "y")),
+        (np.ones((8, 9, 1), dtype=bool), ("L", "x", "y")),
+        (np.full((8, 9, 4), 99, dtype=np.uint8), ("L", "a", "b", "x", "y")),
+        (np.ones((8, 9, 2)), ("channel0", "channel1", "x", "y")),
+    ],
+)
+def test_channels(image, names):
+    settings = GraphOfImage(nodes="pixels", features="colour+position")
+    assert from_image(image, settings).features == names
+
+
+def test_features_have_fixed_units():
+    image = two_halves()
+    alone = from_image(image, GraphOfImage(nodes="pixels"))
+    wider = from_image(np.hstack([image, image]), GraphOfImage(nodes="pixels"))
+    assert alone.in_units
+    np.testing.assert_allclose(alone.X[0, :3], wider.X[0, :3])  # the same colour, the same number
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"nodes": "voxels"}, "nodes must be one of"),
+        ({"edges": "some"}, "edges must be one of"),
+        ({"features": "colour"}, "features must be one of"),
+        ({"n_segments": 1}, "n_segments must be >= 2"),
+        ({"radius": 0.5}, "radius must be at least 1"),
+        ({"compactness": 0.0}, "compactness must be > 0"),
+    ],
+)
+def test_image_settings_are_checked(settings, message):
+    with pytest.raises(SettingsError, match=message):
+        GraphOfImage(**settings)
+
+
+def test_components_and_warnings():
+    A = np.zeros((5, 5))
+    A[0, 1] = A[1, 0] = A[2, 3] = A[3, 2] = 1
+    graph = from_adjacency(A, np.arange(10.0).reshape(5, 2))
+    assert (graph.n_components, graph.n_isolated) == (3, 1)
+    with pytest.warns(DataWarning, match="graph 7 has 3 connected components, 1 of them isolated"):
+        graph.warn_of_free_cuts("graph 7")
+    with pytest.warns(DataWarning, match="all nodes have the same features"):
+        FeatureGraph(np.ones((3, 2))).warn_of_free_cuts("graph 0")
+
+
+def test_labels_of_pixels_become_labels_of_nodes():
+    regions = np.array([[0, 0, 1], [0, 1, 1]])
+    graph = FeatureGraph(np.zeros((2, 1)), sizes=np.array([3.0, 3.0]), regions=regions)
+    truth = node_labels(np.array([[9, 9, 9], [4, 4, 4]]), graph)
+    np.testing.assert_array_equal(truth.counts, [[1, 2], [2, 1]])
+    assert truth.M == EquivalenceMatrix.from_labels([0, 1])
+    guess = EquivalenceMatrix.from_labels([0, 1])
+    pixels = EquivalenceMatrix.from_labels([9, 9, 9, 4, 4, 4])
+    guessed = EquivalenceMatrix.from_labels(regions.ravel())
+    assert region_loss(truth, guess) == pytest.approx(partition_loss(pixels, guessed))
+    assert region_rand(truth, guess) == pytest.approx(adjusted_rand_index(pixels, guessed))
+    assert jaccard_distance(truth, guess) == pytest.approx(1 - 2 / 4)  # the nines are the object
+
+
+def test_scores_of_random_label_maps(rng):
+    for _ in range(20):
+        T, n = 12, 200
+        regions = np.append(np.arange(T), rng.integers(0, T, n - T))
+        graph = FeatureGraph(
+            np.zeros((T, 1)), sizes=np.bincount(regions), regions=regions.reshape(10, 20)
+        )
+        labels = rng.integers(0, 3, (10, 20))
+        nodes = EquivalenceMatrix.from_labels(rng.integers(0, 4, T))
+        truth = node_labels(labels, graph)
+        exact = EquivalenceMatrix.from_labels(labels.ravel())
+        guessed = EquivalenceMatrix.from_labels(nodes.labels[regions])
+        assert region_loss(truth, nodes) == pytest.approx(partition_loss(exact, guessed))
+        assert region_rand(truth, nodes) == pytest.approx(adjusted_rand_index(exact, guessed))
+        assert jaccard_distance(truth, nodes) is None
+
+
+def test_labels_of_nodes():
+    graph = from_networkx(path())
+    for y in ({0: "a", 1: "a", 2: "b", 3: "b"}, ["a", "a", "b", "b"], np.array([1.0, 1, 2, 2])):
+        assert node_labels(y, graph).M == EquivalenceMatrix.from_labels([0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1, 2], "give one label to each"),
+        ({0: 1}, "node 1 has no label"),
+        ([0.0, np.nan, 1, 1], "a label is NaN"),
+        (np.array([0, "a", None, 1], dtype=object), "several kinds"),
+    ],
+)
+def test_labels_that_do_not_fit(y, message):
+    with pytest.raises(DataError, match=message):
+        node_labels(y, from_networkx(path()))
+    with pytest.raises(DataError, match="by name need a networkx graph"):
+        node_labels({0: 1}, FeatureGraph(np.ones((2, 1))))
