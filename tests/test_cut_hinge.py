@@ -1,0 +1,130 @@
+"""The structured hinge loss of cuts: against enumeration, finite differences and its own model."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from cut_cases import random_graph
+
+from structsvm.graphs import FeatureGraph
+from structsvm.graphs.similarity import Similarity
+from structsvm.oracles import cut_eigen
+from structsvm.oracles.cut_hinge import NormalizedHinge, PlainHinge
+from structsvm.partitions.equivalence import EquivalenceMatrix
+
+HINGES = [NormalizedHinge, PlainHinge]
+cases = pytest.mark.parametrize(
+    ("kind", "sparse", "K"), [(h, s, K) for h in HINGES for s in (False, True) for K in (2, 3)]
+)
+
+
+def random_hinge(rng, kind, sparse=False, K=2, T=30, margin=0.3):
+    graph = random_graph(rng, T=T, sparse=sparse)
+    y = np.append(np.arange(K), rng.integers(0, K, T - K))
+    return kind(Similarity.of(graph), np.eye(K)[y], margin)
+
+
+def value(hinge, B):
+    point = hinge.at(np.linalg.cholesky(B))
+    values, V = point.operator.top(hinge.count)
+    return hinge.constant + values.sum() - point.truth, point, V
+
+
+def random_metric(rng, P=4):
+    L = 0.3 * rng.normal(size=(P, P))
+    D = rng.normal(size=(P, P))
+    return L @ L.T + 0.05 * np.eye(P), D + D.T
+
+
+@cases
+def test_gradient_and_derivative(rng, kind, sparse, K):
+    hinge = random_hinge(rng, kind, sparse, K)
+    B, D = random_metric(rng)
+    _, point, V = value(hinge, B)
+    step = 1e-6
+    above, below = value(hinge, B + step * D), value(hinge, B - step * D)
+    numeric = (above[0] - below[0]) / (2 * step)
+    assert np.sum(hinge.gradient(point, V) * D) == pytest.approx(numeric, abs=1e-7)
+    moved = (above[1].operator.dense() - below[1].operator.dense()) / (2 * step)
+    linear = hinge.derivative(point, D).dense() - point.operator.dense()
+    np.testing.assert_allclose(linear, moved, atol=1e-7)
+    M = EquivalenceMatrix.from_labels(np.append(np.arange(K), rng.integers(0, K, 30 - K)))
+    _, G = hinge.partition(point, M)
+    ends = [hinge.partition(p, M)[0] for p in (above[1], below[1])]
+    assert np.sum(G * D) == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-7)
+
+
+@cases
+def test_tangents_bound_the_model_from_below(rng, kind, sparse, K):
+    """The model is a maximum of affine functions, one of them for every orthonormal V."""
+    hinge = random_hinge(rng, kind, sparse, K)
+    B, D = random_metric(rng)
+    _, point, _ = value(hinge, B)
+    model = hinge.derivative(point, D)
+    values, best = model.top(hinge.count)
+    for V in (best, *(np.linalg.qr(rng.normal(size=best.shape))[0] for _ in range(5))):
+        at_B = np.sum(V * point.operator.apply(V)) - point.truth
+        affine = at_B + np.sum(hinge.gradient(point, V) * D)
+        truth_moves = np.sum(hinge.gradient(point, V) * D) - np.sum(
+            V * (model.apply(V) - point.operator.apply(V))
+        )
+        assert affine <= values.sum() - point.truth + truth_moves + 1e-9
+        if V is best:
+            assert affine == pytest.approx(values.sum() - point.truth + truth_moves, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", HINGES)
+def test_relaxation_is_above_every_partition(rng, kind):
+    hinge = random_hinge(rng, kind, T=8)
+    B, _ = random_metric(rng)
+    relaxed, point, _ = value(hinge, B)
+    d = point.W.degrees
+    W, T = point.W.matrix, 8
+    for labels in product((0, 1), repeat=8):
+        if len(set(labels)) < 2:
+            continue
+        M = EquivalenceMatrix.from_labels(labels)
+        Y = np.eye(2)[M.labels]
+        if kind is NormalizedHinge:
+            U, U_i = (np.sqrt(d)[:, None] * A / np.sqrt(A.T @ d) for A in (Y, hinge.Y))
+            S = W / np.sqrt(np.outer(d, d))
+            loss = 2 * 2 - 2 * np.sum((U.T @ U_i) ** 2)
+            score = np.sum(U * (S @ U)) - np.sum(U_i * (S @ U_i))
+            volumes = Y.T @ d
+            ncut = sum((volumes[k] - Y[:, k] @ W @ Y[:, k]) / volumes[k] for k in range(2))
+            assert np.sum(U * (S @ U)) == pytest.approx(2 - ncut)
+        else:
+            U, U_i = (A / np.sqrt(A.sum(axis=0)) for A in (Y, hinge.Y))
+            loss = 2 * 2 - 2 * np.sum((U.T @ U_i) ** 2)
+            score = (np.sum(U * (W @ U)) - np.sum(U_i * (W @ U_i))) / T
+        assert relaxed >= hinge.margin * loss + score - 1e-9
+    assert relaxed >= 0
+
+
+def test_spectral_hinge_is_not_convex():
+    """Why the model linearises the similarity too: three points on a line, as in math."""
+    X = np.array([[0.0], [1.0], [2.5]])
+    found = False
+    for labels in ([0, 0, 1], [0, 1, 1], [0, 1, 0]):
+        hinge = PlainHinge(Similarity.of(FeatureGraph(X)), np.eye(2)[labels], 0.3)
+        h = [value(hinge, np.array([[b]]))[0] for b in np.linspace(0.05, 4, 40)]
+        middle, average = np.array(h[1:-1]), (np.array(h[:-2]) + np.array(h[2:])) / 2
+        found |= bool((middle > average + 1e-6).any())
+    assert found
+
+
+def test_operators_agree_with_dense_ones(rng, monkeypatch):
+    hinge = random_hinge(rng, NormalizedHinge, T=90)
+    point = hinge.at(0.3 * np.eye(4))
+    values, V = point.operator.top(2)
+    monkeypatch.setattr(cut_eigen, "DENSE", 10)
+    iterated, vectors = point.operator.top(2, V.sum(axis=1))
+    np.testing.assert_allclose(iterated, values, atol=1e-10)
+    np.testing.assert_allclose(np.abs(vectors.T @ V), np.eye(2), atol=1e-6)
+
+
+def test_equal_eigenvalues_give_orthonormal_vectors():
+    operator = cut_eigen.CutOperator(np.eye(40), np.zeros((40, 1)), np.zeros((1, 1)))
+    values, V = operator.top(3)
+    np.testing.assert_allclose(values, 1)
+    np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-10)
