@@ -20,6 +20,9 @@ class Status(Enum):
 
     OPTIMAL = "optimal within the tolerance: the certified relative gap is at most tol"
     MAX_ITER = "stopped at max_iter with the certified gap shown: raise max_iter or tol"
+    TOO_FEW_STEPS = (
+        "stopped at max_iter while the objective was still falling: raise max_iter or tol"
+    )
     MAX_SECONDS = "stopped after max_seconds with the certified gap shown"
     MAX_CALLS = "stopped after max_calls oracle calls with the certified gap shown"
     INTERRUPTED = "interrupted: the best certified iterate is returned"
@@ -28,9 +31,18 @@ class Status(Enum):
         "optimal for the oracle's relaxation, whose value bounds the true objective from above"
     )
     HEURISTIC = "no better labelling was found, but a heuristic oracle cannot certify optimality"
+    STATIONARY = (
+        "stationary within the tolerance: a local minimum of an objective that is not convex"
+    )
     NOTHING_TO_LEARN = "the null metric is already optimal within the tolerance: nothing to learn"
 
     @property
     def converged(self) -> bool:
         """Whether the solver did what it was asked for."""
-        return self in (Status.OPTIMAL, Status.RELAXED, Status.HEURISTIC, Status.NOTHING_TO_LEARN)
+        return self in (
+            Status.OPTIMAL,
+            Status.RELAXED,
+            Status.HEURISTIC,
+            Status.STATIONARY,
+            Status.NOTHING_TO_LEARN,
+        )
