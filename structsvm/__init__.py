@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from structsvm.compare import Comparison, compare_solvers
     from structsvm.evaluation import Evaluation, evaluate
+    from structsvm.graph_cuts.learner import CutLearner
     from structsvm.learner import MetricLearner
     from structsvm.model_selection import MetricLearnerCV
     from structsvm.partitions.equivalence import EquivalenceMatrix
     from structsvm.persistence import load, save
     from structsvm.problems.change_point import ChangePoint
     from structsvm.problems.clustering import Clustering
+    from structsvm.problems.normalized_cut import NormalizedCut
     from structsvm.regularizers import Custom, SquaredNorm, Trace
     from structsvm.solution import Solution
     from structsvm.status import Status
@@ -31,10 +33,12 @@ __all__ = [
     "Clustering",
     "Comparison",
     "Custom",
+    "CutLearner",
     "EquivalenceMatrix",
     "Evaluation",
     "MetricLearner",
     "MetricLearnerCV",
+    "NormalizedCut",
     "Solution",
     "SquaredNorm",
     "Status",
@@ -51,10 +55,12 @@ _HOME = {
     "Clustering": "structsvm.problems.clustering",
     "Comparison": "structsvm.compare",
     "Custom": "structsvm.regularizers",
+    "CutLearner": "structsvm.graph_cuts.learner",
     "EquivalenceMatrix": "structsvm.partitions.equivalence",
     "Evaluation": "structsvm.evaluation",
     "MetricLearner": "structsvm.learner",
     "MetricLearnerCV": "structsvm.model_selection",
+    "NormalizedCut": "structsvm.problems.normalized_cut",
     "Solution": "structsvm.solution",
     "SquaredNorm": "structsvm.regularizers",
     "Status": "structsvm.status",

@@ -1,0 +1,95 @@
+"""Graphs and labels as users give them, which of them teach, and where learning starts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError, DataWarning
+from structsvm.graphs.graph import FeatureGraph
+from structsvm.graphs.labels import NodeLabels, node_labels
+from structsvm.graphs.similarity import Similarity
+
+__all__ = ["as_list", "encode_all", "start_scale", "teaching"]
+
+Floats = NDArray[np.float64]
+
+APPEARANCE, SPATIAL = 0.5, 1 / 16
+"""Where learning starts on images, in their fixed units. Measured: better than the best of a grid,
+which often ends at its edge."""
+
+MEAN_EXPONENT = 3.0
+"""Where learning starts on other graphs: the mean over their edges of the exponent of W."""
+
+
+def as_list(Xs: Any) -> list[Any]:
+    """One graph or image is a list of one."""
+    single = isinstance(Xs, FeatureGraph) or (hasattr(Xs, "nodes") and hasattr(Xs, "edges"))
+    if isinstance(Xs, np.ndarray) and Xs.dtype != object:
+        single = Xs.ndim in (2, 3)
+    if isinstance(Xs, tuple) and len(Xs) == 2:
+        shapes = [np.shape(part) for part in Xs]
+        single = len(shapes[0]) == len(shapes[1]) == 2 and shapes[0] == (shapes[1][0],) * 2
+    if single:
+        return [Xs]
+    try:
+        return list(Xs)
+    except TypeError:
+        raise DataError(f"expected a list of graphs or images, got {type(Xs).__name__}") from None
+
+
+def encode_all(graphs: Sequence[FeatureGraph], ys: Any) -> list[NodeLabels]:
+    """Labels of every graph; DataError names the graph."""
+    labels = list(ys) if isinstance(ys, (list, tuple)) else ys
+    if len(graphs) == 1 and not (isinstance(labels, list) and len(labels) == 1):
+        labels = [ys]
+    labels = list(labels)
+    if len(labels) != len(graphs):
+        raise DataError(f"{len(graphs)} graphs but {len(labels)} labellings")
+    truths = []
+    for i, (graph, y) in enumerate(zip(graphs, labels, strict=True)):
+        try:
+            truths.append(node_labels(y, graph))
+        except DataError as error:
+            raise DataError(f"graph {i}: {error}") from error
+    return truths
+
+
+def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> list[int]:
+    """The graphs whose nodes have more than one label; a warning for the others."""
+    kept = [i for i, truth in enumerate(truths) if truth.M.n_clusters > 1]
+    if not kept:
+        raise DataError(
+            "all nodes of each graph have the same label: there is nothing to cut apart"
+            + (" (small objects need more superpixels: raise n_segments)" if len(graphs) else "")
+        )
+    if len(kept) < len(truths):
+        left = [i for i in range(len(truths)) if i not in kept]
+        warnings.warn(
+            f"all nodes of graph {left[0]} have the same label ({len(left)} such graphs): nothing "
+            "is learned from it",
+            DataWarning,
+            stacklevel=3,
+        )
+    return kept
+
+
+def start_scale(graphs: Sequence[FeatureGraph]) -> Floats:
+    """Square root of the diagonal metric at which learning starts, (P,)."""
+    spatial = graphs[0].spatial
+    start = np.where(spatial, SPATIAL, APPEARANCE)
+    if not all(graph.in_units for graph in graphs):
+        within = np.vstack([graph.X - graph.X.mean(axis=0) for graph in graphs])
+        deviation = within.std(axis=0)
+        if not deviation.any():
+            raise DataError("every feature is constant in every graph: nothing tells nodes apart")
+        start = np.divide(1.0, deviation**2, out=np.zeros(start.size), where=deviation > 0)
+    if all(graph.in_units and graph.edges is None for graph in graphs):
+        return np.sqrt(start)
+    root = np.sqrt(start)
+    spread = float(np.mean([Similarity.of(graph).mean_square(root) for graph in graphs]))
+    return np.asarray(root * np.sqrt(MEAN_EXPONENT / spread)) if spread > 0 else root

@@ -1,0 +1,97 @@
+"""One run of learning to cut, and the choice of its regularizer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold
+
+from structsvm.errors import LearningError
+from structsvm.graph_cuts.metric import CutMetric, calibrate_threshold
+from structsvm.graphs.graph import FeatureGraph
+from structsvm.graphs.labels import NodeLabels, region_loss
+from structsvm.partitions.metric import metric_factor
+from structsvm.partitions.problem import metric_space
+from structsvm.problems.normalized_cut import CutRisk, NormalizedCut
+from structsvm.regularizers import SquaredNorm
+from structsvm.solvers.cccp import CCCP
+from structsvm.solvers.descent import Callback, Descent
+from structsvm.solvers.quasi_newton import QuasiNewton
+from structsvm.status import Status
+
+__all__ = ["LAMS", "Training", "counting"]
+
+Floats = NDArray[np.float64]
+Sample = tuple[FeatureGraph, NodeLabels]
+
+LAMS = (0.002, 0.02, 0.2)
+"""What cross-validation chooses from."""
+
+logger = logging.getLogger("structsvm")
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """How to learn from labelled graphs."""
+
+    problem: NormalizedCut
+    metric: str
+    solver: QuasiNewton | CCCP
+    scale: Floats
+    """The features are multiplied by this, and then the identity is where learning starts, (P,)."""
+
+    def learn(
+        self, samples: Sequence[Sample], lam: float, callback: Callback | None = None
+    ) -> tuple[CutMetric, Descent]:
+        """One run from the start."""
+        problem, space = self.problem, metric_space(self.metric, self.scale.size)
+        risk = CutRisk(
+            [problem.hinge(graph, truth, self.scale) for graph, truth in samples],
+            space,
+            SquaredNorm(lam, center=1.0),
+            problem.decoder if problem.oracle == "rounded" else None,
+        )
+        solution = self.solver.minimize(risk, space.identity(), callback)
+        L = metric_factor(space.to_metric(solution.w))
+        if not L.size or not np.isfinite(L).all():
+            raise LearningError(
+                f"the best metric found is zero (lam={lam:g}): use a larger lam or less margin",
+                solution.status,
+            )
+        return CutMetric(self.scale[:, None] * L), solution
+
+    def choose_lam(self, samples: Sequence[Sample], cv: int) -> tuple[float, dict[str, float]]:
+        """The ``lam`` of least held-out loss, the larger one of two, and all these losses."""
+        N = len(samples)
+        if N < 2:
+            logger.info("one graph cannot be cross-validated: lam = %g", LAMS[1])
+            return LAMS[1], {}
+        seed = self.problem.random_state
+        losses = dict.fromkeys(LAMS, 0.0)
+        for learn, test in KFold(min(cv, N), shuffle=True, random_state=seed).split(samples):
+            for lam in LAMS:
+                metric, solution = self.learn([samples[i] for i in learn], lam)
+                if solution.status is Status.INTERRUPTED:
+                    raise KeyboardInterrupt("while choosing lam")
+                for graph, truth in (samples[i] for i in test):
+                    cut = metric.cut(self.problem.decoder, graph, truth.n_clusters)
+                    losses[lam] += region_loss(truth, cut) / N
+        best = min(losses, key=lambda lam: (losses[lam], -lam))
+        return best, {f"{lam:g}": loss for lam, loss in losses.items()}
+
+
+def counting(
+    problem: NormalizedCut,
+    metric: CutMetric,
+    graphs: Sequence[FeatureGraph],
+    truths: Sequence[NodeLabels],
+) -> CutMetric:
+    """The metric with a threshold, if it has to count clusters."""
+    if problem.known_clusters:
+        return metric
+    threshold = calibrate_threshold(metric, problem.decoder, graphs, truths)
+    return replace(metric, threshold=threshold)

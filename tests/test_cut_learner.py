@@ -1,0 +1,340 @@
+"""CutLearner: learning to cut graphs and images, as a scikit-learn estimator."""
+
+import pickle
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+from cut_cases import planted
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+
+from structsvm import ChangePoint, CutLearner, NormalizedCut
+from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.graphs import FeatureGraph, from_adjacency
+from structsvm.partitions.equivalence import EquivalenceMatrix
+
+
+def paintings(rng, n=6, size=32):
+    """Images in which a disc differs from the ground by texture-free hue, under loud brightness."""
+    images, masks = [], []
+    y, x = np.mgrid[:size, : size + 8]
+    for _ in range(n):
+        row, column = rng.integers(10, size - 10, 2)
+        mask = (y - row) ** 2 + (x - column) ** 2 < 64
+        light = 0.1 + 0.9 * np.kron(rng.random((4, 5)), np.ones((size // 4, (size + 8) // 5)))
+        colour = np.where(mask[..., None], [1.0, 0.9, 0.8], [0.8, 0.9, 1.0])
+        images.append(np.round(255 * light[..., None] * colour).astype(np.uint8))
+        masks.append(mask)
+    return images, masks
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    return paintings(np.random.default_rng(3), n=10)
+
+
+@pytest.fixture(scope="module")
+def painter(pictures):
+    images, masks = pictures
+    return CutLearner(NormalizedCut(n_segments=40), lam=0.02).fit(images[:5], masks[:5])
+
+
+def test_learning_to_cut_images(painter, pictures):
+    images, masks = pictures
+    found = painter.predict(images[5:])
+    assert [label_map.shape for label_map in found] == [mask.shape for mask in masks[5:]]
+    assert all(set(np.unique(label_map)) == {0, 1} for label_map in found)
+    painter.fit_baselines(images[:5], masks[:5])
+    learned = -painter.score(images[5:], masks[5:])
+    truths = painter.encode(images[5:], masks[5:])
+    from structsvm.graphs.labels import region_loss
+
+    rivals = {
+        name: np.mean(
+            [
+                region_loss(t, g)
+                for t, g in zip(truths, painter.decode_with(m, images[5:]), strict=True)
+            ]
+        )
+        for name, m in painter.baselines_.items()
+    }
+    assert set(rivals) == {"untrained", "grid"}
+    assert learned < 0.5 * rivals["untrained"]
+    assert learned < rivals["grid"]
+
+
+def test_what_is_learned_is_described(painter):
+    assert painter.feature_names_in_[:3].tolist() == ["L", "a", "b"]
+    assert painter.n_clusters_ == 2
+    assert painter.components_.shape[1] == painter.n_features_in_ == 10
+    B = painter.get_mahalanobis_matrix()
+    assert np.linalg.eigvalsh(B)[0] >= -1e-12
+    assert painter.solution_.objective < painter.solution_.start
+    assert painter.converged_
+    assert len(painter.training_data_) == 5
+
+
+def test_one_image_is_a_list_of_one(painter, pictures):
+    images, masks = pictures
+    (alone,) = painter.predict(images[7])
+    np.testing.assert_array_equal(alone, painter.predict(images[6:8])[1])
+    assert painter.score(images[7], masks[7]) == painter.score([images[7]], [masks[7]])
+    graph = painter.graphs(images[7])
+    np.testing.assert_array_equal(alone, painter.predict(graph)[0])
+    assert painter.transform(graph)[0].shape == (graph[0].n_samples, len(painter.components_))
+
+
+def test_predictions_are_what_the_metric_says(painter, pictures):
+    """The Euclidean similarity of transformed features is the learned one."""
+    graph = painter.graphs(pictures[0][6])[0]
+    plain = FeatureGraph(painter.transform([graph])[0])
+    from structsvm.graph_cuts import CutMetric
+
+    metric = CutMetric(np.eye(plain.n_features))
+    expected = metric.cut(painter.problem_.decoder, plain, 2)
+    assert painter.predict_partitions([graph])[0] == expected
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("metric", ["full", "diagonal"])
+@pytest.mark.parametrize("objective", ["normalized", "plain"])
+@pytest.mark.parametrize("oracle", ["relaxed", "rounded"])
+def test_graphs_with_one_feature_that_counts(rng, sparse, metric, objective, oracle):
+    graphs, labels = planted(rng, n=8, sparse=sparse)
+    problem = NormalizedCut(objective=objective, oracle=oracle)
+    learner = CutLearner(problem, metric, lam=0.02, max_iter=40)
+    with warnings.catch_warnings():
+        if oracle == "rounded":  # not smooth: may go on for long
+            warnings.simplefilter("ignore", ConvergenceWarning)
+        learner.fit(graphs[:5], labels[:5])
+    learned = -learner.score(graphs[5:], labels[5:])
+    B = np.diag(learner.get_mahalanobis_matrix())
+    assert learned < 0.2
+    assert B[0] > 3 * B[1:].max()
+
+
+def test_networkx_graphs_labelled_by_node(rng):
+    graphs, labels = [], []
+    for graph, y in zip(*planted(rng, n=4, sparse=True), strict=True):
+        made = nx.Graph()
+        made.add_edges_from(graph.edges.T.tolist())
+        for node in made:
+            made.nodes[node]["features"] = graph.X[node]
+        graphs.append(made)
+        labels.append(dict(enumerate(y.tolist())))
+    before = [nx.to_dict_of_dicts(graph) for graph in graphs]
+    learner = CutLearner(lam=0.02).fit(graphs, labels)
+    assert learner.score(graphs, labels) > -0.3
+    assert [nx.to_dict_of_dicts(graph) for graph in graphs] == before
+    pairs = [(nx.to_scipy_sparse_array(g, nodelist=range(40)), p.X) for g, p in _as_arrays(graphs)]
+    assert learner.score(pairs[0], [labels[0][i] for i in range(40)]) > -0.5
+
+
+def _as_arrays(graphs):
+    for graph in graphs:
+        X = np.vstack([graph.nodes[i]["features"] for i in range(len(graph))])
+        yield graph, FeatureGraph(X)
+
+
+def test_three_clusters_and_different_numbers(rng):
+    two, three = planted(rng, n=3, K=2), planted(rng, n=3, K=3, T=60)
+    graphs, labels = two[0] + three[0], two[1] + three[1]
+    learner = CutLearner(NormalizedCut(n_clusters="unknown"), lam=0.02).fit(graphs, labels)
+    assert learner.n_clusters_ is None
+    found = learner.predict_partitions(graphs)
+    assert [M.n_clusters for M in found] == [2, 2, 2, 3, 3, 3]
+    assert learner.score(graphs, labels) > -0.3
+    known = CutLearner(lam=0.02).fit(graphs, labels)
+    with pytest.raises(SettingsError, match="different numbers of clusters"):
+        known.predict(graphs)
+    assert [M.max() + 1 for M in known.predict(graphs, [2, 2, 2, 3, 3, 3])] == [2, 2, 2, 3, 3, 3]
+
+
+def test_counting_is_not_fooled_by_one_single_cluster(rng):
+    """Its loss is 1, less than that of most cuts in a poor metric."""
+    graphs, labels = planted(rng, n=6)
+    learner = CutLearner(NormalizedCut(n_clusters="unknown"), lam=0.02).fit(graphs, labels)
+    assert min(M.n_clusters for M in learner.predict_partitions(graphs)) >= 2
+
+
+def test_lam_by_cross_validation(rng):
+    graphs, labels = planted(rng, n=4)
+    learner = CutLearner().fit(graphs, labels)
+    assert set(learner.cv_losses_) == {"0.002", "0.02", "0.2"}
+    assert learner.cv_losses_[f"{learner.lam_:g}"] == min(learner.cv_losses_.values())
+    alone = CutLearner().fit(graphs[:1], labels[:1])
+    assert (alone.lam_, alone.cv_losses_) == (0.02, {})
+
+
+def test_both_solvers_cut_alike(rng):
+    graphs, labels = planted(rng, n=4)
+    first, second = (
+        CutLearner(lam=0.02, solver=solver, tol=tol).fit(graphs, labels)
+        for solver, tol in (("quasi-newton", 1e-4), ("cccp", 1e-6))
+    )
+    assert first.solution_.objective == pytest.approx(second.solution_.objective, rel=1e-3)
+    assert first.predict_partitions(graphs) == second.predict_partitions(graphs)
+
+
+def test_it_is_a_scikit_learn_estimator(rng, painter):
+    graphs, labels = planted(rng, n=4)
+    search = GridSearchCV(CutLearner(lam=0.02), {"metric": ["full", "diagonal"]}, cv=2)
+    search.fit(graphs, labels)
+    assert search.best_score_ > -1
+    assert clone(painter).get_params()["lam"] == 0.02
+    again = pickle.loads(pickle.dumps(painter))
+    np.testing.assert_array_equal(again.components_, painter.components_)
+    with pytest.raises(NotFittedError):
+        CutLearner().predict(graphs)
+
+
+def test_refitting_forgets(rng, painter, pictures):
+    learner = clone(painter).fit(*(part[:3] for part in pictures))
+    first = learner.components_.copy()
+    learner.fit_baselines(*(part[:3] for part in pictures))
+    learner.fit(*(part[:3] for part in pictures))
+    np.testing.assert_array_equal(learner.components_, first)
+    assert set(learner.baselines_) == {"untrained"}
+
+
+# ---- data that makes trouble
+
+
+def test_disconnected_graphs_are_told(rng):
+    graphs, labels = planted(rng, n=3)
+    A = np.zeros((40, 40))
+    A[:20, :20] = 1
+    apart = from_adjacency(A - np.diag(np.diag(A)), graphs[0].X)
+    with pytest.warns(DataWarning, match="graph 1 has 21 connected components, 20 of them isol"):
+        learner = CutLearner(lam=0.02).fit([graphs[1], apart], [labels[1], labels[0]])
+    with pytest.warns(DataWarning, match="costs nothing in any metric"):
+        assert learner.predict_partitions([apart])[0].n_clusters == 2
+
+
+def test_a_constant_image_is_cut_by_position_alone(painter):
+    grey = np.full((32, 40, 3), 90, dtype=np.uint8)
+    (found,) = painter.predict(grey)
+    assert set(np.unique(found)) == {0, 1}
+    plain = FeatureGraph(np.ones((9, 10)), features=tuple(painter.feature_names_in_))
+    with pytest.warns(DataWarning, match="all nodes have the same features"):
+        assert painter.predict_partitions([plain])[0].n_clusters == 2
+
+
+def test_more_clusters_than_nodes(painter, pictures):
+    with pytest.raises(DataError, match=r"it cannot have 500 clusters \(raise n_segments\)"):
+        painter.predict(pictures[0][0], 500)
+    for wrong in (0, 2.0, True):
+        with pytest.raises(DataError, match="graph 0"):
+            painter.predict(pictures[0][0], wrong)
+    with pytest.raises(DataError, match="2 graphs but 3 numbers"):
+        painter.predict(pictures[0][:2], [2, 2, 2])
+
+
+def test_graphs_that_teach_nothing(rng):
+    graphs, labels = planted(rng, n=3)
+    one = np.zeros(40, dtype=int)
+    with pytest.warns(DataWarning, match="all nodes of graph 1 have the same label"):
+        learner = CutLearner(lam=0.02).fit(graphs, [labels[0], one, labels[2]])
+    assert len(learner.training_data_) == 3
+    with pytest.raises(DataError, match="nothing to cut apart"):
+        CutLearner().fit(graphs, [one] * 3)
+    blank = FeatureGraph(np.ones((40, 2)))
+    with (
+        pytest.warns(DataWarning, match="same features"),
+        pytest.raises(DataError, match="every feature is constant"),
+    ):
+        CutLearner().fit([blank], [labels[0]])
+
+
+def test_bad_input_is_named(rng, painter, pictures):
+    graphs, labels = planted(rng, n=2)
+    images, masks = pictures
+    for Xs, ys, message in (
+        ([], [], "no graphs were given"),
+        (graphs, labels[:1], "2 graphs but 1 labellings"),
+        (graphs, [labels[0], labels[1][:3]], "graph 1: labels of shape"),
+        ([graphs[0], "picture.png"], labels, "graph 1: expected a networkx graph"),
+        ([images[0], images[1][..., 0]], masks[:2], "give images of one kind"),
+        (3, labels, "expected a list of graphs or images, got int"),
+    ):
+        with pytest.raises(DataError, match=message):
+            CutLearner(lam=0.02).fit(Xs, ys)
+    with pytest.raises(DataError, match="graph 0 has 3 features, the model has 10"):
+        painter.predict(graphs)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"problem": ChangePoint()}, "use MetricLearner"),
+        ({"metric": "round"}, "metric must be one of"),
+        ({"lam": 0.0}, "lam must be 'cv' or > 0"),
+        ({"lam": "auto"}, "lam must be 'cv' or > 0"),
+        ({"cv": 1}, "cv must be at least 2"),
+        ({"solver": "adam"}, "solver must be one of"),
+        ({"tol": 0.0}, "tol must be > 0"),
+    ],
+)
+def test_settings_are_checked(rng, settings, message):
+    graphs, labels = planted(rng, n=2)
+    with pytest.raises(SettingsError, match=message):
+        CutLearner(**settings).fit(graphs, labels)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_clusters": 2}, "n_clusters must be one of"),
+        ({"objective": "ratio"}, "objective must be one of"),
+        ({"oracle": "exact"}, "oracle must be one of"),
+        ({"rounding": "sweep"}, "rounding must be one of"),
+        ({"decoding": "ratio"}, "decoding must be one of"),
+        ({"nodes": "voxels"}, "nodes must be one of"),
+        ({"margin": 0.0}, "margin must be > 0"),
+        ({"objective": "plain", "margin": 0.5}, "from 0.5 on the best metric is zero"),
+    ],
+)
+def test_the_problem_checks_its_settings(settings, message):
+    with pytest.raises(SettingsError, match=message):
+        NormalizedCut(**settings)
+
+
+def test_a_margin_that_hides_the_loss_is_told():
+    with pytest.warns(DataWarning, match="hardly sees the loss"):
+        NormalizedCut(objective="plain", margin=1 / 115)
+
+
+def test_the_refused_margin_does_collapse(rng):
+    """With 2 kappa > 1 the plain objective is least at the zero metric."""
+    from structsvm.graphs.labels import node_labels
+    from structsvm.graphs.similarity import Similarity
+    from structsvm.oracles.cut_hinge import PlainHinge
+
+    graphs, labels = planted(rng, n=1)
+    Y = np.eye(2)[node_labels(labels[0], graphs[0]).M.labels]
+
+    def values(margin):
+        hinge = PlainHinge(Similarity.of(graphs[0]), Y, margin)
+        found = []
+        for b in (0.0, 0.01, 0.1, 1.0):
+            point = hinge.at(np.diag(np.sqrt([b, 0, 0])))
+            top, _ = point.operator.top(2)
+            found.append(hinge.constant + top.sum() - point.truth)
+        return found
+
+    small, large = values(0.3), values(1.0)
+    assert min(small) < small[0] - 0.1
+    assert large[0] == pytest.approx(3.0)
+    assert min(large[1:]) > 0.9 * large[0] or min(large) == large[0]
+
+
+def test_labels_and_partitions_agree(painter, pictures):
+    (M,) = painter.predict_partitions(pictures[0][8])
+    (label_map,) = painter.predict(pictures[0][8])
+    graph = painter.graphs(pictures[0][8])[0]
+    assert M == EquivalenceMatrix.from_labels(
+        [label_map[graph.regions == node][0] for node in range(graph.n_samples)]
+    )
