@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.words import TABLES, Words
 from structsvm.problem import Separation
 
 __all__ = ["Clustering", "CompressedSample"]
@@ -64,6 +65,7 @@ class Clustering(PartitionProblem):
         Seed of K-means and of the order in which rows are visited.
     """
 
+    words: ClassVar[Words] = TABLES
     n_clusters: str = "known"
     oracle: str = "auto"
     penalty: str = "learned"

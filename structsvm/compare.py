@@ -240,7 +240,7 @@ def metric_risk(
     standardize: str | None,
 ) -> RegularizedRisk:
     """The objective of :class:`structsvm.MetricLearner`."""
-    arrays, _ = check_samples(Xs)
+    arrays, _ = check_samples(Xs, words=problem.words)
     truths = encode_all(problem, arrays, ys)
     standardizer = Standardizer.fit(standardize, arrays)
     samples = [standardizer(X) for X in arrays]

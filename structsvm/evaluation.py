@@ -19,6 +19,8 @@ from structsvm.partitions.losses import (
     partition_loss,
 )
 from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.words import RECORDINGS, Words
 
 __all__ = ["Evaluation", "RecordingScores", "Scores", "decode_with_all", "evaluate"]
 
@@ -81,6 +83,7 @@ class Evaluation:
     recordings: tuple[RecordingScores, ...]
     margin: int
     """Of the F1 score, in samples."""
+    words: Words = RECORDINGS
 
     @classmethod
     def of(
@@ -88,16 +91,16 @@ class Evaluation:
         truths: Sequence[EquivalenceMatrix],
         guesses: Mapping[str, Sequence[EquivalenceMatrix]],
         names: Sequence[str],
+        problem: PartitionProblem,
         margin: int = 5,
-        contiguous: bool = True,
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them."""
-        tolerance = margin if contiguous else None
+        tolerance = margin if problem.contiguous else None
         rows = []
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
             scores = {m: Scores.of(truth, found[i], tolerance) for m, found in guesses.items()}
             rows.append(RecordingScores(name, truth.n_clusters, scores))
-        return cls(tuple(rows), margin)
+        return cls(tuple(rows), margin, problem.words)
 
     @property
     def scores(self) -> dict[str, Scores]:
@@ -134,6 +137,7 @@ class Evaluation:
             loss=self.learned.loss,
             best=None,
             grouped=False,
+            words=self.words,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -180,9 +184,9 @@ def evaluate(
     truths = learner.encode(Xs, ys)
     names = [str(i) for i in range(len(truths))] if names is None else list(names)
     if len(names) != len(truths):
-        raise DataError(f"{len(truths)} recordings but {len(names)} names")
+        raise DataError(f"{learner.problem_.words.wholes(len(truths))} but {len(names)} names")
     guesses = decode_with_all(learner, Xs, truths, n_segments)
-    return Evaluation.of(truths, guesses, names, margin, learner.problem_.contiguous)
+    return Evaluation.of(truths, guesses, names, learner.problem_, margin)
 
 
 def decode_with_all(

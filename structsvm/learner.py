@@ -195,10 +195,10 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             When the best metric is zero: the regularizer outweighs the labels.
         """
         (regularizer, solver, backend), partition = self._settings(), self._partition
-        arrays, names = check_samples(Xs, feature_names)
+        arrays, names = check_samples(Xs, feature_names, words=partition.words)
         truths = encode_all(partition, arrays, ys)
         partition.check_training(truths)
-        warn_about_constant_features(arrays, names)
+        warn_about_constant_features(arrays, names, partition.words)
         standardizer = Standardizer.fit(self.standardize, arrays)
         samples = [standardizer(X) for X in arrays]
 
@@ -280,14 +280,15 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     ) -> list[EquivalenceMatrix]:
         """Partition recordings with another metric, such as one of ``baselines_``."""
         samples = fitted.standardized(self, Xs)
-        counts = cluster_counts(one_of(n_clusters, n_segments), samples)
+        words = self.problem_.words
+        counts = cluster_counts(one_of(n_clusters, n_segments), samples, words)
         decoder, pairs = self.problem_.decoder, zip(samples, counts, strict=True)
         return [metric.decode(decoder, X, K) for X, K in pairs]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Labels of recordings as equivalence matrices, checked."""
         check_is_fitted(self)
-        arrays, _ = check_samples(Xs, n_features=self.n_features_in_)
+        arrays, _ = check_samples(Xs, None, self.n_features_in_, self.problem_.words)
         return encode_all(self.problem_, arrays, ys)
 
     def score(self, Xs: Any, ys: Any) -> float:
@@ -339,7 +340,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             warnings.warn(solution.summary(), ConvergenceWarning, stacklevel=3)
         L = metric_factor(risk.problem.split(solution.w)[0])
         if np.sum(L**2) <= ZERO_METRIC * L.shape[0]:
-            way_out = "lower lam, or check that the labelled changes are visible in the features"
+            part = self._partition.words.part
+            way_out = f"lower lam, or check that the labelled {part}s differ in the features"
             if not solution.status.converged:
                 way_out = "let it run longer"
             raise LearningError(

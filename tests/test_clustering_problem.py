@@ -259,6 +259,42 @@ def test_bad_labels(labels, message):
         MetricLearner(Clustering()).fit(table()[0], labels)
 
 
+class TestMessages:
+    """What was handed in is a table with rows and clusters, not a recording."""
+
+    @pytest.mark.parametrize(
+        ("X", "y", "message"),
+        [
+            ([], [], "no tables were given"),
+            ([np.full((3, 2), np.nan)], [[0, 0, 1]], "table 0 has nan in row 0, column 0"),
+            ([np.zeros((3, 2)), np.zeros((3, 1))], [[0, 0, 1]] * 2, "table 1 has 1 features, tab"),
+            ([np.zeros((3, 2))], [[0, 0, 1]] * 2, "1 table but 2 labellings"),
+            ([np.zeros((3, 2))], [[0, 0]], r"table 0: labels of shape \(2,\) for 3 rows"),
+            ([np.zeros((3, 2))], [[0, 0, 1]], "constant in every table: nothing tells clusters"),
+        ],
+    )
+    def test_at_the_door(self, X, y, message):
+        with pytest.raises(DataError, match=message):
+            MetricLearner(Clustering()).fit(X, y)
+
+    def test_when_predicting(self, learner):
+        X = table()[0]
+        for counts, message in (
+            (61, "table 0 has 60 rows: it cannot have 61 clusters"),
+            ([2, 3], "1 table but 2 numbers of clusters"),
+            (2.5, "number of clusters for table 0 must be an integer, got 2.5"),
+        ):
+            with pytest.raises(DataError, match=message):
+                learner.predict(X, counts)
+
+    def test_verdict(self, learner):
+        X, y = table(seed=1)
+        found = str(evaluate(learner, [X], [y]).verdict)
+        assert found.startswith("Too few to tell: 1 independent table cannot support a verdict")
+        assert "On 1 held-out table," in found
+        assert found.endswith("More labelled tables would tell.")
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -68,7 +68,7 @@ class TestRealTables:
             ("ionosphere", "rounded", 0.75, 1.10),
         ],
     )
-    @pytest.mark.filterwarnings("ignore:constant in every recording")
+    @pytest.mark.filterwarnings("ignore:constant in every table")
     def test_tables_in_files(self, read, name, oracle, same_rows, held_out):
         X, y = read(name)
         assert same_rows_loss(X, y, Clustering(oracle=oracle)) <= same_rows

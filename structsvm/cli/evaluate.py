@@ -9,13 +9,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from structsvm.cli.inputs import (
-    check_labels,
-    check_n_segments,
-    fit_to_model,
-    read,
-    warn_of_training,
-)
+from structsvm.cli.inputs import check_labels, read_for, warn_of_training
 from structsvm.cli.parser import evaluation_options, file_options, report_options
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import arrays_and_labels
@@ -51,12 +45,11 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and print the table and the verdict."""
     learner = load(args.model)
-    recordings = fit_to_model(read(args, terminal, need_labels=True), learner, args.model)
+    recordings = read_for(learner, args, terminal, need_labels=True)
     check_labels(recordings, learner.problem_)
-    check_n_segments(recordings, args.n_segments)
     warn_of_training(recordings, learner, terminal)
     Xs, ys = arrays_and_labels(recordings)
-    with terminal.working("segmenting"):
+    with terminal.working("partitioning"):
         result = evaluate(
             learner, Xs, ys, args.n_segments, args.margin, names=[r.name for r in recordings]
         )
@@ -67,8 +60,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 def readable(result: Evaluation) -> tuple[str, Table, str]:
     """What it is about, the scores, the verdict."""
     n = len(result.recordings)
-    recordings = "1 recording" if n == 1 else f"mean of {n} recordings"
-    return f"{recordings} (perfect: loss 0, all others 1)", _table(result), str(result.verdict)
+    about = f"{'' if n == 1 else 'mean of '}{result.words.wholes(n)}"
+    return f"{about} (perfect: loss 0, all others 1)", _table(result), str(result.verdict)
 
 
 def _table(result: Evaluation) -> Table:

@@ -84,10 +84,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     interrupted = learner.solution_.status is Status.INTERRUPTED
     if interrupted:
         terminal.warn(f"interrupted: the best certified metric so far is saved in {args.output}")
+    words = learner.problem_.words
     terminal.note(
-        f"learned from {training_in_words(learner.training_data_, learner.problem_.contiguous)}\n"
+        f"learned from {training_in_words(learner.training_data_, words)}\n"
         f"{certificate_in_words(learner.solution_)}\n"
-        f"saved in {args.output}; on recordings it was not learned from, try\n"
+        f"saved in {args.output}; on {words.whole}s it was not learned from, try\n"
         f"  structsvm evaluate {args.output} PATH"
     )
     if terminal.as_json:

@@ -13,15 +13,9 @@ from structsvm.datasets.recording import Recording, share_features
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.words import Words
 
-__all__ = [
-    "check_labels",
-    "check_n_segments",
-    "check_output",
-    "fit_to_model",
-    "read",
-    "warn_of_training",
-]
+__all__ = ["check_labels", "check_output", "read", "read_for", "warn_of_training"]
 
 
 def read(args: argparse.Namespace, terminal: Terminal, *, need_labels: bool) -> list[Recording]:
@@ -48,8 +42,18 @@ def read(args: argparse.Namespace, terminal: Terminal, *, need_labels: bool) -> 
     return share_features(recordings)
 
 
-def fit_to_model(
-    recordings: Sequence[Recording], learner: MetricLearner, model: Path
+def read_for(
+    learner: MetricLearner, args: argparse.Namespace, terminal: Terminal, *, need_labels: bool
+) -> list[Recording]:
+    """Read the recordings of ``args.paths``, to partition them with the model ``args.model``."""
+    found = read(args, terminal, need_labels=need_labels)
+    recordings = _with_features_of(learner, found, args.model)
+    _check_counts(recordings, args.n_segments, learner.problem_.words)
+    return recordings
+
+
+def _with_features_of(
+    learner: MetricLearner, recordings: Sequence[Recording], model: Path
 ) -> list[Recording]:
     """The recordings with the features of the model, in its order; DataError if they differ."""
     names = getattr(learner, "feature_names_in_", None)
@@ -73,7 +77,9 @@ def check_labels(recordings: Sequence[Recording], problem: PartitionProblem) -> 
             raise DataError(f"{recording.where}: {error}") from error
 
 
-def check_n_segments(recordings: Sequence[Recording], n_segments: int | str | None) -> None:
+def _check_counts(
+    recordings: Sequence[Recording], n_segments: int | str | None, words: Words
+) -> None:
     """Refuse more segments than a recording has samples."""
     if not isinstance(n_segments, int):
         return
@@ -81,7 +87,8 @@ def check_n_segments(recordings: Sequence[Recording], n_segments: int | str | No
         T = recording.X.shape[0]
         if n_segments > T:
             raise DataError(
-                f"{recording.where} has {T} samples: it cannot have {n_segments} segments"
+                f"{recording.where} has {T} {words.item}s: "
+                f"it cannot have {n_segments} {words.part}s"
             )
 
 
@@ -91,8 +98,9 @@ def warn_of_training(
     """Say so when a model is judged by what it was learned from."""
     seen = sum(recording.X in learner.training_data_ for recording in recordings)
     if seen:
+        these = learner.problem_.words.wholes(len(recordings))
         terminal.warn(
-            f"the model was learned from {seen} of these {len(recordings)} recordings: "
+            f"the model was learned from {seen} of these {these}: "
             "the figures are better than on new ones"
         )
 

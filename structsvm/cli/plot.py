@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structsvm.atomic import write_atomically
-from structsvm.cli.inputs import check_labels, check_n_segments, check_output, fit_to_model, read
+from structsvm.cli.inputs import check_labels, check_output, read_for
 from structsvm.cli.parser import file_options, report_options, true_or_positive
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError
@@ -74,13 +74,13 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if args.paths is None:
         plot_weights(learner, ax=figure.subplots())
     else:
-        found = read(args, terminal, need_labels=False)
+        found = read_for(learner, args, terminal, need_labels=False)
         if len(found) > 1:
-            raise DataError(f"{args.paths} holds {len(found)} recordings: name one file")
-        (recording,) = fit_to_model(found, learner, args.model)
+            held = learner.problem_.words.wholes(len(found))
+            raise DataError(f"{args.paths} holds {held}: name one file")
+        (recording,) = found
         if recording.y is not None:
             check_labels([recording], learner.problem_)
-        check_n_segments([recording], args.n_segments)
         X, y, K = recording.X, recording.y, args.n_segments
         if learner.problem_.contiguous:
             plot_segmentation(learner, X, y, n_segments=K, show=args.show, ax=figure.subplots())

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.atomic import write_atomically
-from structsvm.cli.inputs import check_n_segments, check_output, fit_to_model, read
+from structsvm.cli.inputs import check_output, read_for
 from structsvm.cli.parser import file_options, positive, report_options
 from structsvm.cli.terminal import Terminal
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -62,8 +62,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if one_table:
         check_output(args.output)
     learner = load(args.model)
-    recordings = fit_to_model(read(args, terminal, need_labels=False), learner, args.model)
-    check_n_segments(recordings, args.n_segments)
+    recordings, words = read_for(learner, args, terminal, need_labels=False), learner.problem_.words
     kind = Segments if learner.problem_.contiguous else Clusters
     with terminal.working("partitioning") as say:
         answers: list[Answer] = []
@@ -74,10 +73,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if one_table:
         rows = (row for answer in answers for row in answer.rows)
         write_atomically(args.output, _csv(("recording", *kind.columns), rows))
-        terminal.note(f"{kind.plural} of {len(answers)} recordings are in {args.output}")
+        terminal.note(f"{words.part}s of {words.wholes(len(answers))} are in {args.output}")
     elif args.output is not None:
-        _write_folder(args.output, answers)
-        terminal.note(f"one file for each of {len(answers)} recordings is in {args.output}")
+        _write_folder(args.output, answers, words.part)
+        terminal.note(f"one file for each of {words.wholes(len(answers))} is in {args.output}")
     plain = [answer.to_dict() for answer in answers]
     lines = [str(answer) for answer in answers]
     terminal.report({"recordings": plain}, *(lines if args.output is None else ()))
@@ -90,7 +89,6 @@ class Segments:
 
     name: str
     M: EquivalenceMatrix
-    plural = "segments"
     columns = ("segment", "start", "end")
 
     @property
@@ -116,7 +114,6 @@ class Clusters:
 
     name: str
     M: EquivalenceMatrix
-    plural = "clusters"
     columns = ("row", "cluster")
 
     @property
@@ -142,13 +139,13 @@ class Clusters:
 Answer = Segments | Clusters
 
 
-def _write_folder(folder: Path, answers: Sequence[Answer]) -> None:
+def _write_folder(folder: Path, answers: Sequence[Answer], column: str) -> None:
     """A file for each recording, with a row for each sample."""
     for answer in answers:
         labels = ((int(label),) for label in answer.M.labels)  # type: ignore[union-attr]
         path = folder / f"{answer.name.lstrip('/')}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, _csv((answer.plural.removesuffix("s"),), labels))
+        write_atomically(path, _csv((column,), labels))
 
 
 def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:

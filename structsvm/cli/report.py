@@ -9,10 +9,8 @@ from typing import Any
 from structsvm.atomic import write_atomically
 from structsvm.cli.inputs import (
     check_labels,
-    check_n_segments,
     check_output,
-    fit_to_model,
-    read,
+    read_for,
     warn_of_training,
 )
 from structsvm.cli.parser import evaluation_options, file_options, report_options
@@ -53,12 +51,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Evaluate, and write the page."""
     check_output(args.output, (".html", ".htm"))
     learner = load(args.model)
-    recordings = fit_to_model(read(args, terminal, need_labels=True), learner, args.model)
+    recordings = read_for(learner, args, terminal, need_labels=True)
     check_labels(recordings, learner.problem_)
-    check_n_segments(recordings, args.n_segments)
     warn_of_training(recordings, learner, terminal)
     Xs, ys = arrays_and_labels(recordings)
-    with terminal.working("segmenting"):
+    with terminal.working("partitioning"):
         page = report_page(
             learner,
             Xs,

@@ -96,16 +96,16 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
 def _facts(learner: MetricLearner) -> Table:
     table = Table.grid(padding=(0, 2))
     settings = ", ".join(f"{k} {v}" for k, v in asdict(learner.problem_).items())  # type: ignore[call-overload]
-    scale = {"recording": "on each recording", "training": "on the training set", None: "not"}
-    part = "segment" if learner.problem_.contiguous else "cluster"
+    words = learner.problem_.words
+    scale = {"recording": f"on each {words.whole}", "training": "on the training set", None: "not"}
     rows = {
         "problem": f"{problem_name(learner.problem_)} ({settings})",
         "metric": f"{learner.metric}, {learner.n_features_in_} features, scaled "
         f"{scale[learner.standardize]}, regularizer {learner.regularizer}, lam {learner.lam:g}",
         "spectrum": spectrum_in_words(learner),
-        "penalty": f"{learner.penalty_:.6g} a {part}, "
+        "penalty": f"{learner.penalty_:.6g} a {words.part}, "
         f"training loss {learner.calibration_.loss:.4g}",
-        "learned on": training_in_words(learner.training_data_, learner.problem_.contiguous),
+        "learned on": training_in_words(learner.training_data_, words),
         "status": learner.solution_.status.value,
         "certificate": certificate_in_words(learner.solution_),
     }

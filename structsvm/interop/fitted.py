@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.samples import Standardizer, check_samples
 
 __all__ = ["Fitted", "feature_names", "get_mahalanobis_matrix", "standardized"]
@@ -21,6 +22,7 @@ class Fitted(Protocol):
     components_: Floats
     penalty_: float
     standardizer_: Standardizer
+    problem_: PartitionProblem
     n_features_in_: int
 
 
@@ -28,7 +30,7 @@ def standardized(learner: Fitted, Xs: Any) -> list[Floats]:
     """Recordings as the metric sees them, checked against those it was learned from."""
     check_is_fitted(learner)
     names = getattr(learner, "feature_names_in_", None)
-    arrays, _ = check_samples(Xs, names, learner.n_features_in_)
+    arrays, _ = check_samples(Xs, names, learner.n_features_in_, learner.problem_.words)
     return [learner.standardizer_(X) for X in arrays]
 
 

@@ -15,6 +15,7 @@ from structsvm.learner import MetricLearner
 from structsvm.model_selection.candidates import Candidate, Labelled, Trial, try_on
 from structsvm.model_selection.folds import Folds
 from structsvm.model_selection.verdict import Contrast, Verdict, chosen, standard_error
+from structsvm.partitions.words import Words
 
 __all__ = ["HeldOut"]
 
@@ -37,6 +38,7 @@ class HeldOut:
     """What is chosen by, of the same shape."""
     rule: str
     """How to choose, see :func:`structsvm.model_selection.verdict.chosen`."""
+    words: Words
 
     @classmethod
     def run(
@@ -76,7 +78,9 @@ class HeldOut:
         for k, row in enumerate(trials):
             both[folds.test(k)] = np.stack([trial.losses for trial in row], axis=1)
         criterion = both[..., 1] if known else both.mean(axis=2)
-        return cls(candidates, folds, trials, both[..., int(told)], criterion, rule)
+        return cls(
+            candidates, folds, trials, both[..., int(told)], criterion, rule, data.problem.words
+        )
 
     @property
     def best(self) -> Candidate:
@@ -122,6 +126,7 @@ class HeldOut:
             loss=float(honest.mean()),
             best=self.best.name,
             grouped=folds.grouped,
+            words=self.words,
         )
 
     def table(self) -> dict[str, list[Any]]:

@@ -154,7 +154,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         """
         told = self._told()
         candidates = menu(self.candidates, self.lams)
-        arrays, names = check_samples(Xs, feature_names)
+        arrays, names = check_samples(Xs, feature_names, words=self._partition.words)
         data = Labelled(arrays, encode_all(self._partition, arrays, ys), self._partition)
         folds = split(self.cv, data.truths, groups, self.random_state)
         held_out = HeldOut.run(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from structsvm.partitions.words import RECORDINGS, Words
 from structsvm.plain import finite
 
 __all__ = ["MIN_UNITS", "Contrast", "Verdict", "chosen", "standard_error"]
@@ -135,6 +136,7 @@ class Verdict:
     """The name of the candidate that ``predict(..., use="best")`` uses; None if none was chosen."""
     grouped: bool
     """Whether the independent units are groups of recordings."""
+    words: Words = RECORDINGS
 
     @property
     def is_supported(self) -> bool:
@@ -165,17 +167,19 @@ class Verdict:
     @property
     def _held_out(self) -> str:
         n, G = self.untrained.n, self.untrained.units
-        recordings = "1 held-out recording" if n == 1 else f"{n} held-out recordings"
-        return recordings + (f" in {G} groups" if self.grouped else "")
+        return self.words.wholes(n, "held-out") + (f" in {G} groups" if self.grouped else "")
 
     @property
     def answer(self) -> str:
         """The verdict alone."""
         if not self.is_supported:
-            n, many = self.untrained.units, "groups of recordings" if self.grouped else "recordings"
-            what = many.replace("s", "", 1) if n == 1 else many
+            n, whole = self.untrained.units, self.words.whole
+            what = f"group{'' if n == 1 else 's'} of {whole}s"
+            units = (
+                f"{n} independent {what}" if self.grouped else self.words.wholes(n, "independent")
+            )
             return (
-                f"Too few to tell: {n} independent {what} cannot support a verdict "
+                f"Too few to tell: {units} cannot support a verdict "
                 f"(at least {MIN_UNITS} are needed)."
             )
         if self.untrained.is_harm:
@@ -195,7 +199,7 @@ class Verdict:
                 f" predict(..., use='best') uses {_IN_WORDS[self.best].removeprefix('that of ')}."
             )
         guess = "" if self.best is None else " It still is the best guess."
-        return f"{guess} More labelled recordings would tell."
+        return f"{guess} More labelled {self.words.whole}s would tell."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what is not a number becomes None."""

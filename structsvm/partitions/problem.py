@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from structsvm.partitions.losses import Projector, partition_loss
 from structsvm.partitions.metric import metric_factor
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.words import RECORDINGS, Words
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
@@ -38,6 +39,9 @@ class PartitionProblem(Contract):
     :meth:`sample` for the most violated labellings, which may be those of a relaxation; prediction
     asks :attr:`decoder`, whose answers are partitions.
     """
+
+    words: ClassVar[Words] = RECORDINGS
+    """What samples and clusters are called in messages."""
 
     @property
     @abstractmethod
@@ -245,18 +249,19 @@ def certified_upper(risk: RegularizedRisk, solution: Solution) -> float:
 
 
 def encode_all(problem: PartitionProblem, Xs: Sequence[Floats], ys: Any) -> list[EquivalenceMatrix]:
-    """Labels as users write them to equivalence matrices; DataError names the recording."""
+    """Labels as users write them to equivalence matrices; DataError says which."""
     ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
     try:
         labels = [ys] if len(Xs) == 1 and np.ndim(ys[0]) == 0 else list(ys)
     except TypeError:
         raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
+    words = problem.words
     if len(labels) != len(Xs):
-        raise DataError(f"{len(Xs)} recordings but {len(labels)} labellings")
+        raise DataError(f"{words.wholes(len(Xs))} but {len(labels)} labellings")
     truths = []
     for i, (X, y) in enumerate(zip(Xs, labels, strict=True)):
         try:
             truths.append(problem.encode(y, X.shape[0]))
         except DataError as error:
-            raise DataError(f"recording {i}: {error}") from error
+            raise DataError(f"{words.whole} {i}: {error}") from error
     return truths

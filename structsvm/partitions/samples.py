@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.partitions.words import RECORDINGS, Words
 
 __all__ = [
     "STANDARDIZE",
@@ -31,7 +32,10 @@ STANDARDIZE = ("recording", "training", None)
 
 
 def check_samples(
-    Xs: Any, feature_names: Sequence[str] | None = None, n_features: int | None = None
+    Xs: Any,
+    feature_names: Sequence[str] | None = None,
+    n_features: int | None = None,
+    words: Words = RECORDINGS,
 ) -> tuple[list[Floats], list[str] | None]:
     """``Xs`` as a list of finite (T_i, P) float arrays, and the names of the features if known.
 
@@ -42,6 +46,8 @@ def check_samples(
         Names the features must have; columns of data frames are matched by name and order.
     n_features : int, optional
         Number of features they must have.
+    words : Words
+        What to call them in messages.
 
     Raises
     ------
@@ -50,7 +56,7 @@ def check_samples(
     """
     samples = _as_list(Xs)
     if not samples:
-        raise DataError("no recordings were given: expected a list of arrays of shape (T, P)")
+        raise DataError(f"no {words.whole}s were given: expected a list of arrays of shape (T, P)")
     names = list(feature_names) if feature_names is not None else None
     arrays = []
     for i, X in enumerate(samples):
@@ -59,15 +65,17 @@ def check_samples(
             names = columns if names is None else names
             if columns != names:
                 raise DataError(
-                    f"recording {i} has features {_shorten(columns)}, expected {_shorten(names)}: "
-                    "give the same columns in the same order"
+                    f"{words.whole} {i} has features {_shorten(columns)}, "
+                    f"expected {_shorten(names)}: give the same columns in the same order"
                 )
-        arrays.append(_as_floats(X, i, names))
+        arrays.append(_as_floats(X, f"{words.whole} {i}", names))
     expected = n_features if n_features is not None else arrays[0].shape[1]
     for i, array in enumerate(arrays):
         if array.shape[1] != expected:
-            first = "the model" if n_features is not None else "recording 0"
-            raise DataError(f"recording {i} has {array.shape[1]} features, {first} has {expected}")
+            first = "the model" if n_features is not None else f"{words.whole} 0"
+            raise DataError(
+                f"{words.whole} {i} has {array.shape[1]} features, {first} has {expected}"
+            )
     return arrays, names
 
 
@@ -104,15 +112,19 @@ class Standardizer:
         return np.asarray((X - self.mean) * self.scale)
 
 
-def warn_about_constant_features(Xs: Sequence[Floats], names: Sequence[str] | None) -> None:
+def warn_about_constant_features(
+    Xs: Sequence[Floats], names: Sequence[str] | None, words: Words = RECORDINGS
+) -> None:
     """Warn when a feature is constant within every recording; an error when all of them are."""
     constant = np.all([_inverse_scale(X) == 0 for X in Xs], axis=0)
     if constant.all():
-        raise DataError("every feature is constant in every recording: nothing ever changes")
+        raise DataError(
+            f"every feature is constant in every {words.whole}: nothing tells {words.part}s apart"
+        )
     if constant.any():
         which = [names[j] if names else str(j) for j in np.flatnonzero(constant).tolist()]
         warnings.warn(
-            f"constant in every recording, so without influence: feature {_shorten(which)}",
+            f"constant in every {words.whole}, so without influence: feature {_shorten(which)}",
             DataWarning,
             stacklevel=3,
         )
@@ -125,19 +137,26 @@ def one_of(n_clusters: Counts, n_segments: Counts) -> Counts:
     return n_segments if n_clusters is None else n_clusters
 
 
-def cluster_counts(n_clusters: Counts, samples: Sequence[Floats]) -> list[int | None]:
+def cluster_counts(
+    n_clusters: Counts, samples: Sequence[Floats], words: Words = RECORDINGS
+) -> list[int | None]:
     """One number of clusters per sample, checked."""
     if n_clusters is None:
         return [None] * len(samples)
     given: Any = n_clusters
     counts = [given] * len(samples) if np.ndim(given) == 0 else list(given)
     if len(counts) != len(samples):
-        raise DataError(f"{len(samples)} recordings but {len(counts)} numbers of segments")
+        raise DataError(f"{words.wholes(len(samples))} but {len(counts)} numbers of {words.part}s")
     for i, (X, K) in enumerate(zip(samples, counts, strict=True)):
         if isinstance(K, bool) or not isinstance(K, (int, np.integer)):
-            raise DataError(f"number of segments for recording {i} must be an integer, got {K!r}")
+            raise DataError(
+                f"number of {words.part}s for {words.whole} {i} must be an integer, got {K!r}"
+            )
         if not 1 <= K <= X.shape[0]:
-            raise DataError(f"recording {i} has {X.shape[0]} samples: it cannot have {K} segments")
+            raise DataError(
+                f"{words.whole} {i} has {X.shape[0]} {words.item}s: "
+                f"it cannot have {K} {words.part}s"
+            )
     return [int(K) for K in counts]
 
 
@@ -173,23 +192,22 @@ def _column_names(X: Any) -> list[str] | None:
     return None if columns is None else [str(name) for name in columns]
 
 
-def _as_floats(X: Any, i: int, names: Sequence[str] | None) -> Floats:
+def _as_floats(X: Any, which: str, names: Sequence[str] | None) -> Floats:
     try:
         array = np.array(X, dtype=np.float64, order="C")
     except (TypeError, ValueError):
-        raise DataError(f"recording {i} {_not_a_number(X, names)}") from None
+        raise DataError(f"{which} {_not_a_number(X, names)}") from None
     if array.ndim != 2:
         raise DataError(
-            f"recording {i} has shape {array.shape}, expected (T, P): "
-            "reshape a univariate recording with X[:, None]"
+            f"{which} has shape {array.shape}, expected (T, P): give a single feature as X[:, None]"
         )
     if array.shape[0] == 0 or array.shape[1] == 0:
-        raise DataError(f"recording {i} is empty: shape {array.shape}")
+        raise DataError(f"{which} is empty: shape {array.shape}")
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
         name = f" ({names[column]})" if names is not None else ""
         raise DataError(
-            f"recording {i} has {array[row, column]} in row {row}, column {column}{name}: "
+            f"{which} has {array[row, column]} in row {row}, column {column}{name}: "
             "interpolate or drop missing values first"
         )
     return array

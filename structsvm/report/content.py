@@ -76,7 +76,7 @@ def content(
     plain: dict[str, Any] = finite(
         {
             "contiguous": contiguous,
-            "parts": "segments" if contiguous else "clusters",
+            "parts": f"{learner.problem_.words.part}s",
             "margin": evaluation.margin,
             "views": _views(contiguous),
             "axes": heaviest_directions(learner, 2)[0],
@@ -199,8 +199,7 @@ def _metric(learner: MetricLearner) -> dict[str, Any]:
 
 def _facts(learner: MetricLearner) -> list[tuple[str, str]]:
     """The certificate and what it is about."""
-    solution, contiguous = learner.solution_, learner.problem_.contiguous
-    part = "segment" if contiguous else "cluster"
+    solution, words = learner.solution_, learner.problem_.words
     return [
         ("status", solution.status.value),
         ("certificate", certificate_in_words(solution)),
@@ -214,8 +213,8 @@ def _facts(learner: MetricLearner) -> list[tuple[str, str]]:
         ),
         ("problem", problem_name(learner.problem_)),
         ("metric", f"{learner.metric}, regularizer {learner.regularizer}, lam {learner.lam:g}"),
-        ("penalty", f"{learner.penalty_:.6g} a {part}"),
-        ("learned on", training_in_words(learner.training_data_, contiguous)),
+        ("penalty", f"{learner.penalty_:.6g} a {words.part}"),
+        ("learned on", training_in_words(learner.training_data_, words)),
     ]
 
 

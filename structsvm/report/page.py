@@ -55,14 +55,14 @@ def report_page(
     str
         HTML.
     """
+    words = learner.problem_.words
     truths = learner.encode(Xs, ys)
     names = [str(i) for i in range(len(truths))] if names is None else list(names)
     if len(names) != len(truths):
-        raise DataError(f"{len(truths)} recordings but {len(names)} names")
+        raise DataError(f"{words.wholes(len(truths))} but {len(names)} names")
     guesses = decode_with_all(learner, Xs, truths, n_segments)
-    contiguous = learner.problem_.contiguous
-    evaluation = Evaluation.of(truths, guesses, names, margin, contiguous)
-    arrays, _ = check_samples(Xs, n_features=learner.n_features_in_)
+    evaluation = Evaluation.of(truths, guesses, names, learner.problem_, margin)
+    arrays, _ = check_samples(Xs, None, learner.n_features_in_, words)
     seen = sum(X in learner.training_data_ for X in arrays)
     verdict = evaluation.verdict
     return _filled(
@@ -76,8 +76,8 @@ def report_page(
         notes="\n".join(
             f'<p class="note">{html.escape(note)}</p>' for note in _notes(learner, seen)
         ),
-        singular="recording" if contiguous else "table",
-        plural="recordings" if contiguous else "tables",
+        singular=words.whole,
+        plural=f"{words.whole}s",
         version=html.escape(__version__),
     )
 

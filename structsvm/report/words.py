@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.learner import MetricLearner
 from structsvm.partitions.training import TrainingData
+from structsvm.partitions.words import RECORDINGS, Words
 from structsvm.solution import Solution
 
 __all__ = [
@@ -99,15 +100,15 @@ def certificate_in_words(solution: Solution) -> str:
     )
 
 
-def training_in_words(data: TrainingData, contiguous: bool = True) -> str:
+def training_in_words(data: TrainingData, words: Words = RECORDINGS) -> str:
     """What the metric was learned on: recordings with segments, or tables with clusters."""
-    one, parts = ("recording", "segments") if contiguous else ("table", "clusters")
-    sizes = f"{_range(data.n_samples)} samples and {_range(data.n_clusters)} {parts}"
-    if len(data) == 1 and not contiguous:
-        return f"1 {one} of {sizes}"
+    sizes, parts = _range(data.n_samples), _range(data.n_clusters)
+    each = f"{words.wholes(len(data))} of {sizes} {words.item}s and {parts} {words.part}s"
+    if len(data) == 1:
+        return each
     return (
-        f"{len(data)} {one}{'' if len(data) == 1 else 's'} of {sizes}, "
-        f"{sum(data.n_samples)} samples and {sum(data.n_clusters)} {parts} in all"
+        f"{each}, {sum(data.n_samples)} {words.item}s and {sum(data.n_clusters)} "
+        f"{words.part}s in all"
     )
 
 

@@ -37,7 +37,7 @@ def check_partition_problem(
     """As :func:`structsvm.testing.check_problem` says."""
     kit = Kit(problem)
     kit.check_settings()
-    arrays, _ = check_samples(Xs)
+    arrays, _ = check_samples(Xs, words=problem.words)
     kit.check_labels([X.shape[0] for X in arrays], ys)
     truths = encode_all(problem, arrays, ys)
     kit.check_training(truths)

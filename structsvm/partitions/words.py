@@ -1,0 +1,28 @@
+"""What a problem calls its data, so that messages speak of what the user handed in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["RECORDINGS", "TABLES", "Words"]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Nouns in the singular; their plural ends in s."""
+
+    whole: str
+    """What is partitioned."""
+    part: str
+    """What it is partitioned into."""
+    item: str
+    """What it consists of."""
+
+    def wholes(self, n: int, adjective: str = "") -> str:
+        """So many of them: "1 table", "3 held-out recordings"."""
+        noun = f"{adjective} {self.whole}".strip()
+        return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+RECORDINGS = Words("recording", "segment", "sample")
+TABLES = Words("table", "cluster", "row")
