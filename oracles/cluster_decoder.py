@@ -20,6 +20,7 @@ from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import CalibratingOracle, Calibration
 from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.progress import stage
 
 __all__ = ["ClusterDecoder"]
 
@@ -60,9 +61,10 @@ class ClusterDecoder(CalibratingOracle):
 
         Not by the loss: one single cluster pays K - 1, often less than any other partition.
         """
+        pairs = stage("calibrating the penalty", list(zip(Zs, truths, strict=True)))
         curves = [
             _curves(ward_levels(Z - Z.mean(axis=0), penalties, self.random_state), truth)
-            for Z, truth in zip(Zs, truths, strict=True)
+            for Z, truth in pairs
         ]
         losses, agreements = np.mean(curves, axis=0)
         return Calibration(penalties, losses, criterion=-agreements)

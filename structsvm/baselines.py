@@ -21,6 +21,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import DecodingMetric, calibrate
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.start import within_whitening
+from structsvm.progress import stage
 
 __all__ = ["NAMES", "fit", "lda", "metric_learn", "pca", "rca", "untrained"]
 
@@ -45,7 +46,8 @@ def pca(
     _, vectors = np.linalg.eigh(scatter)
     P = vectors.shape[0]
     best, least = None, np.inf
-    for rank in (2**k for k in range(max(1, int(np.log2(P)) + 1)) if 2**k < P or P == 1):
+    ranks = [2**k for k in range(max(1, int(np.log2(P)) + 1)) if 2**k < P or P == 1]
+    for rank in stage("ranks of PCA", ranks):
         factor = vectors[:, ::-1][:, :rank]
         calibration = calibrate(oracle, [X @ factor for X in Xs], truths)
         if calibration.merit < least:

@@ -20,6 +20,7 @@ from structsvm.partitions.start import Start
 from structsvm.plain import finite
 from structsvm.plotting.learning import plot_gap
 from structsvm.problem import RegularizedRisk
+from structsvm.progress import stage
 from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution
 from structsvm.solvers.auto import SOLVER_NAMES, solver_from
@@ -206,8 +207,9 @@ def compare_on(
     with single_threaded():
         # Once without a clock: the first call of an oracle may compile it.
         CuttingPlane(Stopping(max_iter=1)).solve(risk)
-        suited = {name: solver for name, solver in asked.items() if name not in refused}
-        return Comparison({name: s.solve(risk) for name, s in suited.items()}, refused)
+        suited = [(name, solver) for name, solver in asked.items() if name not in refused]
+        runs = stage("solvers", suited)
+        return Comparison({name: solver.solve(risk) for name, solver in runs}, refused)
 
 
 def solver_named(name: str, stopping: Stopping) -> Solver:

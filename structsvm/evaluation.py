@@ -21,6 +21,7 @@ from structsvm.partitions.losses import (
 from structsvm.partitions.metric import DecodingMetric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.words import RECORDINGS, Words
+from structsvm.progress import stage
 
 __all__ = ["Evaluation", "RecordingScores", "Scores", "decode_with_all", "evaluate"]
 
@@ -212,7 +213,8 @@ def decode_with_all(
         LEARNED: DecodingMetric(learner.components_.T, learner.penalty_),
         **learner.baselines_,
     }
-    return {name: learner.decode_with(metric, Xs, counts) for name, metric in metrics.items()}
+    chosen = stage("metrics", list(metrics.items()))
+    return {name: learner.decode_with(metric, Xs, counts) for name, metric in chosen}
 
 
 def _counts(

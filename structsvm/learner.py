@@ -40,6 +40,7 @@ from structsvm.partitions.start import Start
 from structsvm.partitions.training import TrainingData
 from structsvm.problem import RegularizedRisk
 from structsvm.problems.change_point import ChangePoint
+from structsvm.progress import stage
 from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.auto import solver_from
@@ -237,7 +238,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         """Tune on the same labels the rivals :meth:`fit` has no need of, into ``baselines_``."""
         samples = fitted.standardized(self, Xs)
         truths = encode_all(self.problem_, samples, ys)
-        for name in ("pca", "rca"):
+        for name in stage("tuning rivals", ("pca", "rca")):
             self.baselines_[name] = baselines.fit(name, self.problem_.decoder, samples, truths)
         return self
 
@@ -280,10 +281,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     ) -> list[EquivalenceMatrix]:
         """Partition recordings with another metric, such as one of ``baselines_``."""
         samples = fitted.standardized(self, Xs)
-        words = self.problem_.words
-        counts = cluster_counts(one_of(n_clusters, n_segments), samples, words)
-        decoder, pairs = self.problem_.decoder, zip(samples, counts, strict=True)
-        return [metric.decode(decoder, X, K) for X, K in pairs]
+        counts = cluster_counts(one_of(n_clusters, n_segments), samples, self.problem_.words)
+        tasks = stage("partitioning", list(zip(samples, counts, strict=True)))
+        return [metric.decode(self.problem_.decoder, X, K) for X, K in tasks]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Labels of recordings as equivalence matrices, checked."""

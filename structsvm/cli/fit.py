@@ -11,7 +11,7 @@ from structsvm.cli.inputs import check_labels, check_output, read
 from structsvm.cli.parser import file_options, report_options
 from structsvm.cli.settings import assignment, problem_with
 from structsvm.cli.show import describe
-from structsvm.cli.terminal import Say, Terminal
+from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import Recording, arrays_and_labels
 from structsvm.errors import LearningError
 from structsvm.learner import MetricLearner
@@ -20,7 +20,6 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.persistence import save
 from structsvm.plugins import problem_names
 from structsvm.report import certificate_in_words, training_in_words
-from structsvm.solution import HistoryEntry
 from structsvm.solvers.auto import SOLVER_NAMES
 from structsvm.status import Status
 
@@ -104,17 +103,14 @@ def learn(
 ) -> None:
     """Fit a learner and the rivals it has to beat, showing how far it has come."""
     Xs, ys = arrays_and_labels(recordings)
-    with terminal.working("learning") as say:
-        learner.set_params(callback=_progress(say))
+    with terminal.working("learning"):
         try:
             learner.fit(Xs, ys, feature_names=recordings[0].features, resume=checkpoint)
         except LearningError as error:
             if error.status is Status.INTERRUPTED:  # before there was any metric
                 raise KeyboardInterrupt("before there was a metric to save") from error
             raise
-        finally:
-            learner.set_params(callback=None)
-    with terminal.working("tuning PCA and RCA to compare with (Ctrl-C skips this)"):
+    with terminal.working("tuning PCA and RCA, to compare with (Ctrl-C skips this)"):
         try:
             learner.fit_baselines(Xs, ys)
         except KeyboardInterrupt:
@@ -205,15 +201,3 @@ def _problem(args: argparse.Namespace) -> PartitionProblem:
     named = {name: getattr(args, name) for name in ("n_segments", "penalty", "margin")}
     given = {name: value for name, value in named.items() if value is not None}
     return problem_with(args.problem, {**given, **dict(args.set)})
-
-
-def _progress(say: Say) -> Any:
-    """A callback that tells of each iteration."""
-
-    def tell(entry: HistoryEntry) -> None:
-        say(
-            f"iteration {entry.iteration + 1}, gap {entry.gap:.2g}, "
-            f"{entry.oracle_calls} oracle calls, {entry.seconds:.0f} s"
-        )
-
-    return tell

@@ -14,6 +14,7 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.words import Words
+from structsvm.progress import stage
 
 __all__ = ["check_labels", "check_output", "read", "read_for", "warn_of_training"]
 
@@ -27,9 +28,8 @@ def read(args: argparse.Namespace, terminal: Terminal, *, need_labels: bool) -> 
         terminal.note(f"skipped: {names}{more}")
     n = len(found.files)
     recordings = []
-    with terminal.working(f"reading {n} recording{'s' if n > 1 else ''}") as say:
-        for i, (path, name) in enumerate(zip(found.files, found.names, strict=True)):
-            say(f"{i} done")
+    with terminal.working(f"reading {n} recording{'s' if n > 1 else ''}"):
+        for path, name in stage("files", list(zip(found.files, found.names, strict=True))):
             recordings.append(
                 read_recording(
                     path,

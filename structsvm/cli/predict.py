@@ -16,6 +16,7 @@ from structsvm.cli.parser import file_options, positive, report_options
 from structsvm.cli.terminal import Terminal
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.persistence import load
+from structsvm.progress import stage
 
 __all__ = ["add_parser"]
 
@@ -64,10 +65,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     learner = load(args.model)
     recordings, words = read_for(learner, args, terminal, need_labels=False), learner.problem_.words
     kind = Segments if learner.problem_.contiguous else Clusters
-    with terminal.working("partitioning") as say:
+    with terminal.working("partitioning"):
         answers: list[Answer] = []
-        for i, recording in enumerate(recordings):
-            say(f"{i} of {len(recordings)} done")
+        for recording in stage("recordings", recordings):
             (M,) = learner.predict_partitions([recording.X], args.n_segments)
             answers.append(kind(recording.name, M))
     if one_table:

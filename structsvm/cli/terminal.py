@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,14 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console, RenderableType
+from rich.text import Text
 
-__all__ = ["Say", "Terminal"]
+from structsvm.progress import Watcher, watching
 
-Say = Callable[[str], None]
+__all__ = ["Clock", "Terminal"]
 
 SECONDS_UNTIL_FIRST_LINE = 2.0
 SECONDS_BETWEEN_LINES = 10.0
 """When progress is told where it cannot be animated."""
+SECONDS_UNTIL_ESTIMATE = 1.0
+"""What is measured before the time left is guessed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,32 +66,68 @@ class Terminal:
         self.err.print(f"error: {text}", style="red", soft_wrap=True)
 
     @contextmanager
-    def working(self, task: str) -> Iterator[Say]:
-        """Show that something is going on; the function it gives tells how far it has come."""
+    def working(self, task: str) -> Iterator[None]:
+        """Show that something is going on, how far it has come, and how long it will take."""
         if self.quiet:
-            yield lambda _: None
+            yield
         elif self.err.is_terminal:
-            with self.err.status(task) as status:
-                yield lambda progress: status.update(f"{task}: {progress}")
+            with self.err.status(Text(task)) as status, watching(_timed(task, status.update)):
+                yield
         else:
-            with self._lines(task) as say:
-                yield say
+            with self._lines(task) as show, watching(_timed(task, show)):
+                yield
 
     @contextmanager
-    def _lines(self, task: str) -> Iterator[Say]:
+    def _lines(self, task: str) -> Iterator[Callable[[Text], None]]:
         """Where nothing can be animated: a line when a task takes long, another now and then."""
-        due = time.monotonic() + SECONDS_BETWEEN_LINES
-        first = threading.Timer(SECONDS_UNTIL_FIRST_LINE, self.note, (task,))
-        first.daemon = True
+        latest, due = Text(task), time.monotonic() + SECONDS_BETWEEN_LINES
 
-        def say(progress: str) -> None:
-            nonlocal due
+        def show(line: Text) -> None:
+            nonlocal latest, due
+            latest = line
             if time.monotonic() >= due:
                 due = time.monotonic() + SECONDS_BETWEEN_LINES
-                self.note(f"{task}: {progress}")
+                self.note(str(line))
 
+        first = threading.Timer(SECONDS_UNTIL_FIRST_LINE, lambda: self.note(str(latest)))
+        first.daemon = True
         first.start()
         try:
-            yield say
+            yield show
         finally:
             first.cancel()
+
+
+def _timed(task: str, show: Callable[[Text], None]) -> Watcher:
+    """A watcher that shows a task, what is being done, and how much longer that takes."""
+    clock = Clock()
+
+    def watch(words: str, part: float) -> None:
+        left = clock.left(part)
+        show(Text(", ".join(filter(None, [f"{task}: {words}", left]))))
+
+    return watch
+
+
+class Clock:
+    """How much longer something takes, by how long its part so far has taken."""
+
+    def __init__(self) -> None:
+        self._latest = math.inf
+
+    def left(self, part: float) -> str:
+        """In words, once it can be told; a part that shrinks begins something new."""
+        now = time.monotonic()
+        if part < self._latest:
+            self._started, self._first = now, part
+        self._latest = part
+        elapsed, done = now - self._started, part - self._first
+        if done <= 0 or elapsed < SECONDS_UNTIL_ESTIMATE:
+            return ""
+        return f"about {_duration(elapsed * (1.0 - part) / done)} left"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{max(round(seconds), 1)} s"
+    return f"{seconds / 60:.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:.1f} h"

@@ -15,6 +15,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.progress import stage
 
 __all__ = ["CalibratingOracle", "Calibration", "DecodingMetric", "calibrate", "metric_factor"]
 
@@ -120,7 +121,7 @@ def calibrate(
     penalties = scale * np.geomspace(1e-4, 10.0, 5 * PENALTIES_PER_DECADE + 1)
     if isinstance(oracle, CalibratingOracle):
         return oracle.calibrate(Zs, truths, penalties)
-    pairs = zip(Zs, truths, strict=True)
+    pairs = stage("calibrating the penalty", list(zip(Zs, truths, strict=True)))
     losses = np.mean([_loss_curve(oracle, Z, truth, penalties) for Z, truth in pairs], axis=0)
     return Calibration(penalties, losses)
 

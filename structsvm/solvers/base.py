@@ -18,6 +18,7 @@ from structsvm.errors import LearningError, SettingsError
 from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.parallel import Backend, Serial, Session, single_threaded
 from structsvm.problem import RegularizedRisk
+from structsvm.progress import tell
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.checkpoint import Checkpoint, Saved, identity
@@ -69,6 +70,20 @@ class Stopping:
             raise SettingsError(f"max_seconds must be > 0, got {self.max_seconds}")
         if self.max_calls is not None and self.max_calls < 1:
             raise SettingsError(f"max_calls must be at least 1 or None, got {self.max_calls}")
+
+    def part(self, entry: HistoryEntry) -> float:
+        """How much of a run is done, from 0 to 1: a guess.
+
+        That the gap goes on closing geometrically, unless a budget ends the run before.
+        """
+        spent = [(entry.iteration + 1) / self.max_iter, entry.seconds / self.max_seconds]
+        if self.max_calls is not None:
+            spent.append(entry.oracle_calls / self.max_calls)
+        if entry.gap <= self.tol:
+            return 1.0
+        if entry.gap < 1.0:
+            spent.append(float(np.log(entry.gap) / np.log(self.tol)))
+        return max(spent)
 
 
 @dataclass(frozen=True)
@@ -164,6 +179,7 @@ class Solver(ABC):
                 logger.debug("%s", entry)
                 status = self._status_so_far(run, step.stalled)
                 keep(step, now=status is not None)
+                tell(_in_words(entry), self.stopping.part(entry))
                 if callback is not None:
                     callback(entry)
                 if status is not None:
@@ -193,6 +209,12 @@ class Solver(ABC):
         if len(certificate.entries) >= self.stopping.max_iter:
             return Status.MAX_ITER
         return None
+
+
+def _in_words(entry: HistoryEntry) -> str:
+    """An iteration, for who watches."""
+    calls = f"{entry.oracle_calls} oracle calls"
+    return f"iteration {entry.iteration + 1}, gap {entry.gap:.2g}, {calls}"
 
 
 class Run:

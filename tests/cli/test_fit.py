@@ -120,14 +120,11 @@ class TestFit:
 
 class TestCtrlC:
     def interrupt_at(self, monkeypatch, iteration):
-        def progress(say):
-            def callback(entry):
-                if entry.iteration == iteration:
-                    signal.raise_signal(signal.SIGINT)
+        def tell(words, part):
+            if words.startswith(f"iteration {iteration + 1},"):
+                signal.raise_signal(signal.SIGINT)
 
-            return callback
-
-        monkeypatch.setattr("structsvm.cli.fit._progress", progress)
+        monkeypatch.setattr("structsvm.solvers.base.tell", tell)
 
     def test_the_best_certified_metric_is_saved(self, run, tmp_path, monkeypatch):
         self.interrupt_at(monkeypatch, 3)

@@ -1,0 +1,141 @@
+"""How far work has come: who tells, who listens, and how long is left."""
+
+import pytest
+
+from structsvm import MetricLearner
+from structsvm.cli import terminal
+from structsvm.cli.terminal import Clock
+from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.progress import stage, tell, watching
+
+XS, YS = arrays_and_labels(
+    relevant_changes(3, n_samples=200, n_features=4, n_relevant=2, random_state=0)
+)
+
+
+def heard():
+    """Return a list, and a function that notes down in it what it is told."""
+    notes = []
+    return notes, lambda words, part: notes.append((words, part))
+
+
+def test_nobody_needs_to_listen():
+    tell("working", 0.5)
+    assert list(stage("counting", [1, 2])) == [1, 2]
+
+
+def test_shares_add_up():
+    notes, watcher = heard()
+    with watching(watcher):
+        for _ in stage("files", "ab"):
+            for _ in stage("lines", range(2)):
+                tell("word", 0.5)
+    assert notes == [
+        ("files", 0.0),
+        ("files: lines", 0.0),
+        ("files: lines: word", 0.125),
+        ("files: lines", 0.25),
+        ("files: lines: word", 0.375),
+        ("files", 0.5),
+        ("files: lines", 0.5),
+        ("files: lines: word", 0.625),
+        ("files: lines", 0.75),
+        ("files: lines: word", 0.875),
+    ]
+    tell("to nobody", 1.0)
+    assert len(notes) == 10
+
+
+def test_a_stage_that_is_left_early_is_over():
+    notes, watcher = heard()
+    with watching(watcher):
+        for _ in stage("files", range(4)):
+            break
+        tell("after", 0.5)
+    with watching(watcher), pytest.raises(ZeroDivisionError):
+        _ = [1 // 0 for _ in stage("files", range(4))]
+    tell("to nobody", 1.0)
+    assert notes[-1] == ("files", 0.0)
+    assert ("after", 0.5) in notes
+
+
+def test_learning_tells_and_ends_where_it_should():
+    notes, watcher = heard()
+    with watching(watcher):
+        MetricLearner(metric="diagonal").fit(XS, YS)
+    tasks = list(dict.fromkeys(words.split(" ")[0] for words, _ in notes))
+    assert tasks == ["calibrating", "iteration"]
+    parts = [part for words, part in notes if words.startswith("iteration")]
+    assert parts == sorted(parts)
+    assert parts[-1] == 1.0
+    assert notes[-1][0] == "calibrating the penalty"
+
+
+class TestClock:
+    @pytest.fixture
+    def now(self, monkeypatch):
+        now = [100.0]
+        monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
+        return now
+
+    def test_time_left(self, now):
+        clock = Clock()
+        assert clock.left(0.0) == ""
+        now[0] += 10
+        assert clock.left(0.25) == "about 30 s left"
+        now[0] += 10
+        assert clock.left(0.95) == "about 1 s left"
+
+    def test_a_first_part_costs_nothing(self, now):
+        clock = Clock()
+        assert clock.left(0.5) == ""
+        now[0] += 10
+        assert clock.left(0.75) == "about 10 s left"
+
+    def test_something_new_begins(self, now):
+        clock = Clock()
+        clock.left(0.9)
+        now[0] += 50
+        assert clock.left(0.1) == ""
+        now[0] += 90
+        assert clock.left(0.2) == "about 12 min left"
+        now[0] += 90 * 60
+        assert clock.left(0.3) == "about 5.3 h left"
+
+    def test_too_early_to_tell(self, now):
+        clock = Clock()
+        clock.left(0.0)
+        now[0] += 0.5
+        assert clock.left(0.1) == ""
+
+
+class TestTerminal:
+    def test_lines_where_nothing_can_be_animated(self, monkeypatch, capsys):
+        monkeypatch.setattr(terminal, "SECONDS_UNTIL_FIRST_LINE", 0.0)
+        monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.0)
+        with terminal.Terminal().working("learning [a]"):
+            tell("iteration 1", 0.5)
+        assert "learning [a]: iteration 1\n" in capsys.readouterr().err
+
+    def test_a_short_task_says_nothing(self, capsys):
+        with terminal.Terminal().working("learning"):
+            tell("iteration 1", 0.5)
+        assert capsys.readouterr().err == ""
+
+    def test_quiet(self, monkeypatch, capsys):
+        monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.0)
+        with terminal.Terminal(quiet=True).working("learning"):
+            tell("iteration 1", 0.5)
+        assert capsys.readouterr().err == ""
+
+    def test_animated(self):
+        from io import StringIO
+
+        from rich.console import Console
+
+        screen = StringIO()
+        console = Console(file=screen, force_terminal=True, width=100)
+        with terminal.Terminal(err=console).working("learning [a]"):
+            tell("iteration 1", 0.5)
+            console.print("done")
+        assert "learning [a]: iteration 1" in screen.getvalue()
