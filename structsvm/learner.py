@@ -127,10 +127,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     baselines_ : dict of DecodingMetric
         What the learned metric has to beat, tuned on the same labels: "untrained" (the identity
         with its best penalty) and, after :meth:`fit_baselines`, "pca" and "rca".
-    standardizer_ : Standardizer
     whitening_ : array of shape (P, P), or None
         What the standardised features were multiplied by before learning.
-    problem_, training_data_ : PartitionProblem, TrainingData
+    problem_, standardizer_, training_data_ : PartitionProblem, Standardizer, TrainingData
     feature_names_in_ : array of str, only if the recordings named them
     n_features_in_, n_iter_, converged_ : int, int, bool
     """
@@ -298,8 +297,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         easily fooled. The number of clusters is that of the truth if the problem says it is known.
         """
         truths = self.encode(Xs, ys)
-        known = self.problem_.known_clusters
-        counts = [truth.n_clusters for truth in truths] if known else None
+        counts = [t.n_clusters for t in truths] if self.problem_.known_clusters else None
         pairs = zip(truths, self.predict_partitions(Xs, counts), strict=True)
         return float(np.mean([self.problem_.agreement(t, g) for t, g in pairs]))
 
