@@ -155,8 +155,8 @@ def _one_cluster_loss(truths: Sequence[EquivalenceMatrix]) -> float:
 def metric_factor(B: Floats) -> Floats:
     """``L`` (P, r) with ``B = L L^T``, for a diagonal (a vector) or a matrix; r is the rank of B.
 
-    Deterministic: the columns of a matrix by decreasing weight, each with its largest entry positive;
-    those of a diagonal in the order of the features.
+    Deterministic: the columns of a matrix by decreasing weight, each with its largest entry
+    positive; those of a diagonal in the order of the features.
     """
     if B.ndim == 1:
         kept = np.flatnonzero(B > 1e-12 * B.max(initial=0.0))
