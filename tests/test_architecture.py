@@ -58,6 +58,7 @@ OPTIONAL_LIBRARIES = (
     "pyarrow",
     "requests",
     "ruptures",
+    "shtab",
     "skimage",
 )
 

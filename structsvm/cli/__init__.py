@@ -1,5 +1,29 @@
 """The command ``structsvm``, also ``python -m structsvm``."""
 
-from structsvm.cli.app import main
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from structsvm import __version__
 
 __all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``structsvm`` with the arguments of the command line, or with these; its exit status.
+
+    What it needs is imported here, which takes a second or two, so that Ctrl-C is answered during
+    that time, too, and ``--version`` at once.
+    """
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments == ["--version"]:
+        sys.stdout.write(f"structsvm {__version__}\n")
+        return 0
+    try:
+        from structsvm.cli.app import run
+
+        return run(arguments)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130

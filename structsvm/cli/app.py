@@ -14,21 +14,34 @@ from rich.logging import RichHandler
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import __version__
-from structsvm.cli import compare, demo, evaluate, fit, new, plot, plugins, predict, report, show
+from structsvm.cli import (
+    compare,
+    completion,
+    demo,
+    evaluate,
+    fit,
+    new,
+    plot,
+    plugins,
+    predict,
+    report,
+    show,
+)
 from structsvm.cli.parser import Parser
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataWarning, StructSVMError
 
-__all__ = ["main"]
+__all__ = ["build_parser", "run"]
 
-COMMANDS = (fit, predict, evaluate, report, compare, show, plot, demo, plugins, new)
+COMMANDS = (fit, predict, evaluate, report, compare, show, plot, demo, plugins, new, completion)
 
-DESCRIPTION = "Learn a metric for change-point detection from labelled recordings."
+DESCRIPTION = "Learn the distance that segmentation or clustering needs, from labelled examples."
 EXAMPLES = """\
 examples:
   structsvm demo
   structsvm fit change-point recordings/ -o my.structsvm
   structsvm evaluate my.structsvm others/
+  structsvm report my.structsvm others/ -o report.html
   structsvm predict my.structsvm new.csv
 
 exit status: 0 done, 1 an error that the message explains, 2 wrong usage, 130 interrupted
@@ -39,10 +52,11 @@ OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 logger = logging.getLogger("structsvm")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``structsvm`` with the arguments of the command line, or with these; its exit status."""
+def run(argv: Sequence[str]) -> int:
+    """Run ``structsvm`` with these arguments; its exit status."""
     parser = build_parser()
     args = parser.parse_args(argv)
+    args.parser = parser
     if args.command is None:
         parser.print_help(sys.stderr)
         return USAGE

@@ -27,6 +27,7 @@ examples:
   structsvm compare recordings/
   structsvm compare recordings/ --metric diagonal --solvers cutting-plane one-slack/scs
   structsvm compare recordings/ --json > history.json
+  structsvm compare recordings/ -o gaps.png
 
 Solvers are {", ".join(SOLVER_NAMES)};
 after a slash, a cutting-plane method may name its master: newton, clarabel, scs, ...
@@ -52,14 +53,23 @@ def add_parser(commands: Any) -> None:
         help=f"(default: those of {', '.join(DEFAULT_SOLVERS)} that suit)",
     )
     group = parser.add_argument_group("learning")
-    group.add_argument("--metric", choices=("full", "diagonal"), default="full")
-    group.add_argument("--regularizer", choices=sorted(REGULARIZERS), default="squared")
-    group.add_argument("--lam", type=float, default=0.1, help="(default: 0.1)")
+    group.add_argument(
+        "--metric", choices=("full", "diagonal"), default="full", help="(default: full)"
+    )
+    group.add_argument(
+        "--regularizer",
+        choices=sorted(REGULARIZERS),
+        default="squared",
+        help="squared norm, or trace, which favours few features or directions (default: squared)",
+    )
+    group.add_argument("--lam", type=float, default=0.1, help="strength of it (default: 0.1)")
     group.add_argument("--tol", type=float, default=1e-3, help="gap to reach (default: 0.001)")
     group.add_argument(
         "--max-seconds", type=float, default=60.0, metavar="S", help="for each (default: 60)"
     )
-    group.add_argument("--max-iter", type=positive, default=10_000, metavar="N")
+    group.add_argument(
+        "--max-iter", type=positive, default=10_000, metavar="N", help="for each (default: 10000)"
+    )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FIG", help=f"picture: {', '.join(FORMATS)}"
     )

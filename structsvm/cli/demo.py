@@ -32,12 +32,19 @@ Recordings are runs of handwritten digits (scikit-learn's, 8 x 8 pixels): the di
 then, the handwriting all the time. Find the changes of digit, on other people's handwriting."""
 
 
+EPILOG = """\
+example:
+  structsvm demo --recordings 4 --output demo
+"""
+
+
 def add_parser(commands: Any) -> None:
     """Declare the command and its options."""
     parser = commands.add_parser(
         "demo",
         help="learn from handwritten digits and show what it is worth",
         description="Learn a metric from handwritten digits and try it on other people's.",
+        epilog=EPILOG,
         parents=[report_options()],
     )
     parser.set_defaults(run=run)

@@ -124,7 +124,12 @@ def _learning_options(group: argparse._ArgumentGroup) -> None:
         default="full",
         help="combinations of features, or a weight for each (default: full)",
     )
-    group.add_argument("--regularizer", choices=sorted(REGULARIZERS), default="squared")
+    group.add_argument(
+        "--regularizer",
+        choices=sorted(REGULARIZERS),
+        default="squared",
+        help="squared norm, or trace, which favours few features or directions (default: squared)",
+    )
     group.add_argument(
         "--lam", type=float, default=0.1, help="strength of the regularizer (default: 0.1)"
     )
@@ -143,7 +148,9 @@ def _learning_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--tol", type=float, default=1e-2, help="certified relative gap to reach (default: 0.01)"
     )
-    group.add_argument("--max-iter", type=int, default=200, metavar="N", help="(default: 200)")
+    group.add_argument(
+        "--max-iter", type=int, default=200, metavar="N", help="rounds at most (default: 200)"
+    )
     group.add_argument(
         "--master",
         default="auto",

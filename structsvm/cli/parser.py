@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import re
 import sys
 from typing import IO, Any, NoReturn
 
@@ -53,8 +55,41 @@ class Parser(argparse.ArgumentParser):
         """Print the help in colours, where there are any."""
         _console(file or sys.stdout).print(HelpHighlighter()(self.format_help()), soft_wrap=True)
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; of an unknown option, the command it was given to complains."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            command = self._command(found)
+            command.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found
+
+    def _command(self, found: argparse.Namespace) -> Parser:
+        """The parser of the command that was named, or this one."""
+        named = getattr(found, "command", None)
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction) and named is not None:
+                command: Parser = action.choices[named]
+                return command
+        return self
+
+    def _meant(self, message: str) -> str:
+        """What may have been meant by a word that was not understood."""
+        invalid = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        unknown = re.search(r"unrecognized arguments: (--[^\s=]+)", message)
+        if invalid:
+            word, known = invalid[1], re.findall(r"[\w-]+", invalid[2])
+        elif unknown:
+            word, known = unknown[1], list(self._option_string_actions)
+        else:
+            return ""
+        if word in known:
+            return ": it stands after the command"
+        close = difflib.get_close_matches(word.replace("_", "-"), known, n=1)
+        return f"; did you mean {close[0]}?" if close else ""
+
     def error(self, message: str) -> NoReturn:
         """Print how the command is used and what was wrong; exit with status 2."""
+        message = f"{message}{self._meant(message)}"
         console = _console(sys.stderr)
         console.print(HelpHighlighter()(self.format_usage()), soft_wrap=True, end="")
         console.print(f"error: {message}", style="red", soft_wrap=True)

@@ -11,23 +11,42 @@ from structsvm.atomic import write_atomically
 from structsvm.cli.inputs import check_labels, check_output, read_for
 from structsvm.cli.parser import file_options, report_options, true_or_positive
 from structsvm.cli.terminal import Terminal
-from structsvm.errors import DataError
+from structsvm.errors import DataError, SettingsError
 from structsvm.extras import require
 from structsvm.persistence import load
-from structsvm.plotting import plot_clusters, plot_segmentation, plot_weights
+from structsvm.plotting import (
+    plot_clusters,
+    plot_gap,
+    plot_metric,
+    plot_segmentation,
+    plot_spectrum,
+    plot_weights,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["add_parser", "new_figure", "save_figure"]
 
 FORMATS = (".png", ".pdf", ".svg", ".jpg")
 DPI = 150
+OF_RECORDINGS = ("components", "features")
+OF_MODELS: dict[str, Callable[..., Axes]] = {
+    "weights": plot_weights,
+    "metric": plot_metric,
+    "spectrum": plot_spectrum,
+    "gap": plot_gap,
+}
 
 EPILOG = """\
 examples:
   structsvm plot my.structsvm new.csv -o segments.png
+  structsvm plot my.structsvm new.csv --show features -o features.png
   structsvm plot my.structsvm -o weights.pdf
+  structsvm plot my.structsvm --show metric -o metric.png
 """
 
 
@@ -35,8 +54,8 @@ def add_parser(commands: Any) -> None:
     """Declare the command and its options."""
     parser = commands.add_parser(
         "plot",
-        help="draw a recording's segmentations, or the weights",
-        description="Draw the segmentations of one recording; without one, the largest weights.",
+        help="draw a recording's segmentations, or what the metric looks at",
+        description="Draw the segmentations of one recording; without one, what was learned.",
         epilog=EPILOG,
         parents=[file_options(), report_options()],
     )
@@ -53,9 +72,10 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--show",
-        choices=("components", "features"),
-        default="components",
-        help="draw the recording in the metric, or its features of largest weight",
+        choices=(*OF_RECORDINGS, *OF_MODELS),
+        help="of a recording: its directions in the metric (the default), or its features of "
+        "largest weight; of a model: its largest weights (the default), its matrix, its "
+        "eigenvalues, or the certified gap while it was learned",
     )
     parser.add_argument(
         "--n-segments",
@@ -71,8 +91,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     check_output(args.output, FORMATS)
     learner = load(args.model)
     figure = new_figure()
+    show = _what_to_show(args.show, args.paths is not None)
     if args.paths is None:
-        plot_weights(learner, ax=figure.subplots())
+        OF_MODELS[show](learner, ax=figure.subplots())
     else:
         found = read_for(learner, args, terminal, need_labels=False)
         if len(found) > 1:
@@ -83,7 +104,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             check_labels([recording], learner.problem_)
         X, y, K = recording.X, recording.y, args.n_segments
         if learner.problem_.contiguous:
-            plot_segmentation(learner, X, y, n_segments=K, show=args.show, ax=figure.subplots())
+            plot_segmentation(learner, X, y, n_segments=K, show=show, ax=figure.subplots())
         else:
             plot_clusters(learner, X, y, n_clusters=K, ax=figure.subplots())
         figure.suptitle(recording.name, ha="left", x=0.02)
@@ -92,6 +113,17 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if terminal.as_json:
         terminal.report({"figure": str(args.output)})
     return 0
+
+
+def _what_to_show(asked: str | None, of_recording: bool) -> str:
+    """What was asked for, or the first of what there is."""
+    known = tuple(OF_RECORDINGS if of_recording else OF_MODELS)
+    if asked is None:
+        return known[0]
+    if asked not in known:
+        what = "a recording" if of_recording else "a model, without a recording,"
+        raise SettingsError(f"{what} has no {asked} to show: --show one of {', '.join(known)}")
+    return asked
 
 
 def new_figure(height: float = 4.3) -> Figure:

@@ -27,6 +27,12 @@ from structsvm.report import (
 
 __all__ = ["add_parser", "describe"]
 
+EPILOG = """\
+examples:
+  structsvm show my.structsvm --top 20
+  structsvm show my.structsvm --json
+"""
+
 BAR = 24
 """Characters of the longest bar."""
 
@@ -37,6 +43,7 @@ def add_parser(commands: Any) -> None:
         "show",
         help="tell what a model has learned",
         description="Tell what a model has learned: which features count, and how sure that is.",
+        epilog=EPILOG,
         parents=[report_options()],
     )
     parser.set_defaults(run=run)

@@ -39,9 +39,11 @@ class Terminal:
 
     as_json: bool = False
     quiet: bool = False
-    out: Console = field(default_factory=lambda: Console(highlight=False, markup=False))
+    out: Console = field(
+        default_factory=lambda: Console(highlight=False, markup=False, emoji=False)
+    )
     err: Console = field(
-        default_factory=lambda: Console(stderr=True, highlight=False, markup=False)
+        default_factory=lambda: Console(stderr=True, highlight=False, markup=False, emoji=False)
     )
 
     def report(self, plain: Any, *readable: RenderableType) -> None:

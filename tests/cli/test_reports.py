@@ -143,6 +143,9 @@ class TestShowAndPlot:
             ("test/synthetic_00.npz", "a.png"),
             ("test/synthetic_00.npz --show features --n-segments true", "b.pdf"),
             ("", "c.svg"),
+            ("--show metric", "d.png"),
+            ("--show spectrum", "e.png"),
+            ("--show gap", "f.png"),
         ],
     )
     def test_plot(self, run, tmp_path, arguments, name):
@@ -157,6 +160,16 @@ class TestShowAndPlot:
     def test_plot_draws_one_recording(self, refused, tmp_path):
         assert refused("plot m.structsvm test -o", tmp_path / "f.png") == (
             "test holds 4 recordings: name one file"
+        )
+
+    def test_plot_what_there_is_not(self, refused, tmp_path):
+        out = tmp_path / "f.png"
+        assert refused("plot m.structsvm --show features -o", out) == (
+            "a model, without a recording, has no features to show: "
+            "--show one of weights, metric, spectrum, gap"
+        )
+        assert refused("plot m.structsvm test/synthetic_00.npz --show gap -o", out) == (
+            "a recording has no gap to show: --show one of components, features"
         )
 
     def test_plot_in_a_format_there_is_not(self, refused, tmp_path):

@@ -18,13 +18,31 @@ class TestHelpAndUsage:
 
     @pytest.mark.parametrize(
         "command",
-        ["", "fit", "predict", "evaluate", "show", "plot", "demo", "problems", "oracles", "new"],
+        [
+            "fit",
+            "predict",
+            "evaluate",
+            "report",
+            "compare",
+            "show",
+            "plot",
+            "demo",
+            "problems",
+            "oracles",
+            "new",
+            "completion",
+        ],
     )
     def test_help(self, run, command):
         code, out, err = run(f"{command} --help")
         assert (code, err) == (0, "")
-        assert out.startswith(f"usage: structsvm {command}".rstrip())
+        assert out.startswith(f"usage: structsvm {command}")
         assert "\x1b" not in out  # no colours where nobody sees them
+
+    def test_help_of_all(self, run):
+        code, out, err = run("--help")
+        assert (code, err) == (0, "")
+        assert out.startswith("usage: structsvm [-h]")
 
     def test_nothing_to_do_shows_the_help(self, run):
         code, out, err = run("")
@@ -52,6 +70,59 @@ class TestHelpAndUsage:
         )
         assert err.endswith("--help\n")
 
+    @pytest.mark.parametrize(
+        ("line", "advice"),
+        [
+            ("evalute m.structsvm test", "; did you mean evaluate?\n"),
+            ("fit changepoint train -o x", "; did you mean change-point?\n"),
+            ("fit change-point train -o x --metric diag", "; did you mean diagonal?\n"),
+            ("predict m.structsvm test --n_segments 3", "; did you mean --n-segments?\n"),
+            ("--quiet show m.structsvm", "--quiet: it stands after the command\n"),
+            ("show m.structsvm --zzz", "--zzz\n"),
+        ],
+    )
+    def test_what_may_have_been_meant(self, run, line, advice):
+        code, out, err = run(line)
+        assert (code, out) == (2, "")
+        error, hint = err.splitlines(keepends=True)[-2:]
+        assert error.endswith(advice)
+        assert hint == (
+            "try: structsvm --help\n"
+            if line.startswith("evalute")
+            else f"try: structsvm {next(w for w in line.split() if w[0] != '-')} --help\n"
+        )
+
+
+class TestCompletion:
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+    def test_everything_is_in_the_script(self, run, shell):
+        code, script, err = run(f"completion {shell}")
+        assert (code, err) == (0, "")
+        for word in ("evaluate", "change-point", "frank-wolfe", "n-segments", "completion"):
+            assert word in script
+
+    def test_bash_completes(self, run, folder):
+        (folder / "c.bash").write_text(run("completion bash")[1], encoding="utf-8")
+
+        def complete(*words):
+            line = " ".join(words)
+            program = f"COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _shtab_structsvm"
+            script = f"source c.bash; {program}; echo ${{COMPREPLY[@]}}"
+            done = subprocess.run(
+                ["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=True
+            )
+            return done.stdout.split()
+
+        assert complete("structsvm", "eva") == ["evaluate"]
+        assert complete("structsvm", "show", "m.str") == ["m.structsvm"]
+        assert complete("structsvm", "fit", "change-point", "--solver", "on") == ["one-slack"]
+
+    def test_without_shtab_it_says_what_to_install(self, refused, monkeypatch):
+        monkeypatch.setitem(sys.modules, "shtab", None)
+        assert refused("completion bash").endswith(
+            "pip install 'structsvm-partitioning[completion]'"
+        )
+
 
 class TestProcess:
     def python_m(self, *arguments, **settings):
@@ -64,6 +135,29 @@ class TestProcess:
         done = self.python_m("show", "m.structsvm", "--json", cwd=folder)
         assert (done.returncode, done.stderr) == (0, "")
         assert json.loads(done.stdout)["problem"]["name"] == "change-point"
+
+    def test_ctrl_c_while_it_starts(self):
+        """Whatever the first slow import is: here scikit-learn's."""
+        code = (
+            "import sys\n"
+            "class Interrupted:\n"
+            "    def find_spec(self, name, *_):\n"
+            "        if name == 'sklearn': raise KeyboardInterrupt\n"
+            "sys.meta_path.insert(0, Interrupted())\n"
+            "from structsvm.cli import main\n"
+            "sys.exit(main(['show', 'm.structsvm']))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=LONG
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+    def test_the_version_needs_no_library(self):
+        code = (
+            "import sys\nfrom structsvm.cli import main\nmain(['--version'])\n"
+            "assert not {'numpy', 'sklearn', 'rich'} & set(sys.modules)"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=LONG)
 
     @pytest.mark.skipif(os.name == "nt", reason="no SIGPIPE on Windows")
     def test_a_reader_that_leaves_is_no_error(self, folder):

@@ -1,0 +1,70 @@
+"""Every command line that the documentation or a help text shows is run as it stands."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_kit import TEST
+
+from structsvm.cli import main
+from structsvm.cli.app import build_parser
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
+BLOCKS = re.compile(r"^```bash *\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def commands():
+    """Return the parsers of all commands."""
+    (action,) = (a for a in build_parser()._actions if a.dest == "command")
+    return action.choices
+
+
+def shown_lines():
+    """Return the command lines of the page and of the help texts, each once."""
+    text = "".join(BLOCKS.findall(PAGE.read_text(encoding="utf-8")))
+    found = [line for line in text.splitlines() if line.startswith("structsvm ")]
+    for command in (build_parser(), *commands().values()):
+        lines = (command.epilog or "").splitlines()
+        found += [line.strip() for line in lines if line.startswith("  structsvm ")]
+    return list(dict.fromkeys(found))
+
+
+@pytest.fixture(scope="module")
+def place(folder, tmp_path_factory):
+    """Return a folder with everything the examples speak of."""
+    place = tmp_path_factory.mktemp("documented")
+    for ours, theirs in (("train", "recordings"), ("test", "others"), ("test", "new")):
+        shutil.copytree(folder / ours, place / theirs)
+    shutil.copy(folder / "m.structsvm", place / "my.structsvm")
+    header = ",".join(TEST[0].features)
+    np.savetxt(place / "new.csv", TEST[0].X, delimiter=",", header=header, comments="")
+    return place
+
+
+@pytest.mark.parametrize("line", shown_lines())
+def test_examples_run(place, monkeypatch, capsys, line):
+    monkeypatch.chdir(place)
+    words = shlex.split(line, comments=True)
+    words = words[: words.index(">")] if ">" in words else words
+    if words[1:3] == ["new", "problem"]:
+        shutil.rmtree(place / f"structsvm-{words[3]}", ignore_errors=True)
+    assert main(words[1:]) == 0
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_every_command_is_on_the_page_and_has_an_example():
+    page = PAGE.read_text(encoding="utf-8")
+    lines = shown_lines()
+    for name, command in commands().items():
+        assert re.search(rf"^## .*`{name}`", page, re.MULTILINE), f"no heading names {name}"
+        assert any(line.startswith(f"structsvm {name}") for line in lines)
+        assert "structsvm " in (command.epilog or ""), f"the help of {name} has no example"
+
+
+def test_every_option_says_what_it_does():
+    for name, command in commands().items():
+        for action in command._actions:
+            assert action.help, f"{name} {action.option_strings or action.dest} has no help"
