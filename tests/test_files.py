@@ -117,7 +117,7 @@ class TestBadTables:
         file = text(tmp_path / "one.csv", "a,b,label\n1,2,0\n3,high,0\n")
         assert complaint(file) == (
             f"{file}: 'high' is not a number, row 1 (line 3), column 'b'; "
-            "is it the column of labels, or of time?"
+            "is it the column of labels (--label-column), or of time (--time-column)?"
         )
 
     def test_dates_are_no_feature(self, tmp_path):
@@ -129,7 +129,10 @@ class TestBadTables:
 
     def test_no_label_column_lists_the_columns(self, tmp_path):
         file = text(tmp_path / "one.csv", "a,b,state\n1,2,0\n")
-        assert complaint(file) == f"{file}: no column 'label'; the columns are 'a', 'b', 'state'"
+        assert complaint(file) == (
+            f"{file}: no column 'label'; the columns are 'a', 'b', 'state'; "
+            "name another: --label-column"
+        )
 
     def test_another_separator(self, tmp_path):
         file = text(tmp_path / "one.csv", "a;b;label\n1;2;0\n")

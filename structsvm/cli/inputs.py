@@ -19,8 +19,14 @@ from structsvm.progress import stage
 __all__ = ["check_labels", "check_output", "read", "read_for", "warn_of_training"]
 
 
-def read(args: argparse.Namespace, terminal: Terminal, *, need_labels: bool) -> list[Recording]:
-    """Read the recordings of ``args.paths``, all with the same features."""
+def read(
+    args: argparse.Namespace,
+    terminal: Terminal,
+    *,
+    need_labels: bool,
+    features: Sequence[str] = (),
+) -> list[Recording]:
+    """Read the recordings of ``args.paths``, all with the same features; those named suffice."""
     found = find_recordings(args.paths)
     if found.skipped:
         names = ", ".join(path.name for path in found.skipped[:5])
@@ -37,6 +43,7 @@ def read(args: argparse.Namespace, terminal: Terminal, *, need_labels: bool) -> 
                     label_column=args.label_column,
                     time_column=args.time_column,
                     need_labels=need_labels,
+                    features=features,
                 )
             )
     return share_features(recordings)
@@ -46,7 +53,8 @@ def read_for(
     learner: MetricLearner, args: argparse.Namespace, terminal: Terminal, *, need_labels: bool
 ) -> list[Recording]:
     """Read the recordings of ``args.paths``, to partition them with the model ``args.model``."""
-    found = read(args, terminal, need_labels=need_labels)
+    features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
+    found = read(args, terminal, need_labels=need_labels, features=features)
     recordings = _with_features_of(learner, found, args.model)
     _check_counts(recordings, args.n_segments, learner.problem_.words)
     return recordings

@@ -106,7 +106,8 @@ def _timed(task: str, show: Callable[[Text], None]) -> Watcher:
 
     def watch(words: str, part: float) -> None:
         left = clock.left(part)
-        show(Text(", ".join(filter(None, [f"{task}: {words}", left]))))
+        innermost = words.rpartition(": ")[2]
+        show(Text(", ".join(filter(None, [f"{task}: {innermost}", left]))))
 
     return watch
 

@@ -117,13 +117,17 @@ def read_recording(
     label_column: str = "label",
     time_column: str | None = None,
     need_labels: bool = True,
+    features: Sequence[str] = (),
 ) -> Recording:
-    """Read one file; the parameters are those of :func:`read_recordings`."""
+    """Read one file; the parameters are those of :func:`read_recordings`.
+
+    Of a table that has all of ``features``, only these are read.
+    """
     file = _checked(Path(path))
     name = file.stem if name is None else name
     if file.suffix.lower() == ".npz":
         return read_npz(file, name, need_labels)
-    return read_table(file, name, need_labels, label_column, time_column)
+    return read_table(file, name, need_labels, label_column, time_column, features)
 
 
 def write_recording(recording: Recording, path: str | PathLike[str]) -> None:

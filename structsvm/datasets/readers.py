@@ -45,9 +45,14 @@ def read_npz(path: Path, name: str, need_labels: bool) -> Recording:
 
 
 def read_table(
-    path: Path, name: str, need_labels: bool, label_column: str, time_column: str | None
+    path: Path,
+    name: str,
+    need_labels: bool,
+    label_column: str,
+    time_column: str | None,
+    wanted: Sequence[str] = (),
 ) -> Recording:
-    """Read a ``.csv`` or ``.parquet`` file with a header."""
+    """Read a ``.csv`` or ``.parquet`` file with a header; of the features, those wanted suffice."""
     frame = _load_frame(path)
     columns = [str(column) for column in frame.columns]
     frame.columns = columns
@@ -57,11 +62,14 @@ def read_table(
     needed += [time_column] if time_column is not None else []
     for column in needed:
         if column not in columns:
-            hint = "; columns are separated by commas" if _is_one_line(columns) else ""
+            hint = "name another: --label-column" if column == label_column else "name another"
+            hint = "columns are separated by commas" if _is_one_line(columns) else hint
             raise DataError(
-                f"{path}: no column {column!r}; the columns are {listed(columns)}{hint}"
+                f"{path}: no column {column!r}; the columns are {listed(columns)}; {hint}"
             )
     features = tuple(column for column in columns if column not in aside)
+    if wanted and set(wanted) <= set(features):
+        features = tuple(wanted)
     if not features or not len(frame):
         raise DataError(f"{path}: {len(frame)} rows and {len(features)} features: nothing to read")
     X = np.column_stack([_numbers(path, feature, frame[feature]) for feature in features])
@@ -157,7 +165,7 @@ def _numbers(path: Path, name: str, column: Any) -> Floats:
         row = int(words[0])
         raise DataError(
             f"{path}: {column.iloc[row]!r} is not a number, {_place(path, row)}, column {name!r}; "
-            "is it the column of labels, or of time?"
+            "is it the column of labels (--label-column), or of time (--time-column)?"
         )
     _refuse_gaps(path, name, values)
     return np.asarray(values)

@@ -88,4 +88,6 @@ def listed(names: Sequence[str], limit: int = 12) -> str:
     if not names:
         return "nothing"
     shown = ", ".join(repr(name) for name in names[:limit])
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+    if len(names) <= limit:
+        return shown
+    return f"{shown} and {len(names) - limit} more, the last {names[-1]!r}"

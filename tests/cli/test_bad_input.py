@@ -19,7 +19,10 @@ class TestBadInput:
             ("a,b,label\n1,,0\n2,3,1\n", ": a missing value in row 0 (line 2), column 'b';"),
             ("a,b,label\n1,2,0\n2,inf,1\n", ": inf in row 1 (line 3), column 'b';"),
             ("a,b,label\n1,x,0\n2,3,1\n", ": 'x' is not a number, row 0 (line 2), column 'b';"),
-            ("a,b,state\n1,2,0\n", ": no column 'label'; the columns are 'a', 'b', 'state'"),
+            (
+                "a,b,state\n1,2,0\n",
+                ": no column 'label'; the columns are 'a', 'b', 'state'; name another: --label",
+            ),
             ("a,label\n", ": 0 rows and 1 features: nothing to read"),
             ("", ": the file is empty"),
         ],

@@ -62,6 +62,16 @@ class TestPredict:
             "test/synthetic_00.npz has 200 samples: it cannot have 201 segments"
         )
 
+    def test_columns_the_model_does_not_know_are_left_aside(self, run, tmp_path):
+        X, features = TEST[0].X, TEST[0].features
+        rows = [",".join(map(str, row)) for row in X]
+        lines = ["clock," + ",".join(features), *(f"10:{i}:00,{row}" for i, row in enumerate(rows))]
+        file = table(tmp_path / "synthetic_00.csv", "\n".join(lines))
+        assert (
+            run("predict m.structsvm", file)[:2]
+            == run("predict m.structsvm test/synthetic_00.npz")[:2]
+        )
+
     def test_other_features(self, refused, tmp_path):
         file = table(tmp_path / "new.csv", "a,relevant_0\n1,2\n3,4\n")
         assert refused("predict m.structsvm", file) == (
