@@ -18,6 +18,7 @@ from structsvm.datasets.files import (
     read_recordings,
     write_recording,
 )
+from structsvm.datasets.image_folder import LabelledImage, images_and_labels, read_images
 from structsvm.datasets.images import SegmentedImage, fetch_weizmann_horse
 from structsvm.datasets.recording import Recording, arrays_and_labels
 from structsvm.datasets.synthetic import relevant_changes
@@ -25,6 +26,7 @@ from structsvm.datasets.synthetic import relevant_changes
 __all__ = [
     "Annotated",
     "Found",
+    "LabelledImage",
     "Recording",
     "SegmentedImage",
     "arrays_and_labels",
@@ -39,6 +41,8 @@ __all__ = [
     "fetch_tssb",
     "fetch_weizmann_horse",
     "find_recordings",
+    "images_and_labels",
+    "read_images",
     "read_recording",
     "read_recordings",
     "relevant_changes",

@@ -1,0 +1,177 @@
+"""Folders of images with same-named label maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError
+from structsvm.extras import require
+
+__all__ = ["LabelledImage", "images_and_labels", "read_images"]
+
+KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
+MASK_KINDS = (*KINDS, ".npy")
+IMAGE_FOLDERS = ("img", "image", "images")
+MASK_FOLDERS = ("mask", "masks", "label", "labels")
+
+MOST_LABELS = 64
+"""A mask with more different values was drawn with soft edges, or compressed with losses."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledImage:
+    """An image, and a label for each of its pixels if they are known."""
+
+    name: str
+    image: NDArray[np.uint8]
+    """(H, W) or (H, W, C)."""
+    labels: NDArray[np.int64] | None
+    """(H, W)."""
+    source: str
+    """The file of the image."""
+
+
+def read_images(
+    paths: str | PathLike[str] | Iterable[str | PathLike[str]],
+    masks: str | PathLike[str] | None = None,
+    *,
+    need_labels: bool = True,
+) -> list[LabelledImage]:
+    """Read images and their label maps.
+
+    Parameters
+    ----------
+    paths : path or list of paths
+        Image files and folders of them. A folder may instead hold two folders, ``img`` (or
+        ``images``) and ``mask`` (or ``masks``, ``labels``).
+    masks : path, optional
+        The folder of the label maps, which have the names of the images: images, of which every
+        colour is a label (two for a mask), or ``.npy`` arrays of integers.
+    need_labels : bool
+        Whether an image without a label map is an error.
+
+    Returns
+    -------
+    list of LabelledImage
+        By name within each folder.
+
+    Raises
+    ------
+    DataError
+        Naming the file.
+    """
+    if isinstance(paths, str | PathLike):
+        paths = [paths]
+    found: list[LabelledImage] = []
+    for path in map(Path, paths):
+        files, beside = _images_of(path)
+        folder = beside if masks is None else Path(masks)
+        if masks is not None and not Path(masks).is_dir():
+            raise DataError(f"{masks}: no such folder")
+        found += [_read(file, folder, need_labels) for file in files]
+    if not found:
+        raise DataError("no images were given: name files or folders")
+    return found
+
+
+def images_and_labels(
+    images: Iterable[LabelledImage],
+) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.int64]]]:
+    """``(Xs, ys)`` as :meth:`structsvm.CutLearner.fit` takes them; DataError without labels."""
+    pairs = []
+    for image in images:
+        if image.labels is None:
+            raise DataError(f"{image.source} has no label map")
+        pairs.append((image.image, image.labels))
+    return [x for x, _ in pairs], [y for _, y in pairs]
+
+
+def _images_of(path: Path) -> tuple[list[Path], Path | None]:
+    """The image files of a path, and the folder of their label maps if it lies beside them."""
+    if not path.exists():
+        raise DataError(f"{path}: no such file or folder")
+    if path.is_file():
+        if path.suffix.lower() not in KINDS:
+            raise DataError(f"{path}: not a kind of image that is read; give {', '.join(KINDS)}")
+        return [path], None
+    inside = {entry.name.lower(): entry for entry in path.iterdir() if entry.is_dir()}
+    images = next((inside[name] for name in IMAGE_FOLDERS if name in inside), None)
+    masks = next((inside[name] for name in MASK_FOLDERS if name in inside), None)
+    files = _files(path)
+    if not files and images is not None:
+        files = _files(images)
+    if not files:
+        raise DataError(f"{path}: no images ({', '.join(KINDS)}) in this folder")
+    return files, masks
+
+
+def _files(folder: Path) -> list[Path]:
+    entries = (path for path in folder.iterdir() if path.is_file())
+    return sorted(
+        path for path in entries if path.suffix.lower() in KINDS and not path.name.startswith(".")
+    )
+
+
+def _read(path: Path, masks: Path | None, need_labels: bool) -> LabelledImage:
+    image = _pixels(path)
+    mask = None if masks is None else _same_named(path, masks)
+    if mask is None:
+        if need_labels:
+            where = "and no folder of masks was given" if masks is None else f"in {masks}"
+            raise DataError(f"{path}: no label map of that name {where}")
+        return LabelledImage(path.stem, image, None, str(path))
+    labels = _labels(mask)
+    if labels.shape != image.shape[:2]:
+        raise DataError(
+            f"{mask} has {labels.shape[0]} x {labels.shape[1]} pixels, {path} has "
+            f"{image.shape[0]} x {image.shape[1]}"
+        )
+    return LabelledImage(path.stem, image, labels, str(path))
+
+
+def _same_named(path: Path, masks: Path) -> Path | None:
+    """The label map of an image: that of its whole name, or of its name without suffix."""
+    for kind in MASK_KINDS:
+        for candidate in (masks / f"{path.stem}{kind}", masks / f"{path.stem}{kind.upper()}"):
+            if candidate.is_file() and candidate.resolve() != path.resolve():
+                return candidate
+    return None
+
+
+def _pixels(path: Path) -> NDArray[np.uint8]:
+    """Grey (H, W) or RGB (H, W, 3)."""
+    pillow: Any = require("PIL.Image", "images", "reading images")
+    try:
+        with pillow.open(path) as opened:
+            grey = opened.mode in ("1", "L", "I", "I;16", "F")
+            return np.asarray(opened.convert("L" if grey else "RGB"))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read as an image: {error}") from error
+
+
+def _labels(path: Path) -> NDArray[np.int64]:
+    """0, 1, ... for the values or colours of a label map, in increasing order, (H, W)."""
+    if path.suffix.lower() == ".npy":
+        try:
+            values = np.load(path, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path}: cannot be read as an array: {error}") from error
+        if values.ndim != 2 or values.dtype.kind not in "iub":
+            raise DataError(f"{path}: expected integers of shape (H, W), got {values.shape}")
+    else:
+        pixels = _pixels(path).astype(np.int64)
+        values = pixels if pixels.ndim == 2 else pixels @ np.array([65536, 256, 1])
+    kinds, labels = np.unique(values, return_inverse=True)
+    if kinds.size > MOST_LABELS:
+        raise DataError(
+            f"{path} has {kinds.size} different values: it looks drawn with soft edges, or "
+            "compressed with losses; save one value per region, as .png or .npy"
+        )
+    return labels.reshape(values.shape).astype(np.int64)

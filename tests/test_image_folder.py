@@ -1,0 +1,102 @@
+"""Folders of images with same-named label maps."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from structsvm.datasets import images_and_labels, read_images
+from structsvm.errors import DataError
+
+RNG = np.random.default_rng(0)
+
+
+def write(path, array):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".npy":
+        np.save(path, array)
+    else:
+        Image.fromarray(array).save(path)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two images, colour and grey, with masks of different kinds."""
+    rgb = RNG.integers(0, 256, (6, 8, 3), dtype=np.uint8)
+    mask = np.zeros((6, 8), dtype=np.uint8)
+    mask[2:4] = 255
+    write(tmp_path / "img" / "b.png", rgb)
+    write(tmp_path / "img" / "a.png", rgb[..., 0])
+    write(tmp_path / "mask" / "b.png", mask)
+    write(tmp_path / "mask" / "a.npy", mask // 85)
+    return tmp_path
+
+
+def test_two_folders_side_by_side(folder):
+    first, second = read_images(folder)
+    assert (first.name, second.name) == ("a", "b")
+    assert first.image.shape == (6, 8)
+    assert second.image.shape == (6, 8, 3)
+    assert second.image.dtype == np.uint8
+    assert second.labels.sum() == first.labels.sum() == 16
+    Xs, ys = images_and_labels([first, second])
+    assert len(Xs) == len(ys) == 2
+
+
+def test_files_and_a_folder_of_masks(folder):
+    (image,) = read_images(folder / "img" / "b.png", folder / "mask")
+    assert image.labels is not None
+    (alone,) = read_images(str(folder / "img" / "b.png"), need_labels=False)
+    assert alone.labels is None
+    with pytest.raises(DataError, match=r"b.png has no label map"):
+        images_and_labels([alone])
+
+
+def test_coloured_label_maps(folder):
+    colours = np.zeros((6, 8, 3), dtype=np.uint8)
+    colours[0], colours[1], colours[2] = (255, 0, 0), (0, 255, 0), (0, 0, 9)
+    write(folder / "mask" / "b.png", colours)
+    labels = read_images(folder)[1].labels
+    assert labels[:4, 0].tolist() == [3, 2, 1, 0]
+
+
+def test_what_cannot_be_read_names_the_file(folder, tmp_path):
+    def broken(name, content, message):
+        path = folder / name
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=message):
+            read_images(folder)
+
+    (folder / "mask" / "b.png").unlink()
+    with pytest.raises(DataError, match=r"img.b.png: no label map of that name in .*mask"):
+        read_images(folder)
+    broken("mask/b.png", b"no picture", r"mask.b.png: cannot be read as an image")
+    (folder / "mask" / "b.png").unlink()
+    write(folder / "mask" / "b.npy", np.zeros((6, 8)))
+    with pytest.raises(DataError, match=r"b.npy: expected integers"):
+        read_images(folder)
+    write(folder / "mask" / "b.npy", np.zeros((5, 8), dtype=int))
+    with pytest.raises(DataError, match=r"b.npy has 5 x 8 pixels, .*b.png has 6 x 8"):
+        read_images(folder)
+    write(folder / "mask" / "b.npy", np.arange(480).reshape(60, 8))
+    with pytest.raises(DataError, match="480 different values: it looks drawn with soft edges"):
+        read_images(folder)
+    broken("mask/b.npy", b"no array", r"b.npy: cannot be read as an array")
+
+
+@pytest.mark.parametrize(
+    ("paths", "masks", "message"),
+    [
+        ([], None, "no images were given"),
+        ("nowhere", None, "nowhere: no such file or folder"),
+        ("img/b.png", "nowhere", "nowhere: no such folder"),
+        ("mask/a.npy", None, "not a kind of image that is read"),
+        ("empty", None, "no images"),
+        ("img/b.png", None, "no folder of masks was given"),
+    ],
+)
+def test_paths_that_lead_nowhere(folder, monkeypatch, paths, masks, message):
+    monkeypatch.chdir(folder)
+    (folder / "empty").mkdir()
+    with pytest.raises(DataError, match=message):
+        read_images(paths, masks)
