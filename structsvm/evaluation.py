@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from structsvm.errors import DataError, SettingsError
+from structsvm.graph_cuts.evaluation import CutEvaluation, evaluate_cuts
+from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner import MetricLearner
 from structsvm.model_selection.verdict import Contrast, Verdict
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -150,6 +152,7 @@ class Evaluation:
         }
 
 
+@overload
 def evaluate(
     learner: MetricLearner,
     Xs: Any,
@@ -158,7 +161,30 @@ def evaluate(
     margin: int = 5,
     *,
     names: Sequence[str] | None = None,
-) -> Evaluation:
+) -> Evaluation: ...
+
+
+@overload
+def evaluate(
+    learner: CutLearner,
+    Xs: Any,
+    ys: Any,
+    n_segments: int | str | None = None,
+    margin: int = 5,
+    *,
+    names: Sequence[str] | None = None,
+) -> CutEvaluation: ...
+
+
+def evaluate(
+    learner: MetricLearner | CutLearner,
+    Xs: Any,
+    ys: Any,
+    n_segments: int | str | None = None,
+    margin: int = 5,
+    *,
+    names: Sequence[str] | None = None,
+) -> Evaluation | CutEvaluation:
     """Compare the learned metric with the untrained one, PCA and RCA on labelled recordings.
 
     All of them were tuned on the training labels alone. Principal components and relevant component
@@ -166,8 +192,8 @@ def evaluate(
 
     Parameters
     ----------
-    learner : MetricLearner
-        Fitted.
+    learner : MetricLearner or CutLearner
+        Fitted. For a CutLearner this is :func:`structsvm.graph_cuts.evaluate_cuts`.
     Xs, ys : recordings and labels, as for :meth:`MetricLearner.fit`
         Not those that were learned from.
     n_segments : int, "true" or None
@@ -182,6 +208,8 @@ def evaluate(
     -------
     Evaluation
     """
+    if isinstance(learner, CutLearner):
+        return evaluate_cuts(learner, Xs, ys, n_segments, names=names)
     truths = learner.encode(Xs, ys)
     names = [str(i) for i in range(len(truths))] if names is None else list(names)
     if len(names) != len(truths):

@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.archive import Archive
 from structsvm.errors import ModelFileError, PluginError, SettingsError
+from structsvm.graph_cuts import stored
+from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner import MetricLearner
 from structsvm.partitions.metric import Calibration, DecodingMetric
 from structsvm.partitions.problem import PartitionProblem
@@ -36,7 +38,7 @@ STORABLE = {cls.__name__: cls for cls in (SquaredNorm, Trace)}
 """Dataclasses of plain values that a setting may be."""
 
 
-def save(learner: MetricLearner, path: str | PathLike[str]) -> None:
+def save(learner: MetricLearner | CutLearner, path: str | PathLike[str]) -> None:
     """Write a fitted learner into one file, usually called ``*.structsvm``.
 
     The file holds arrays and JSON, no pickle: opening one from a stranger runs nothing. Functions
@@ -52,16 +54,22 @@ def save(learner: MetricLearner, path: str | PathLike[str]) -> None:
     ModelFileError
         When the file cannot be written.
     """
-    if not isinstance(learner, MetricLearner):
+    if not isinstance(learner, MetricLearner | CutLearner):
         raise SettingsError(
-            f"save takes a MetricLearner, got {type(learner).__name__}"
+            f"save takes a MetricLearner or a CutLearner, got {type(learner).__name__}"
             + (": give its best_estimator_" if hasattr(learner, "best_estimator_") else "")
         )
     check_is_fitted(learner)
-    MODEL.write(path, _header(learner), _arrays(learner))
+    if isinstance(learner, CutLearner):
+        problem = {"entry_point": problem_name(learner.problem_)}
+        libraries = {"python": python_version(), **_installed()}
+        header = stored.header(learner) | {"libraries": libraries, "problem": problem}
+        MODEL.write(path, header, stored.arrays(learner))
+    else:
+        MODEL.write(path, _header(learner), _arrays(learner))
 
 
-def load(path: str | PathLike[str]) -> MetricLearner:
+def load(path: str | PathLike[str]) -> MetricLearner | CutLearner:
     """Read a fitted learner from a file that :func:`save` wrote.
 
     Raises
@@ -72,10 +80,12 @@ def load(path: str | PathLike[str]) -> MetricLearner:
     """
     header, arrays = MODEL.read(Path(path))
     try:
+        if "cut" in header:
+            return stored.learner(header, arrays)
         return _learner(header, arrays)
     except PluginError as error:
         raise ModelFileError(f"{path}: {error}") from error
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
         raise ModelFileError(f"{path}: no model of format {MODEL.version}: {error!r}") from error
 
 
@@ -208,13 +218,15 @@ def _learner(header: dict[str, Any], arrays: Arrays) -> MetricLearner:
     return learner
 
 
-def _problem(stored: dict[str, Any]) -> PartitionProblem:
-    settings = {name: _restored(value) for name, value in stored["settings"].items()}
-    return problem_class(stored["entry_point"])(**settings)
+def _problem(named: dict[str, Any]) -> PartitionProblem:
+    settings = {name: _restored(value) for name, value in named["settings"].items()}
+    problem = problem_class(named["entry_point"])(**settings)
+    assert isinstance(problem, PartitionProblem)
+    return problem
 
 
-def _solution(stored: dict[str, Any], w: NDArray[np.float64]) -> Solution:
-    plain = dict(stored)
+def _solution(header: dict[str, Any], w: NDArray[np.float64]) -> Solution:
+    plain = dict(header)
     status = Status[plain.pop("status")]
     history = History(tuple(HistoryEntry(*row) for row in plain.pop("history")))
     return Solution(w=w, status=status, history=history, **plain)

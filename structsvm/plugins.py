@@ -12,8 +12,10 @@ from structsvm.contract import missing_definitions
 from structsvm.errors import PluginError
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.problems.normalized_cut import NormalizedCut
 
 __all__ = [
+    "Declared",
     "Plugin",
     "oracle_class",
     "oracle_names",
@@ -25,9 +27,12 @@ __all__ = [
 ]
 
 PROBLEMS, ORACLES = "structsvm.problems", "structsvm.oracles"
-CONTRACTS: dict[str, tuple[str, type]] = {
-    PROBLEMS: ("problem", PartitionProblem),
-    ORACLES: ("oracle", Oracle),
+Declared = PartitionProblem | NormalizedCut
+"""What an entry point of a problem may name: a cut is learned by an estimator of its own."""
+
+CONTRACTS: dict[str, tuple[str, tuple[type, ...]]] = {
+    PROBLEMS: ("problem", (PartitionProblem, NormalizedCut)),
+    ORACLES: ("oracle", (Oracle,)),
 }
 
 
@@ -58,7 +63,7 @@ def oracle_names() -> list[str]:
     return _names(ORACLES)
 
 
-def problem_class(name: str) -> type[PartitionProblem]:
+def problem_class(name: str) -> type[Declared]:
     """The problem that is declared under a name.
 
     Raises
@@ -66,7 +71,7 @@ def problem_class(name: str) -> type[PartitionProblem]:
     PluginError
         When there is none or more than one, or it is not what a problem has to be.
     """
-    found: type[PartitionProblem] = _load(PROBLEMS, _point(PROBLEMS, name))
+    found: type[Declared] = _load(PROBLEMS, _point(PROBLEMS, name))
     return found
 
 
@@ -82,7 +87,7 @@ def oracle_class(name: str) -> type[Oracle]:
     return found
 
 
-def problem_name(problem: PartitionProblem) -> str:
+def problem_name(problem: Declared) -> str:
     """The name under which the class of a problem is declared.
 
     Raises
@@ -136,7 +141,7 @@ def _load(group: str, point: EntryPoint) -> Any:
     except Exception as error:  # whatever a module raises when it is imported
         raise PluginError(f"{what} {point.name!r} cannot be loaded: {error}") from error
     if not (isinstance(found, type) and issubclass(found, contract)):
-        raise PluginError(f"{what} {point.name!r} ({point.value}) is no {contract.__name__}")
+        raise PluginError(f"{what} {point.name!r} ({point.value}) is no {contract[0].__name__}")
     missing = missing_definitions(found)
     if missing:
         raise PluginError(f"{what} {point.name!r} ({point.value}): {missing}")

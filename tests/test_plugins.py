@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from structsvm import ChangePoint
+from structsvm import ChangePoint, NormalizedCut
 from structsvm.errors import PluginError
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.oracle import Oracle
@@ -63,7 +63,7 @@ def installed(monkeypatch):
 def test_every_declared_problem_is_one() -> None:
     assert "change-point" in problem_names()
     for name in problem_names():
-        assert issubclass(problem_class(name), PartitionProblem)
+        assert issubclass(problem_class(name), (PartitionProblem, NormalizedCut))
     assert problem_name(ChangePoint()) == "change-point"
 
 

@@ -8,8 +8,7 @@ from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from structsvm.errors import SettingsError
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.plugins import problem_class
+from structsvm.plugins import Declared, problem_class
 
 __all__ = ["assignment", "problem_with"]
 
@@ -22,7 +21,7 @@ def assignment(text: str) -> tuple[str, str]:
     return name.replace("-", "_"), value
 
 
-def problem_with(name: str, given: Mapping[str, Any]) -> PartitionProblem:
+def problem_with(name: str, given: Mapping[str, Any]) -> Declared:
     """The problem of a name with the settings that were given, texts as their fields have them."""
     cls = problem_class(name)
     known = {field.name: field for field in fields(cls) if field.init}  # type: ignore[arg-type]

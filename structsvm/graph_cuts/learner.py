@@ -222,6 +222,12 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         pairs = zip(truths, self.predict_partitions(graphs, counts), strict=True)
         return -float(np.mean([region_loss(t, g) for t, g in pairs]))
 
+    def feature_weights(self) -> Floats:
+        """How much each feature counts, (P,); where learning started, all are 1."""
+        start = self.baselines_["untrained"].factor
+        own, first = (np.einsum("pr,pr->p", L, L) for L in (self.components_.T, start))
+        return np.asarray(np.divide(own, first, out=np.zeros_like(own), where=first > 0))
+
     get_mahalanobis_matrix = fitted.get_mahalanobis_matrix
 
     def _settings(self) -> tuple[NormalizedCut, QuasiNewton | CCCP]:

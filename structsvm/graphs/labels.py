@@ -40,13 +40,17 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
     Parameters
     ----------
     y : label map (H, W) of an image; vector (T,); or, of a networkx graph, mapping of its nodes
-        Numbers or names; a mask is a label map with two labels.
+        Numbers or names; a mask is a label map with two labels. NodeLabels are taken as they are.
 
     Raises
     ------
     DataError
         When they do not fit the graph.
     """
+    if isinstance(y, NodeLabels):
+        if y.counts.shape[0] != graph.n_samples:
+            raise DataError(f"labels of {y.counts.shape[0]} nodes for {graph.n_samples} nodes")
+        return y
     if isinstance(y, Mapping):
         y = _in_order(y, graph)
     values = np.asarray(y)

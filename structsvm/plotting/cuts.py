@@ -1,0 +1,132 @@
+"""An image with its parts marked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError
+from structsvm.graph_cuts.learner import CutLearner
+from structsvm.plotting.style import LEARNED, OKABE_ITO, UNTRAINED, new_axes, plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["overlay", "plot_cut", "plot_cut_weights"]
+
+TINT = 0.35
+"""Share of the colour of a part in what is seen of it."""
+
+
+def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]:
+    """The image with its parts in colours and their borders in white on black.
+
+    Parameters
+    ----------
+    image : array of shape (H, W) or (H, W, C)
+        Integers over the range of their type, or floats in [0, 1].
+    labels : array of int of shape (H, W)
+        Part of each pixel, 0, 1, ...
+    tint : float in [0, 1]
+        0 draws the borders alone.
+
+    Returns
+    -------
+    array of uint8 of shape (H, W, 3)
+    """
+    rgb = _as_rgb(np.asarray(image))
+    parts = np.asarray(labels)
+    if parts.shape != rgb.shape[:2]:
+        raise DataError(f"labels of shape {parts.shape} for an image of {rgb.shape[:2]} pixels")
+    colours = np.array([_rgb(OKABE_ITO[k % len(OKABE_ITO)]) for k in range(int(parts.max()) + 1)])
+    mixed = (1 - tint) * rgb + tint * colours[parts]
+    inner = _border(parts)
+    mixed[_widened(inner)] = 0.0
+    mixed[inner] = 255.0
+    return np.asarray(np.round(mixed), dtype=np.uint8)
+
+
+def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
+    """Draw an image with its parts marked.
+
+    Parameters
+    ----------
+    image : array of shape (H, W) or (H, W, C)
+    labels : array of int of shape (H, W), optional
+        As :meth:`structsvm.CutLearner.predict` returns them; the bare image without.
+    ax : matplotlib axes, optional
+        New ones if not given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    shown = _as_rgb(np.asarray(image)) if labels is None else overlay(image, labels)
+    H, W = shown.shape[:2]
+    ax = new_axes(ax, width=6.0, height=6.0 * H / W)
+    ax.imshow(shown.astype(np.uint8), interpolation="nearest")
+    ax.set_axis_off()
+    return ax
+
+
+def plot_cut_weights(learner: CutLearner, *, ax: Axes | None = None) -> Axes:
+    """Draw how much each feature counts in a learned cut, on a logarithmic scale.
+
+    Parameters
+    ----------
+    learner : CutLearner
+        Fitted.
+    ax : matplotlib axes, optional
+        New ones if not given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    weights = learner.feature_weights()
+    top = np.argsort(-weights, kind="stable")
+    ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))
+    shown = np.maximum(weights[top], 1e-3)
+    ax.plot(shown, range(top.size), "o", color=LEARNED, markersize=7)
+    ax.hlines(range(top.size), 1.0, shown, color=LEARNED, linewidth=2)
+    ax.axvline(1.0, color=UNTRAINED, linewidth=1.5, linestyle=(0, (3, 2)))
+    ax.set_xscale("log")
+    ax.set_yticks(range(top.size), [str(learner.feature_names_in_[j]) for j in top])
+    ax.invert_yaxis()
+    ax.set_xlabel("weight in the learned metric; where learning started, all are 1 (dashed)")
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def _as_rgb(image: NDArray[Any]) -> NDArray[np.float64]:
+    """(H, W, 3) in [0, 255]."""
+    if image.ndim == 2:
+        image = image[:, :, None]
+    top = 1.0 if image.dtype.kind in "fb" else float(np.iinfo(image.dtype).max)
+    channels = image[:, :, :3] if image.shape[2] >= 3 else np.repeat(image[:, :, :1], 3, axis=2)
+    return np.asarray(channels * (255.0 / top), dtype=np.float64)
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    value = int(colour.lstrip("#"), 16)
+    return value >> 16, value >> 8 & 255, value & 255
+
+
+def _border(parts: NDArray[Any]) -> NDArray[np.bool_]:
+    """Pixels whose right or lower neighbour is of another part."""
+    border = np.zeros(parts.shape, dtype=np.bool_)
+    border[:, :-1] |= parts[:, :-1] != parts[:, 1:]
+    border[:-1] |= parts[:-1] != parts[1:]
+    return border
+
+
+def _widened(border: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """With the neighbours of its pixels."""
+    wide = border.copy()
+    wide[1:] |= border[:-1]
+    wide[:-1] |= border[1:]
+    wide[:, 1:] |= border[:, :-1]
+    wide[:, :-1] |= border[:, 1:]
+    return wide

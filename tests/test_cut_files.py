@@ -1,0 +1,140 @@
+"""Models of cuts: saved, loaded, evaluated and drawn."""
+
+import numpy as np
+import pytest
+from cut_cases import planted
+
+from structsvm import CutLearner, NormalizedCut, evaluate, load, save
+from structsvm.errors import DataError, ModelFileError, SettingsError
+from structsvm.graph_cuts import CutEvaluation, CutScores, evaluate_cuts
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.persistence import read_header
+from structsvm.plotting import overlay, plot_cut, plot_cut_weights
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return planted(np.random.default_rng(5), n=12)
+
+
+@pytest.fixture(scope="module")
+def learner(graphs):
+    Xs, ys = graphs
+    problem = NormalizedCut(n_clusters="unknown", features="colour+position")
+    return CutLearner(problem).fit(Xs[:6], ys[:6]).fit_baselines(Xs[:6], ys[:6])
+
+
+def test_a_model_comes_back_as_it_was(learner, graphs, tmp_path):
+    save(learner, tmp_path / "m.structsvm")
+    found = load(tmp_path / "m.structsvm")
+    assert isinstance(found, CutLearner)
+    assert found.problem_ == learner.problem_
+    assert found.get_params() == learner.get_params() | {"problem": learner.problem_}
+    assert found.solution_.summary() == learner.solution_.summary()
+    assert found.solution_.history == learner.solution_.history
+    assert found.cv_losses_ == learner.cv_losses_
+    assert found.training_data_ == learner.training_data_
+    assert found.predict_partitions(graphs[0]) == learner.predict_partitions(graphs[0])
+    grid = [m.decode_with(m.baselines_["grid"], graphs[0]) for m in (found, learner)]
+    assert grid[0] == grid[1]
+    assert read_header(tmp_path / "m.structsvm")["problem"]["entry_point"] == "normalized-cut"
+
+
+def test_a_damaged_header_is_told(learner, tmp_path, monkeypatch):
+    from structsvm.graph_cuts import stored
+
+    whole = stored.header(learner)
+    monkeypatch.setattr(stored, "header", lambda _: whole | {"cut": {"nodes": "voxels"}})
+    save(learner, tmp_path / "m.structsvm")
+    with pytest.raises(ModelFileError, match="no model of format"):
+        load(tmp_path / "m.structsvm")
+
+
+def test_evaluation(learner, graphs):
+    Xs, ys = graphs[0][6:], graphs[1][6:]
+    found = evaluate_cuts(learner, Xs, ys, "true")
+    assert set(found.scores) == {"learned", "untrained", "grid"}
+    assert found.scores["learned"].loss == pytest.approx(-CutLearner.score(_known(learner), Xs, ys))
+    assert found.scores["learned"].loss < found.scores["grid"].loss
+    assert found.contrast("grid").n == 6
+    assert "The mean loss of 6 is" in found.verdict
+    plain = found.to_dict()
+    assert len(plain["images"]) == 6
+    assert plain["contrasts"]["grid"]["mean"] > 0
+    few = evaluate_cuts(learner, Xs[:2], ys[:2], 2, names=["one", "two"])
+    assert few.names == ("one", "two")
+    assert few.verdict.startswith("Too few to tell")
+    same = evaluate(learner, Xs, ys, "true")
+    assert same.to_dict() == plain
+
+
+@pytest.mark.parametrize(
+    ("untrained", "learned", "answer"),
+    [
+        ([1.0, 1.1, 1.2, 1.0, 1.1], [0.1] * 5, "Learning pays."),
+        ([0.1] * 5, [1.0, 1.1, 1.2, 1.0, 1.1], "Learning harms."),
+        ([1.0, 0.0, 1.0, 0.0, 1.0], [0.5] * 5, "Nothing shows that learning pays"),
+        ([1.0] * 4, [0.1] * 4, "Too few to tell"),
+    ],
+)
+def test_verdicts(untrained, learned, answer):
+    losses = {"untrained": untrained, "learned": learned}
+    each = {name: tuple(CutScores(x, None, 0.0) for x in row) for name, row in losses.items()}
+    found = CutEvaluation(tuple(map(str, range(len(learned)))), each)
+    assert found.verdict.startswith(answer)
+
+
+def _known(learner):
+    """The same learner, told the number of clusters."""
+    import copy
+
+    known = copy.copy(learner)
+    known.problem_ = NormalizedCut()
+    known.n_clusters_ = 2
+    return known
+
+
+def test_what_cannot_be_evaluated(learner, graphs):
+    with pytest.raises(DataError, match="2 graphs but 1 names"):
+        evaluate_cuts(learner, graphs[0][:2], graphs[1][:2], names=["one"])
+    with pytest.raises(SettingsError, match="must be an integer, 'true' or None"):
+        evaluate_cuts(learner, graphs[0][:2], graphs[1][:2], "many")
+
+
+def test_three_labels_have_no_jaccard_distance(rng):
+    (graph,), (y,) = planted(rng, n=1, K=3)
+    from structsvm.graphs import node_labels
+
+    scores = CutScores.of(node_labels(y, graph), EquivalenceMatrix.from_labels(y))
+    assert scores == CutScores(0.0, None, 1.0)
+    assert CutScores.mean([scores]).jaccard is None
+
+
+def test_overlays():
+    labels = np.zeros((6, 8), dtype=int)
+    labels[:, 4:] = 1
+    for image in (
+        np.full((6, 8), 100, dtype=np.uint8),
+        np.full((6, 8, 3), 100, dtype=np.uint8),
+        np.full((6, 8, 4), 0.4),
+    ):
+        marked = overlay(image, labels)
+        assert marked.shape == (6, 8, 3)
+        assert marked.dtype == np.uint8
+        assert (marked[:, 3] == 255).all()  # the border
+        assert (marked[:, 0] != marked[:, 7]).any(axis=1).all()  # two tints
+    bare = overlay(np.full((6, 8), 100, dtype=np.uint8), labels, tint=0)
+    assert (bare[:, 0] == 100).all()
+    with pytest.raises(DataError, match="labels of shape"):
+        overlay(np.zeros((4, 4)), labels)
+
+
+def test_pictures(learner):
+    image = np.zeros((6, 8, 3), dtype=np.uint8)
+    assert plot_cut(image).images[0].get_array().shape == (6, 8, 3)
+    assert plot_cut(image, np.arange(48).reshape(6, 8) // 24).images
+    ax = plot_cut_weights(learner)
+    assert ax.get_yticklabels()[0].get_text() == "x0"
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
