@@ -9,11 +9,13 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from structsvm.cli import cuts
 from structsvm.cli.inputs import check_labels, read_for, warn_of_training
 from structsvm.cli.parser import evaluation_options, file_options, report_options
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import arrays_and_labels
 from structsvm.evaluation import Evaluation, evaluate
+from structsvm.graph_cuts.learner import CutLearner
 from structsvm.persistence import load
 
 __all__ = ["add_parser", "readable"]
@@ -45,6 +47,8 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and print the table and the verdict."""
     learner = load(args.model)
+    if isinstance(learner, CutLearner):
+        return cuts.evaluate(args, terminal, learner)
     recordings = read_for(learner, args, terminal, need_labels=True)
     check_labels(recordings, learner.problem_)
     warn_of_training(recordings, learner, terminal)

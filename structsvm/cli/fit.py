@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.choices import REGULARIZERS
+from structsvm.cli import cuts
 from structsvm.cli.inputs import check_labels, check_output, read
 from structsvm.cli.parser import file_options, report_options
 from structsvm.cli.settings import assignment, problem_with
@@ -18,7 +19,8 @@ from structsvm.learner import MetricLearner
 from structsvm.parallel import BACKEND_NAMES
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.persistence import save
-from structsvm.plugins import problem_names
+from structsvm.plugins import problem_class, problem_names
+from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.report import certificate_in_words, training_in_words
 from structsvm.solvers.auto import SOLVER_NAMES
 from structsvm.status import Status
@@ -28,8 +30,9 @@ __all__ = ["add_parser", "learn"]
 INTERRUPTED = 130
 
 EPILOG = """\
-example:
+examples:
   structsvm fit change-point recordings/ -o my.structsvm
+  structsvm fit normalized-cut images/ --masks masks/ -o cuts.structsvm
 
 Recordings are .npz files (X, and y or bkps, and features if they have names), or .csv and .parquet
 files with a header in which every column but the label is a feature. Ctrl-C ends learning and saves
@@ -46,7 +49,7 @@ def add_parser(commands: Any) -> None:
         epilog=EPILOG,
         parents=[file_options(), report_options()],
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=lambda args, terminal: run(args, terminal, parser))
     parser.add_argument("problem", choices=problem_names(), help="what the labels say")
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
     parser.add_argument(
@@ -56,9 +59,11 @@ def add_parser(commands: Any) -> None:
     _problem_options(parser.add_argument_group("problem"))
 
 
-def run(args: argparse.Namespace, terminal: Terminal) -> int:
+def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentParser) -> int:
     """Learn, save, and say what came of it."""
     check_output(args.output)
+    if problem_class(args.problem) is NormalizedCut:
+        return cuts.fit(args, terminal, parser)
     if args.checkpoint is not None:
         check_output(args.checkpoint)
     problem = _problem(args)
@@ -66,11 +71,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         problem=problem,
         metric=args.metric,
         regularizer=args.regularizer,
-        lam=args.lam,
+        lam=0.1 if args.lam is None else args.lam,
         standardize=None if args.standardize == "none" else args.standardize,
         solver=args.solver,
         slack=args.slack,
-        tol=args.tol,
+        tol=1e-2 if args.tol is None else args.tol,
         max_iter=args.max_iter,
         master=args.master,
         n_jobs=args.jobs,
@@ -131,7 +136,9 @@ def _learning_options(group: argparse._ArgumentGroup) -> None:
         help="squared norm, or trace, which favours few features or directions (default: squared)",
     )
     group.add_argument(
-        "--lam", type=float, default=0.1, help="strength of the regularizer (default: 0.1)"
+        "--lam",
+        type=float,
+        help="strength of the regularizer (default: 0.1, or cross-validated for normalized-cut)",
     )
     group.add_argument(
         "--standardize",
@@ -140,13 +147,18 @@ def _learning_options(group: argparse._ArgumentGroup) -> None:
         help="scale features on each recording, on all of them, or not (default: recording)",
     )
     group.add_argument(
-        "--solver", choices=SOLVER_NAMES, default="auto", help="the outer loop (default: auto)"
+        "--solver",
+        choices=(*SOLVER_NAMES, "quasi-newton", "cccp"),
+        default="auto",
+        help="the outer loop (default: auto); the last two are those of normalized-cut",
     )
     group.add_argument(
         "--slack", choices=("n", "one"), default="n", help="for each recording, or one (default: n)"
     )
     group.add_argument(
-        "--tol", type=float, default=1e-2, help="certified relative gap to reach (default: 0.01)"
+        "--tol",
+        type=float,
+        help="certified relative gap to reach (default: 0.01; 0.001, uncertified, for cuts)",
     )
     group.add_argument(
         "--max-iter", type=int, default=200, metavar="N", help="rounds at most (default: 200)"
@@ -207,4 +219,6 @@ def _problem(args: argparse.Namespace) -> PartitionProblem:
     """The problem with the settings that were given."""
     named = {name: getattr(args, name) for name in ("n_segments", "penalty", "margin")}
     given = {name: value for name, value in named.items() if value is not None}
-    return problem_with(args.problem, {**given, **dict(args.set)})
+    problem = problem_with(args.problem, {**given, **dict(args.set)})
+    assert isinstance(problem, PartitionProblem)
+    return problem

@@ -118,6 +118,11 @@ def file_options() -> argparse.ArgumentParser:
         help="column of the labels in .csv and .parquet files (default: label)",
     )
     group.add_argument("--time-column", metavar="NAME", help="column to leave out")
+    group.add_argument(
+        "--masks",
+        metavar="FOLDER",
+        help="label maps with the names of the images (default: a folder mask beside img)",
+    )
     return options
 
 

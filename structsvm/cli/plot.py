@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structsvm.atomic import write_atomically
+from structsvm.cli import cuts
 from structsvm.cli.inputs import check_labels, check_output, read_for
 from structsvm.cli.parser import file_options, report_options, true_or_positive
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError, SettingsError
 from structsvm.extras import require
+from structsvm.graph_cuts.learner import CutLearner
 from structsvm.persistence import load
 from structsvm.plotting import (
     plot_clusters,
@@ -92,7 +94,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     learner = load(args.model)
     figure = new_figure()
     show = _what_to_show(args.show, args.paths is not None)
-    if args.paths is None:
+    if isinstance(learner, CutLearner):
+        cuts.draw(args, learner, figure, terminal)
+    elif args.paths is None:
         OF_MODELS[show](learner, ax=figure.subplots())
     else:
         found = read_for(learner, args, terminal, need_labels=False)

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.atomic import write_atomically
+from structsvm.cli import cuts
 from structsvm.cli.inputs import check_output, read_for
 from structsvm.cli.parser import file_options, positive, report_options
 from structsvm.cli.terminal import Terminal
+from structsvm.graph_cuts.learner import CutLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.persistence import load
 from structsvm.progress import stage
@@ -29,6 +31,9 @@ examples:
 Without -o, a line for each recording: its name and the ends of its segments, the last of which is
 its number of samples. With -o FILE.csv, a row for each segment: samples start to end - 1, counted
 from 0. With any other -o, a folder with a .csv file for each recording: the segment of each sample.
+
+A model of normalized cuts takes images; with -o FOLDER it writes a label map and an overlay for
+each, with -o FILE.png or FILE.npy the label map of one.
 
 A model of clustering prints the sizes of the clusters of each table; -o FILE.csv has a row for each
 row of a table: its cluster.
@@ -55,6 +60,12 @@ def add_parser(commands: Any) -> None:
         metavar="N",
         help="so many segments in each (default: as the learned penalty decides)",
     )
+    parser.add_argument(
+        "--maps",
+        choices=("png", "npy"),
+        default="png",
+        help="kind of the label maps of images: greys, or the numbers (default: png)",
+    )
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -63,6 +74,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if one_table:
         check_output(args.output)
     learner = load(args.model)
+    if isinstance(learner, CutLearner):
+        return cuts.predict(args, terminal, learner)
     recordings, words = read_for(learner, args, terminal, need_labels=False), learner.problem_.words
     kind = Segments if learner.problem_.contiguous else Clusters
     with terminal.working("partitioning"):

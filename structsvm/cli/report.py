@@ -16,6 +16,8 @@ from structsvm.cli.inputs import (
 from structsvm.cli.parser import evaluation_options, file_options, report_options
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import arrays_and_labels
+from structsvm.errors import SettingsError
+from structsvm.graph_cuts.learner import CutLearner
 from structsvm.persistence import load
 from structsvm.report import report_page
 
@@ -51,6 +53,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Evaluate, and write the page."""
     check_output(args.output, (".html", ".htm"))
     learner = load(args.model)
+    if isinstance(learner, CutLearner):
+        raise SettingsError("there is no page on cuts of images: use evaluate and plot")
     recordings = read_for(learner, args, terminal, need_labels=True)
     check_labels(recordings, learner.problem_)
     warn_of_training(recordings, learner, terminal)

@@ -11,8 +11,10 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
+from structsvm.cli import cuts
 from structsvm.cli.parser import positive, report_options
 from structsvm.cli.terminal import Terminal
+from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner import MetricLearner
 from structsvm.persistence import load
 from structsvm.plain import finite
@@ -56,6 +58,8 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Read the model and print it."""
     learner = load(args.model)
+    if isinstance(learner, CutLearner):
+        return cuts.show(args, terminal, learner)
     terminal.report(describe(learner, args.model), _facts(learner), _weights(learner, args.top))
     return 0
 

@@ -1,0 +1,286 @@
+"""What the commands do with images: learning to cut them, and models that can."""
+
+from __future__ import annotations
+
+import argparse
+import io
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.table import Table
+
+from structsvm.atomic import write_atomically
+from structsvm.cli.inputs import check_output
+from structsvm.cli.settings import problem_with
+from structsvm.cli.terminal import Say, Terminal
+from structsvm.datasets.image_folder import LabelledImage, images_and_labels, read_images
+from structsvm.errors import DataError, SettingsError
+from structsvm.extras import require
+from structsvm.graph_cuts.evaluation import evaluate_cuts
+from structsvm.graph_cuts.learner import CutLearner
+from structsvm.graphs.graph import FeatureGraph
+from structsvm.persistence import save
+from structsvm.plain import finite
+from structsvm.plotting.cuts import overlay, plot_cut, plot_cut_weights
+from structsvm.problems.normalized_cut import NormalizedCut
+from structsvm.report import training_in_words
+from structsvm.solvers.descent import DescentEntry
+from structsvm.status import Status
+
+__all__ = ["describe", "draw", "evaluate", "fit", "predict", "show"]
+
+INTERRUPTED = 130
+NOT_FOR_CUTS = (
+    "regularizer", "standardize", "slack", "master", "jobs", "backend", "checkpoint", "penalty",
+    "n_segments", "label_column", "time_column",
+)  # fmt: skip
+"""Options of fit that have no meaning here."""
+
+SOLVERS = {"auto": "quasi-newton", "quasi-newton": "quasi-newton", "cccp": "cccp"}
+
+
+def fit(args: argparse.Namespace, terminal: Terminal, usual: argparse.ArgumentParser) -> int:
+    """Learn from images with label maps, save, and say what came of it."""
+    given = [name for name in NOT_FOR_CUTS if getattr(args, name) != usual.get_default(name)]
+    if given:
+        option = given[0].replace("n_segments", "known_segments").replace("_", "-")
+        raise SettingsError(f"--{option} is not for normalized-cut: leave it out")
+    if args.solver not in SOLVERS:
+        raise SettingsError(
+            f"--solver {args.solver} is not for normalized-cut: it has {', '.join(SOLVERS)}"
+        )
+    margin = {} if args.margin is None else {"margin": args.margin}
+    problem = problem_with(args.problem, {**margin, **dict(args.set)})
+    assert isinstance(problem, NormalizedCut)
+    learner = CutLearner(
+        problem,
+        args.metric,
+        "cv" if args.lam is None else args.lam,
+        solver=SOLVERS[args.solver],
+        tol=1e-3 if args.tol is None else args.tol,
+        max_iter=args.max_iter,
+    )
+    images, labels = images_and_labels(_read(args, terminal, need_labels=True))
+    _learn(learner, images, labels, terminal)
+    save(learner, args.output)
+    interrupted = learner.solution_.status is Status.INTERRUPTED
+    if interrupted:
+        terminal.warn(f"interrupted: the best metric so far is saved in {args.output}")
+    data = learner.training_data_
+    terminal.note(
+        f"learned from {len(data)} images, {sum(data.n_samples)} nodes in all, "
+        f"lam {learner.lam_:g}\n{learner.solution_.summary()}\n"
+        f"saved in {args.output}; on images it was not learned from, try\n"
+        f"  structsvm evaluate {args.output} PATH"
+    )
+    if terminal.as_json:
+        terminal.report(describe(learner, args.output))
+    return INTERRUPTED if interrupted else 0
+
+
+def predict(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -> int:
+    """Cut images; write label maps and overlays."""
+    one_file = args.output is not None and args.output.suffix.lower() in (".png", ".npy")
+    if one_file:
+        check_output(args.output)
+    images = _read(args, terminal, need_labels=False)
+    if one_file and len(images) > 1:
+        raise SettingsError(f"{args.output} is one file for {len(images)} images: name a folder")
+    plain, lines = [], []
+    with terminal.working("cutting") as say:
+        for i, image in enumerate(images):
+            say(f"{i} of {len(images)} done")
+            labels = learner.predict(_graph(learner, image), args.n_segments)[0]
+            shares = np.bincount(labels.ravel()) / labels.size
+            plain.append({"name": image.name, "n_clusters": shares.size, "shares": shares.tolist()})
+            shown = ", ".join(f"{share:.0%}" for share in shares)
+            lines.append(f"{image.name}: {shares.size} clusters of {shown} of the pixels")
+            if one_file:
+                write_atomically(args.output, _encoded(labels, args.output.suffix.lower()))
+            elif args.output is not None:
+                _write(args.output, image, labels, args.maps)
+    if args.output is not None:
+        terminal.note(f"{len(images)} label maps are in {args.output}")
+    terminal.report({"images": plain}, *(lines if args.output is None else ()))
+    return 0
+
+
+def evaluate(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -> int:
+    """Compare, and print the table and the verdict."""
+    found = _read(args, terminal, need_labels=True)
+    images, labels = images_and_labels(found)
+    with terminal.working("cutting"):
+        graphs = [_graph(learner, image) for image in found]
+        seen = sum(graph.X in learner.training_data_ for graph in graphs)
+        if seen:
+            terminal.warn(
+                f"the model was learned from {seen} of these {len(graphs)} images: the figures are "
+                "better than on new ones"
+            )
+        names = [image.name for image in found]
+        result = evaluate_cuts(learner, graphs, labels, args.n_segments, names=names)
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("metric", "loss", "Jaccard distance", "adjusted Rand"):
+        table.add_column(column, justify="left" if column == "metric" else "right")
+    for name, scores in result.scores.items():
+        numbers = (scores.loss, scores.jaccard, scores.adjusted_rand)
+        values = ("-" if value is None else f"{value:.3f}" for value in numbers)
+        table.add_row(name, *values, style="bold" if name == "learned" else None)
+    n = "1 image" if len(images) == 1 else f"mean of {len(images)} images"
+    about = f"{n} (perfect: loss and distance 0, adjusted Rand 1)"
+    terminal.report(result.to_dict(), about, table, result.verdict)
+    return 0
+
+
+def show(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -> int:
+    """What the model is, and what it looks at."""
+    plain = describe(learner, args.model)
+    solution, data = learner.solution_, learner.training_data_
+    facts = Table.grid(padding=(0, 2))
+    settings = ", ".join(f"{k} {v}" for k, v in asdict(learner.problem_).items())
+    cv = ", ".join(f"{lam}: {loss:.3g}" for lam, loss in learner.cv_losses_.items())
+    rows = {
+        "problem": f"normalized-cut ({settings})",
+        "metric": f"{learner.metric}, {learner.n_features_in_} features",
+        "lam": f"{learner.lam_:g}" + (f" (held-out losses {cv})" if cv else ""),
+        "learned on": training_in_words(data, contiguous=False).replace("table", "graph"),
+        "status": solution.summary(),
+    }
+    for name, value in rows.items():
+        facts.add_row(name, value)
+    weights = Table(box=box.SIMPLE_HEAD)
+    for column in ("feature", "weight, at the start 1"):
+        weights.add_column(column)
+    for row in plain["weights"][: args.top]:
+        weights.add_row(row["feature"], f"{row['weight']:.3g}")
+    terminal.report(plain, facts, weights)
+    return 0
+
+
+def draw(args: argparse.Namespace, learner: CutLearner, figure: Any, terminal: Terminal) -> None:
+    """The weights, or one image with its parts."""
+    if args.paths is None:
+        plot_cut_weights(learner, ax=figure.subplots())
+        return
+    args.paths = [args.paths]
+    found = _read(args, terminal, need_labels=False)
+    if len(found) > 1:
+        raise DataError(f"{args.paths[0]} holds {len(found)} images: name one file")
+    (image,) = found
+    K = args.n_segments
+    if K == "true":
+        if image.labels is None:
+            raise SettingsError("--n-clusters true needs the true labels: give --masks")
+        K = int(np.unique(image.labels).size)
+    (labels,) = learner.predict(_graph(learner, image), K)
+    panels: dict[str, Any] = {image.name: None, "learned": labels}
+    if image.labels is not None:
+        panels["truth"] = image.labels
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for ax, (title, parts) in zip(axes, panels.items(), strict=True):
+        plot_cut(image.image, parts, ax=ax)
+        ax.set_title(title, loc="left")
+
+
+def describe(learner: CutLearner, path: Path) -> dict[str, Any]:
+    """A model in plain values; the features by decreasing weight."""
+    solution, data = learner.solution_, learner.training_data_
+    weights, names = learner.feature_weights(), learner.feature_names_in_
+    return {
+        "model": str(path),
+        "problem": {"name": "normalized-cut", "settings": asdict(learner.problem_)},
+        "metric": learner.metric,
+        "lam": learner.lam_,
+        "cv_losses": learner.cv_losses_,
+        "n_features": learner.n_features_in_,
+        "weights": [
+            {"feature": names[j], "weight": float(weights[j])}
+            for j in np.argsort(-weights, kind="stable")
+        ],
+        "threshold": learner.threshold_,
+        "training_data": {
+            "n_graphs": len(data),
+            "n_nodes": list(data.n_samples),
+            "n_clusters": list(data.n_clusters),
+        },
+        "solution": finite(
+            {
+                "status": solution.status.name,
+                "meaning": solution.status.value,
+                "objective": solution.objective,
+                "start": solution.start,
+                "stationarity": solution.stationarity,
+                "n_iter": solution.n_iter,
+                "evaluations": solution.evaluations,
+                "seconds": solution.seconds,
+            }
+        ),
+    }
+
+
+def _read(
+    args: argparse.Namespace, terminal: Terminal, *, need_labels: bool
+) -> list[LabelledImage]:
+    with terminal.working("reading images"):
+        return read_images(args.paths, args.masks, need_labels=need_labels)
+
+
+def _graph(learner: CutLearner, image: LabelledImage) -> FeatureGraph:
+    """The graph of an image; complaints name its file."""
+    try:
+        return learner.graphs(image.image)[0]
+    except DataError as error:
+        raise DataError(f"{image.source}: {error}") from error
+
+
+def _learn(
+    learner: CutLearner, images: Sequence[Any], labels: Sequence[Any], terminal: Terminal
+) -> None:
+    """Fit, showing how far it has come, and tune the grid to compare with."""
+    with terminal.working("learning") as say:
+        learner.set_params(callback=_progress(say))
+        try:
+            learner.fit(images, labels)
+        finally:
+            learner.set_params(callback=None)
+    with terminal.working("tuning a grid to compare with (Ctrl-C skips this)"):
+        try:
+            learner.fit_baselines(images, labels)
+        except KeyboardInterrupt:
+            terminal.warn("interrupted: the grid will be missing from evaluations")
+
+
+def _progress(say: Say) -> Any:
+    def tell(entry: DescentEntry) -> None:
+        say(f"step {entry.iteration}, objective {entry.objective:.4g}, {entry.seconds:.0f} s")
+
+    return tell
+
+
+def _write(folder: Path, image: LabelledImage, labels: Any, maps: str) -> None:
+    """NAME.png or NAME.npy, and NAME_overlay.png."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / f"{image.name}.{maps}", _encoded(labels, f".{maps}"))
+    marked = overlay(image.image, labels)
+    write_atomically(folder / f"{image.name}_overlay.png", _png(marked))
+
+
+def _encoded(labels: Any, kind: str) -> bytes:
+    """A label map: 0, 1, ... in .npy, spread over the greys in .png so that they can be seen."""
+    if kind == ".png":
+        most = max(int(labels.max()), 1)
+        return _png((labels * (255 // min(most, 255))).astype(np.uint8))
+    buffer = io.BytesIO()
+    np.save(buffer, labels, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _png(pixels: Any) -> bytes:
+    buffer = io.BytesIO()
+    pillow = require("PIL.Image", "images", "writing images")
+    pillow.fromarray(pixels).save(buffer, format="png")
+    return buffer.getvalue()

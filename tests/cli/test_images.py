@@ -1,0 +1,135 @@
+"""Normalized cuts of images from the command line: folders of images and of masks."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from structsvm.cli import main
+
+
+def paint(rng, size=32):
+    y, x = np.mgrid[:size, :size]
+    row, column = rng.integers(10, size - 10, 2)
+    mask = (y - row) ** 2 + (x - column) ** 2 < 64
+    light = 0.2 + 0.8 * np.kron(rng.random((4, 4)), np.ones((size // 4, size // 4)))
+    colour = np.where(mask[..., None], [1.0, 0.85, 0.7], [0.7, 0.85, 1.0])
+    return np.round(255 * light[..., None] * colour).astype(np.uint8), mask
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with images, masks and a model."""
+    folder = tmp_path_factory.mktemp("images")
+    rng = np.random.default_rng(0)
+    for name, n in (("learn", 5), ("test", 6)):
+        for kind in ("img", "mask"):
+            (folder / name / kind).mkdir(parents=True)
+        for i in range(n):
+            image, mask = paint(rng)
+            Image.fromarray(image).save(folder / name / "img" / f"p{i}.png")
+            Image.fromarray(np.uint8(255) * mask).save(folder / name / "mask" / f"p{i}.png")
+    line = f"fit normalized-cut {folder / 'learn'} -o {folder / 'm.structsvm'} --lam 0.02 --quiet"
+    assert main([*line.split(), "--set", "n_segments=40"]) == 0
+    return folder
+
+
+@pytest.fixture
+def run(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(line):
+        code = main(line.split())
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_fit_tells_what_it_did(run):
+    code, out, err = run(
+        "fit normalized-cut learn/img --masks learn/mask -o n.structsvm --set n_segments=40 --json "
+        "--metric diagonal --lam 0.2 --solver cccp --tol 1e-4 --margin 0.5"
+    )
+    assert code == 0
+    described = json.loads(out)
+    assert described["problem"]["settings"]["margin"] == 0.5
+    assert described["solution"]["objective"] < described["solution"]["start"]
+    assert "learned from 5 images" in err
+    assert "structsvm evaluate n.structsvm PATH" in err
+
+
+def test_evaluate(run):
+    code, out, _ = run("evaluate m.structsvm test --json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["learned"]["loss"] <= found["untrained"]["loss"]
+    assert len(found["images"]) == 6
+    code, out, err = run("evaluate m.structsvm learn")
+    assert code == 0
+    assert "grid" in out
+    assert "learned from 5 of these 5 images" in err
+
+
+def test_predict_writes_label_maps_and_overlays(run, folder):
+    code, out, _ = run("predict m.structsvm test/img -o out")
+    assert (code, out) == (0, "")
+    greys = np.asarray(Image.open(folder / "out" / "p3.png"))
+    assert set(np.unique(greys)) == {0, 255}
+    assert np.asarray(Image.open(folder / "out" / "p3_overlay.png")).shape == (32, 32, 3)
+    assert run("predict m.structsvm test/img -o arrays --maps npy --n-clusters 3")[0] == 0
+    assert set(np.unique(np.load(folder / "arrays" / "p3.npy"))) == {0, 1, 2}
+    assert run("predict m.structsvm test/img/p3.png -o one.npy")[0] == 0
+    np.testing.assert_array_equal(np.load(folder / "one.npy") * 255, greys)
+    code, out, _ = run("predict m.structsvm test")
+    assert out.startswith("p0: 2 clusters of ")
+    assert len(json.loads(run("predict m.structsvm test --json")[1])["images"]) == 6
+
+
+def test_written_label_maps_can_be_learned_from(run):
+    assert run("predict m.structsvm test/img -o again/mask")[0] == 0
+    code, _, err = run(
+        "fit normalized-cut test/img --masks again/mask -o a.structsvm --lam 0.02 "
+        "--set n_segments=40"
+    )
+    assert code == 0, err
+
+
+def test_show_and_plot(run, folder):
+    code, out, _ = run("show m.structsvm --top 3")
+    assert code == 0
+    assert "normalized-cut" in out
+    assert json.loads(run("show m.structsvm --json")[1])["n_features"] == 10
+    for line in (
+        "plot m.structsvm -o weights.png",
+        "plot m.structsvm test/img/p1.png -o cut.png",
+        "plot m.structsvm test/img/p1.png --masks test/mask --n-clusters true -o cut.pdf",
+    ):
+        assert run(line)[0] == 0
+        assert (folder / line.split()[-1]).stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "fit normalized-cut learn -o x.structsvm --slack one",
+            "--slack is not for normalized-cut",
+        ),
+        ("fit normalized-cut learn -o x.structsvm --known-segments", "--known-segments is not for"),
+        ("fit normalized-cut learn -o x.structsvm --solver frank-wolfe", "is not for normalized-c"),
+        ("fit normalized-cut learn/img -o x.structsvm", "p0.png: no label map"),
+        ("fit normalized-cut learn -o x.structsvm --lam 0", "lam must be 'cv' or > 0"),
+        ("predict m.structsvm test/img -o one.png", "one file for 6 images"),
+        ("predict m.structsvm test/img --n-clusters 2000", "it cannot have 2000 clusters"),
+        ("plot m.structsvm test/img -o x.png", "holds 6 images: name one file"),
+        ("plot m.structsvm test/img/p1.png -o x.png --n-clusters true", "needs the true labels"),
+        ("report m.structsvm test -o x.html", "no page on cuts"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(run, line, message):
+    code, out, err = run(line)
+    assert (code, out) == (1, "")
+    assert message in err
+    assert "Traceback" not in err
