@@ -202,7 +202,7 @@ class TestWhatCannotBeStored:
 
     def test_another_estimator(self, tmp_path):
         search = GridSearchCV(MetricLearner(), {"lam": [1.0]})
-        with pytest.raises(SettingsError, match="save takes a MetricLearner or a CutLearner, got GridS"):
+        with pytest.raises(SettingsError, match="MetricLearner or a CutLearner, got GridS"):
             save(search, tmp_path / "m")
 
 

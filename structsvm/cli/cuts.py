@@ -16,7 +16,7 @@ from rich.table import Table
 from structsvm.atomic import write_atomically
 from structsvm.cli.inputs import check_output
 from structsvm.cli.settings import problem_with
-from structsvm.cli.terminal import Say, Terminal
+from structsvm.cli.terminal import Terminal
 from structsvm.datasets.image_folder import LabelledImage, images_and_labels, read_images
 from structsvm.errors import DataError, SettingsError
 from structsvm.extras import require
@@ -27,8 +27,7 @@ from structsvm.persistence import save
 from structsvm.plain import finite
 from structsvm.plotting.cuts import overlay, plot_cut, plot_cut_weights
 from structsvm.problems.normalized_cut import NormalizedCut
-from structsvm.report import training_in_words
-from structsvm.solvers.descent import DescentEntry
+from structsvm.progress import stage
 from structsvm.status import Status
 
 __all__ = ["describe", "draw", "evaluate", "fit", "predict", "show"]
@@ -91,9 +90,8 @@ def predict(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -
     if one_file and len(images) > 1:
         raise SettingsError(f"{args.output} is one file for {len(images)} images: name a folder")
     plain, lines = [], []
-    with terminal.working("cutting") as say:
-        for i, image in enumerate(images):
-            say(f"{i} of {len(images)} done")
+    with terminal.working("cutting"):
+        for image in stage("images", images):
             labels = learner.predict(_graph(learner, image), args.n_segments)[0]
             shares = np.bincount(labels.ravel()) / labels.size
             plain.append({"name": image.name, "n_clusters": shares.size, "shares": shares.tolist()})
@@ -147,7 +145,8 @@ def show(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -> i
         "problem": f"normalized-cut ({settings})",
         "metric": f"{learner.metric}, {learner.n_features_in_} features",
         "lam": f"{learner.lam_:g}" + (f" (held-out losses {cv})" if cv else ""),
-        "learned on": training_in_words(data, contiguous=False).replace("table", "graph"),
+        "learned on": f"{len(data)} graphs, {sum(data.n_samples)} nodes and "
+        f"{sum(data.n_clusters)} clusters in all",
         "status": solution.summary(),
     }
     for name, value in rows.items():
@@ -241,24 +240,13 @@ def _learn(
     learner: CutLearner, images: Sequence[Any], labels: Sequence[Any], terminal: Terminal
 ) -> None:
     """Fit, showing how far it has come, and tune the grid to compare with."""
-    with terminal.working("learning") as say:
-        learner.set_params(callback=_progress(say))
-        try:
-            learner.fit(images, labels)
-        finally:
-            learner.set_params(callback=None)
+    with terminal.working("learning"):
+        learner.fit(images, labels)
     with terminal.working("tuning a grid to compare with (Ctrl-C skips this)"):
         try:
             learner.fit_baselines(images, labels)
         except KeyboardInterrupt:
             terminal.warn("interrupted: the grid will be missing from evaluations")
-
-
-def _progress(say: Say) -> Any:
-    def tell(entry: DescentEntry) -> None:
-        say(f"step {entry.iteration}, objective {entry.objective:.4g}, {entry.seconds:.0f} s")
-
-    return tell
 
 
 def _write(folder: Path, image: LabelledImage, labels: Any, maps: str) -> None:

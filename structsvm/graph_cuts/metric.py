@@ -14,6 +14,7 @@ from structsvm.graphs.similarity import Similarity
 from structsvm.oracles.cut_decoder import CutDecoder, Embedding
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.progress import stage
 
 __all__ = ["CutMetric", "calibrate_threshold", "grid_metric"]
 
@@ -92,7 +93,7 @@ def grid_metric(
     spatial = graphs[0].spatial
     places = SPATIAL_SCALES if spatial.any() and not spatial.all() else np.ones(1)
     best, least = None, np.inf
-    for appearance in APPEARANCE_SCALES:
+    for appearance in stage("scales", APPEARANCE_SCALES.tolist()):
         for place in places:
             scales = np.where(spatial, place, appearance) if places.size > 1 else appearance
             factor = np.diag(np.sqrt(np.broadcast_to(scales, spatial.shape)))

@@ -17,6 +17,7 @@ from structsvm.graphs.labels import NodeLabels, region_loss
 from structsvm.partitions.metric import metric_factor
 from structsvm.partitions.problem import metric_space
 from structsvm.problems.normalized_cut import CutRisk, NormalizedCut
+from structsvm.progress import stage
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.descent import Callback, Descent
@@ -72,14 +73,15 @@ class Training:
             return LAMS[1], {}
         seed = self.problem.random_state
         losses = dict.fromkeys(LAMS, 0.0)
-        for learn, test in KFold(min(cv, N), shuffle=True, random_state=seed).split(samples):
-            for lam in LAMS:
-                metric, solution = self.learn([samples[i] for i in learn], lam)
-                if solution.status is Status.INTERRUPTED:
-                    raise KeyboardInterrupt("while choosing lam")
-                for graph, truth in (samples[i] for i in test):
-                    cut = metric.cut(self.problem.decoder, graph, truth.n_clusters)
-                    losses[lam] += region_loss(truth, cut) / N
+        folds = KFold(min(cv, N), shuffle=True, random_state=seed).split(samples)
+        runs = [(learn, test, lam) for learn, test in folds for lam in LAMS]
+        for learn, test, lam in stage("cross-validation of lam", runs):
+            metric, solution = self.learn([samples[i] for i in learn], lam)
+            if solution.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt("while choosing lam")
+            for graph, truth in (samples[i] for i in test):
+                cut = metric.cut(self.problem.decoder, graph, truth.n_clusters)
+                losses[lam] += region_loss(truth, cut) / N
         best = min(losses, key=lambda lam: (losses[lam], -lam))
         return best, {f"{lam:g}": loss for lam, loss in losses.items()}
 
