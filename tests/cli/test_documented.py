@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_kit import TEST
+from cli_kit import TEST, paint
+from PIL import Image
 
 from structsvm.cli import main
 from structsvm.cli.app import build_parser
@@ -41,6 +42,15 @@ def place(folder, tmp_path_factory):
     shutil.copy(folder / "m.structsvm", place / "my.structsvm")
     header = ",".join(TEST[0].features)
     np.savetxt(place / "new.csv", TEST[0].X, delimiter=",", header=header, comments="")
+    rng = np.random.default_rng(0)
+    for kind in ("images", "masks"):
+        (place / kind).mkdir()
+    for i in range(3):
+        image, mask = paint(rng)
+        Image.fromarray(image).save(place / "images" / f"p{i}.png")
+        Image.fromarray(np.uint8(255) * mask).save(place / "masks" / f"p{i}.png")
+    line = ["fit", "normalized-cut", place / "images", "--masks", place / "masks", "--quiet"]
+    assert main([*map(str, line), "--lam", "0.02", "-o", str(place / "cuts.structsvm")]) == 0
     return place
 
 

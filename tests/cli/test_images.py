@@ -4,18 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from cli_kit import paint
 from PIL import Image
 
 from structsvm.cli import main
-
-
-def paint(rng, size=32):
-    y, x = np.mgrid[:size, :size]
-    row, column = rng.integers(10, size - 10, 2)
-    mask = (y - row) ** 2 + (x - column) ** 2 < 64
-    light = 0.2 + 0.8 * np.kron(rng.random((4, 4)), np.ones((size // 4, size // 4)))
-    colour = np.where(mask[..., None], [1.0, 0.85, 0.7], [0.7, 0.85, 1.0])
-    return np.round(255 * light[..., None] * colour).astype(np.uint8), mask
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,127 @@
+"""Cuts: eigenvectors by Lanczos, learning from ten images, cutting images of growing size."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import scipy.linalg as sl
+from _harness import RESULTS, Goal, report, seconds, seconds_in_turns
+
+from structsvm import CutLearner, NormalizedCut
+from structsvm.datasets import images_and_labels, read_images
+from structsvm.graphs import FeatureGraph, from_adjacency, from_image
+from structsvm.graphs.similarity import Similarity
+from structsvm.oracles.cut_hinge import NormalizedHinge
+
+HORSES = Path(__file__).resolve().parents[2] / "shared" / "data" / "weizmann_horse"
+SIZES = ((60, 80), (120, 160), (240, 320), (480, 640))
+LARGEST_GRID = 240 * 320
+"""Pixels beyond which a grid of pixels is not tried."""
+
+
+def main() -> None:
+    learner, learning = learn()
+    cutting, curves = cut(learner)
+    draw(curves)
+    report("cuts", [*oracles(), *learning, *cutting])
+
+
+def oracles() -> list[Goal]:
+    """The most violated cut of 4000 nodes: the same operator, decomposed and iterated on."""
+    rng = np.random.default_rng(0)
+    T = 4000
+    y = rng.integers(0, 2, T)
+    X = rng.normal(size=(T, 5)) + 2.0 * y[:, None]
+    near = [(i + shift) % T for shift in range(1, 6) for i in range(T)]
+    pattern = np.zeros((T, T), dtype=bool)
+    pattern[np.tile(np.arange(T), 5), near] = True
+    goals = []
+    for name, graph in (
+        ("all pairs", FeatureGraph(X)),
+        ("10 neighbours", from_adjacency(pattern | pattern.T, X)),
+    ):
+        hinge = NormalizedHinge(Similarity.of(graph), np.eye(2)[y], 1.0)
+        before = hinge.at(0.3 * np.eye(5)).operator.top(1)[1].sum(axis=1)
+        operator = hinge.at(0.31 * np.eye(5)).operator
+        dense = operator.dense()
+        whole = partial(sl.eigh, dense, subset_by_index=[T - 1, T - 1], check_finite=False)
+        warm, cold = seconds_in_turns(
+            partial(operator.top, 1, before), partial(operator.top, 1), repeats=5
+        )
+        peer = seconds(whole, repeats=1)
+        goals.append(Goal.at_least(f"oracle, T=4000, {name}: warm Lanczos / eigh", warm, peer, 15))
+        goals.append(Goal.against(f"oracle, T=4000, {name}: cold Lanczos / eigh", cold, peer))
+    return goals
+
+
+def learn() -> tuple[CutLearner, list[Goal]]:
+    """Ten images, longest side 160 pixels, about 115 superpixels each; the graphs are made once."""
+    images, labels = images_and_labels(read_images(HORSES)[:10])
+    goals = []
+    for features in ("colour+position", "all"):
+        problem = NormalizedCut(features=features)
+        graphs = [problem.graph(image) for image in images]
+        learner = CutLearner(problem, lam=0.02)
+        once = seconds(partial(learner.fit, graphs, labels), repeats=3)
+        name = f"learning, 10 images, {features}"
+        goals.append(Goal.at_most(f"{name}: against 2 s", once, 2.0, 1.0))
+        chosen = seconds(partial(CutLearner(problem).fit, graphs, labels), repeats=1)
+        goals.append(Goal.against(f"{name}, lam by cross-validation", chosen, once))
+    return learner, goals
+
+
+def cut(learner: CutLearner) -> tuple[list[Goal], dict[str, list[tuple[int, float]]]]:
+    """A photograph at growing sizes with a learned metric, from the array to the label map."""
+    from PIL import Image
+
+    photograph = Image.fromarray(read_images(HORSES)[20].image)
+    settings = {
+        "300 superpixels": NormalizedCut(n_segments=300),
+        "superpixels of 64 pixels": NormalizedCut(n_segments=300),
+        "pixels, radius 5": NormalizedCut(nodes="pixels"),
+    }
+    goals: list[Goal] = []
+    curves: dict[str, list[tuple[int, float]]] = {name: [] for name in settings}
+    metric = learner.components_.T
+    for H, W in SIZES:
+        image = np.asarray(photograph.resize((W, H), Image.Resampling.BICUBIC))
+        for name, problem in settings.items():
+            if "radius" in name and H * W > LARGEST_GRID:
+                continue
+            if "64" in name:
+                problem = NormalizedCut(n_segments=H * W // 64)
+            run = partial(_segmented, problem, metric, image)
+            taken = seconds(run, repeats=1 if "radius" in name else 3)
+            curves[name].append((H * W, taken))
+            if (H, W) == (240, 320):
+                goals.append(Goal.at_most(f"320 x 240, {name}: against 10 s", taken, 10.0, 1.0))
+    return goals, curves
+
+
+def _segmented(problem: NormalizedCut, factor: np.ndarray, image: np.ndarray) -> np.ndarray:
+    graph = from_image(image, problem.image_settings)
+    decoder = problem.decoder
+    embedding = decoder.embed(Similarity.of(graph)(factor), 2)
+    return graph.label_map(np.array(decoder.partition(embedding, 2).labels))
+
+
+def draw(curves: dict[str, list[tuple[int, float]]]) -> None:
+    """Seconds against pixels."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    ax = figure.subplots()
+    for (name, points), marker in zip(curves.items(), "os^", strict=True):
+        pixels, taken = zip(*points, strict=True)
+        ax.loglog(pixels, taken, marker=marker, label=name)
+    ax.set_xlabel("pixels")
+    ax.set_ylabel("seconds from image to label map")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, loc="upper left")
+    figure.savefig(RESULTS / "cuts.png", dpi=130)
+
+
+if __name__ == "__main__":
+    main()
