@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from structsvm.learner import MetricLearner
     from structsvm.model_selection import MetricLearnerCV
     from structsvm.partitions.equivalence import EquivalenceMatrix
+    from structsvm.partitions.oracle import Region
+    from structsvm.partitions.partial import PartialLabels
     from structsvm.persistence import load, save
     from structsvm.problems.change_point import ChangePoint
     from structsvm.problems.clustering import Clustering
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from structsvm.regularizers import Custom, SquaredNorm, Trace
     from structsvm.solution import Solution
     from structsvm.status import Status
+    from structsvm.weak import Alternation
 
 try:
     __version__ = version("structsvm-partitioning")
@@ -29,6 +32,7 @@ except PackageNotFoundError:  # a bare checkout
     __version__ = "0+unknown"
 
 __all__ = [
+    "Alternation",
     "ChangePoint",
     "Clustering",
     "Comparison",
@@ -39,6 +43,8 @@ __all__ = [
     "MetricLearner",
     "MetricLearnerCV",
     "NormalizedCut",
+    "PartialLabels",
+    "Region",
     "Solution",
     "SquaredNorm",
     "Status",
@@ -51,6 +57,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Alternation": "structsvm.weak",
     "ChangePoint": "structsvm.problems.change_point",
     "Clustering": "structsvm.problems.clustering",
     "Comparison": "structsvm.compare",
@@ -61,6 +68,8 @@ _HOME = {
     "MetricLearner": "structsvm.learner",
     "MetricLearnerCV": "structsvm.model_selection",
     "NormalizedCut": "structsvm.problems.normalized_cut",
+    "PartialLabels": "structsvm.partitions.partial",
+    "Region": "structsvm.partitions.oracle",
     "Solution": "structsvm.solution",
     "SquaredNorm": "structsvm.regularizers",
     "Status": "structsvm.status",

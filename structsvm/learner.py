@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
@@ -11,23 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm import baselines
 from structsvm.choices import regularizer_from, shrinkage_from
-from structsvm.errors import LearningError, SettingsError
+from structsvm.errors import SettingsError
+from structsvm.fitting import Learning, learn
 from structsvm.interop import fitted, frames, pairs, ruptures
 from structsvm.masters.base import Master
 from structsvm.parallel import Backend, backend_from
+from structsvm.partitions.completing import Known, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import Calibration, DecodingMetric, calibrate, metric_factor
-from structsvm.partitions.problem import (
-    MetricProblem,
-    PartitionProblem,
-    certified_upper,
-    encode_all,
-)
+from structsvm.partitions.metric import Calibration, DecodingMetric
+from structsvm.partitions.problem import MetricProblem, PartitionProblem, encode_all
 from structsvm.partitions.samples import (
     Counts,
     Standardizer,
@@ -36,9 +30,7 @@ from structsvm.partitions.samples import (
     one_of,
     warn_about_constant_features,
 )
-from structsvm.partitions.start import Start
 from structsvm.partitions.training import TrainingData
-from structsvm.problem import RegularizedRisk
 from structsvm.problems.change_point import ChangePoint
 from structsvm.progress import stage
 from structsvm.regularizers import Regularizer
@@ -46,15 +38,11 @@ from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.unstored import refuse_unstored
+from structsvm.weak import Alternation, checked, learn_partial
 
 __all__ = ["MetricLearner"]
 
 Floats = NDArray[np.float64]
-
-ZERO_METRIC = 1e-8
-"""Tr B / P below which a metric is zero up to the accuracy of a solver; 1 is untrained."""
-
-logger = logging.getLogger("structsvm")
 
 
 class MetricLearner(BaseEstimator):  # type: ignore[misc]
@@ -103,6 +91,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Takes the cvxpy metric ``B`` and returns a list of further convex constraints.
     callback : callable, optional
         Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
+    alternation : Alternation, optional
+        How partial labels are completed (docs/weak-labels.md); nothing else depends on it.
     n_jobs : int or None
         Workers that call the oracles, -1 for one per core; None for none. The result is the same.
     backend : {"auto", "serial", "threads", "processes", "dask"} or Backend
@@ -127,6 +117,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     baselines_ : dict of DecodingMetric
         What the learned metric has to beat, tuned on the same labels: "untrained" (the identity
         with its best penalty) and, after :meth:`fit_baselines`, "pca" and "rca".
+    alternated_ : Alternated or None
+        With partial labels, the completed labels and what completing them brought; not stored.
     whitening_ : array of shape (P, P), or None
         What the standardised features were multiplied by before learning.
     problem_, standardizer_, training_data_ : PartitionProblem, Standardizer, TrainingData
@@ -150,6 +142,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         master: str | Master = "auto",
         constraints: Callable[[Any], list[Any]] | None = None,
         callback: Callable[[HistoryEntry], None] | None = None,
+        alternation: Alternation | None = None,
         n_jobs: int | None = None,
         backend: str | Backend = "auto",
         random_state: int | None = None,
@@ -162,6 +155,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.tol, self.max_iter = tol, max_iter
         self.master = master
         self.constraints, self.callback = constraints, callback
+        self.alternation = alternation
         self.n_jobs, self.backend = n_jobs, backend
         self.random_state = random_state
 
@@ -172,18 +166,23 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         *,
         feature_names: Sequence[str] | None = None,
         resume: str | PathLike[str] | None = None,
+        held_out: tuple[Any, Any] | None = None,
     ) -> MetricLearner:
-        """Learn from labelled recordings.
+        """Learn from labelled recordings, or recordings that are labelled in part.
 
         Parameters
         ----------
         Xs : list of arrays or data frames of shape (T_i, P)
         ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
+            or of :class:`PartialLabels`; -1 in a vector of numbers marks samples without a label
         feature_names : sequence of str, optional
             Taken from data frames when not given.
         resume : path, optional
             File in which the state is kept while learning; if it is there, learning goes on from
-            it, to the same result.
+            it, to the same result. Not for partial labels.
+        held_out : (Xs, ys), optional
+            Further labelled recordings; with partial labels, the round of alternation that suits
+            them best is kept.
 
         Raises
         ------
@@ -194,44 +193,51 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         LearningError
             When the best metric is zero: the regularizer outweighs the labels.
         """
-        (regularizer, solver, backend), partition = self._settings(), self._partition
+        partition = self._partition
         arrays, names = check_samples(Xs, feature_names, words=partition.words)
-        truths = encode_all(partition, arrays, ys)
-        partition.check_training(truths)
+        learning = self._learning(arrays[0].shape[1])
+        labels = read_labels(partition, arrays, ys)
+        truths = checked(partition, labels)
         warn_about_constant_features(arrays, names, partition.words)
         standardizer = Standardizer.fit(self.standardize, arrays)
         samples = [standardizer(X) for X in arrays]
+        learning.check(samples)
+        if truths is not None:
+            learned = learn(learning, samples, truths, resume)
+        elif resume is not None:
+            raise SettingsError("resume= keeps one convex problem: it is not for partial labels")
+        else:
+            others = self._held_out(held_out, standardizer, names)
+            how = self.alternation or Alternation()
+            learned = learn_partial(learning, samples, labels, how, others)
 
-        P = samples[0].shape[1]
-        problem = MetricProblem(partition, self.metric, P)
-        weighted = problem.regularizer(regularizer, self.lam)
-        null, ones = problem.null_weight(), np.ones(len(truths))
-        solver.check(
-            RegularizedRisk(problem, samples, truths, weighted, ones, null, self.constraints)
-        )
-        untrained = baselines.untrained(partition.decoder, samples, truths)
-        shrinkage = shrinkage_from(self.whiten, self.metric, partition)
-        start = Start.of(partition, samples, truths, untrained.penalty, shrinkage)
-        risk = problem.risk([start(X) for X in samples], truths, weighted, self.constraints)
-        solution = solver.solve(risk, self.callback, backend=backend, resume=resume)
-        factor = start.restore(self._factor(risk, solution))
-        calibration = calibrate(partition.decoder, [X @ factor for X in samples], truths)
-
-        self.components_ = factor.T
-        self.penalty_ = calibration.penalty
-        self.solution_: Solution = solution
-        self.certified_upper_ = certified_upper(risk, solution)
-        self.calibration_: Calibration = calibration
-        self.baselines_ = {"untrained": untrained}
+        self.components_ = learned.factor.T
+        self.calibration_: Calibration = learned.calibration
+        self.penalty_ = learned.calibration.penalty
+        self.solution_: Solution = learned.solution
+        self.certified_upper_ = learned.upper
+        self.alternated_ = learned.alternated
+        self.baselines_ = {"untrained": learned.untrained}
         self.standardizer_ = standardizer
-        self.problem_, self.whitening_ = partition, start.whitening
-        self.training_data_ = TrainingData.of(arrays, truths)
-        self.n_features_in_ = P
-        self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged
+        self.problem_, self.whitening_ = partition, learned.start.whitening
+        self.training_data_ = TrainingData.of(arrays, learned.truths)
+        self.n_features_in_ = arrays[0].shape[1]
+        self.n_iter_ = learned.solution.n_iter
+        self.converged_ = learned.solution.status.converged
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
         return self
+
+    def _held_out(
+        self, held_out: tuple[Any, Any] | None, standardizer: Standardizer, names: Any
+    ) -> tuple[list[Floats], list[Known]]:
+        """Recordings that only choose the round of alternation, as learning sees them."""
+        if held_out is None:
+            return [], []
+        arrays, _ = check_samples(held_out[0], names, words=self._partition.words)
+        labels = read_labels(self._partition, arrays, held_out[1])
+        return [standardizer(X) for X in arrays], labels
 
     def fit_baselines(self, Xs: Any, ys: Any) -> MetricLearner:
         """Tune on the same labels the rivals :meth:`fit` has no need of, into ``baselines_``."""
@@ -314,37 +320,25 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     @property
     def _partition(self) -> PartitionProblem:
         problem = ChangePoint() if self.problem is None else self.problem
-        if self.random_state is None or not isinstance(problem, PartitionProblem):
-            return problem
-        return problem.seeded(self.random_state)
+        if not isinstance(problem, PartitionProblem):
+            raise SettingsError(f"problem must be a PartitionProblem, got {self.problem!r}")
+        return problem if self.random_state is None else problem.seeded(self.random_state)
 
-    def _settings(self) -> tuple[Regularizer, Solver, Backend]:
+    def _learning(self, n_features: int) -> Learning:
         """The parameters, checked."""
         refuse_unstored(self.get_params(deep=False))
-        if not isinstance(self._partition, PartitionProblem):
-            raise SettingsError(f"problem must be a PartitionProblem, got {self.problem!r}")
         if not (np.isfinite(self.lam) and self.lam > 0):
             raise SettingsError(f"lam must be > 0, got {self.lam}")
-        MetricProblem(self._partition, self.metric, 1).weight_space()  # refuses an unknown metric
+        problem = MetricProblem(self._partition, self.metric, n_features)
+        problem.weight_space()  # refuses an unknown metric
         stopping = Stopping(self.tol, self.max_iter)
-        solver = solver_from(self.solver, stopping, self.master, self.slack)
-        return regularizer_from(self.regularizer), solver, backend_from(self.backend, self.n_jobs)
-
-    def _factor(self, risk: RegularizedRisk, solution: Solution) -> Floats:
-        """``L`` of the learned metric; warn or refuse when there is reason to."""
-        assert isinstance(risk.problem, MetricProblem)
-        logger.info("%s", solution.summary())
-        if not solution.status.converged:
-            warnings.warn(solution.summary(), ConvergenceWarning, stacklevel=3)
-        L = metric_factor(risk.problem.split(solution.w)[0])
-        if np.sum(L**2) <= ZERO_METRIC * L.shape[0]:
-            part = self._partition.words.part
-            way_out = f"lower lam, or check that the labelled {part}s differ in the features"
-            if not solution.status.converged:
-                way_out = "let it run longer"
-            raise LearningError(
-                f"the best metric found is zero, so it separates nothing (lam={self.lam}, "
-                f"{solution.status.value}): {way_out}",
-                solution.status,
-            )
-        return L
+        return Learning(
+            problem=problem,
+            regularizer=problem.regularizer(regularizer_from(self.regularizer), self.lam),
+            lam=self.lam,
+            constraints=self.constraints,
+            shrinkage=shrinkage_from(self.whiten, self.metric, self._partition),
+            solver=solver_from(self.solver, stopping, self.master, self.slack),
+            backend=backend_from(self.backend, self.n_jobs),
+            callback=self.callback,
+        )

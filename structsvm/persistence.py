@@ -27,6 +27,7 @@ from structsvm.regularizers import SquaredNorm, Trace
 from structsvm.solution import History, HistoryEntry, Solution
 from structsvm.status import Status
 from structsvm.unstored import Unstored
+from structsvm.weak import Alternation
 
 __all__ = ["load", "read_header", "save"]
 
@@ -34,7 +35,7 @@ Arrays = dict[str, NDArray[Any]]
 
 MODEL = Archive("model", 1, ModelFileError)
 LIBRARIES = ("structsvm-partitioning", "numpy", "scipy", "scikit-learn", "cvxpy")
-STORABLE = {cls.__name__: cls for cls in (SquaredNorm, Trace)}
+STORABLE = {cls.__name__: cls for cls in (SquaredNorm, Trace, Alternation)}
 """Dataclasses of plain values that a setting may be."""
 
 
@@ -213,6 +214,7 @@ def _learner(header: dict[str, Any], arrays: Arrays) -> MetricLearner:
     )
     learner.solution_ = _solution(header["solution"], arrays["solution.w"])
     learner.certified_upper_ = header.get("certified_upper", learner.solution_.upper)
+    learner.alternated_ = None  # completions are not stored
     learner.n_iter_ = learner.solution_.n_iter
     learner.converged_ = learner.solution_.status.converged
     return learner

@@ -80,6 +80,9 @@ class RegularizedRisk:
     """Further cvxpy constraints on the metric as users see it."""
     start: Floats | None = None
     """A sensible weight, (d,), tried before any other, so that the answer is never worse."""
+    anchors: Sequence[Any] | None = None
+    """The labellings whose score is to be highest, if they are not the ``ys`` that the loss is
+    measured against."""
     space: WeightSpace = field(init=False)
 
     def __post_init__(self) -> None:

@@ -33,6 +33,7 @@ FLOORS = (
         "datasets",
         "evaluation",
         "graph_cuts",
+        "fitting",
         "interop",
         "learner",
         "model_selection",
@@ -43,6 +44,7 @@ FLOORS = (
         "scaffold",
         "testing",
         "unstored",
+        "weak",
     },
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

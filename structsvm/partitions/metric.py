@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,15 @@ from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.progress import stage
 
-__all__ = ["CalibratingOracle", "Calibration", "DecodingMetric", "calibrate", "metric_factor"]
+__all__ = [
+    "CalibratingOracle",
+    "Calibration",
+    "DecodingMetric",
+    "calibrate",
+    "calibrate_by",
+    "metric_factor",
+    "penalty_grid",
+]
 
 Floats = NDArray[np.float64]
 
@@ -118,21 +126,39 @@ def calibrate(
     scale = float(np.mean([s / k for s, k in zip(scatter, changes, strict=True)]))
     if not scale > 0:
         return Calibration(np.ones(1), np.full(1, _one_cluster_loss(truths)))
-    penalties = scale * np.geomspace(1e-4, 10.0, 5 * PENALTIES_PER_DECADE + 1)
+    penalties = penalty_grid(scale)
     if isinstance(oracle, CalibratingOracle):
         return oracle.calibrate(Zs, truths, penalties)
-    pairs = stage("calibrating the penalty", list(zip(Zs, truths, strict=True)))
-    losses = np.mean([_loss_curve(oracle, Z, truth, penalties) for Z, truth in pairs], axis=0)
-    return Calibration(penalties, losses)
+    return calibrate_by(oracle, Zs, [partial(partition_loss, truth) for truth in truths], penalties)
 
 
-def _loss_curve(oracle: Oracle, Z: Floats, truth: EquivalenceMatrix, penalties: Floats) -> Floats:
+def penalty_grid(scale: float) -> Floats:
+    """Penalties from 1e-4 to 10 times ``scale``, the scatter for each change."""
+    return np.asarray(scale * np.geomspace(1e-4, 10.0, 5 * PENALTIES_PER_DECADE + 1))
+
+
+@single_threaded()
+def calibrate_by(
+    oracle: Oracle,
+    Zs: Sequence[Floats],
+    losses: Sequence[Callable[[EquivalenceMatrix], float]],
+    penalties: Floats,
+) -> Calibration:
+    """As :func:`calibrate`, by any loss of the partition that is found for each sample."""
+    pairs = stage("calibrating the penalty", list(zip(Zs, losses, strict=True)))
+    curves = [_loss_curve(oracle, Z, loss, penalties) for Z, loss in pairs]
+    return Calibration(penalties, np.mean(curves, axis=0))
+
+
+def _loss_curve(
+    oracle: Oracle, Z: Floats, loss: Callable[[EquivalenceMatrix], float], penalties: Floats
+) -> Floats:
     """Loss of the optimal partition of one sample at every penalty."""
     losses = np.empty(penalties.size)
 
     def decode(index: int) -> EquivalenceMatrix:
         best = oracle.maximize(TraceObjective(Z, shift=-float(penalties[index]))).y
-        losses[index] = partition_loss(truth, best)
+        losses[index] = loss(best)
         return best
 
     last = penalties.size - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from structsvm.partitions.labelled import LabelledSample
 from structsvm.partitions.losses import Projector, partition_loss
 from structsvm.partitions.metric import metric_factor
 from structsvm.partitions.oracle import Oracle
+from structsvm.partitions.partial import PartialLabels, as_partial
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.words import RECORDINGS, Words
 from structsvm.problem import Problem, RegularizedRisk, Separation
@@ -24,9 +25,10 @@ from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
-__all__ = ["MetricProblem", "PartitionProblem", "certified_upper", "encode_all"]
+__all__ = ["MetricProblem", "PartitionProblem", "certified_upper", "encode_all", "per_recording"]
 
 Floats = NDArray[np.float64]
+T = TypeVar("T")
 
 PENALTY_RIDGE = 0.05
 """Weight of the squared norm of ``beta``, whose usual value is 1 to 1.5 and F(0) about 2."""
@@ -240,9 +242,10 @@ def certified_upper(risk: RegularizedRisk, solution: Solution) -> float:
     if "heuristic" not in solution.bound:
         return solution.upper
     total = risk.penalty(solution.w)
-    for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
+    anchors = risk.ys if risk.anchors is None else risk.anchors
+    for x, y, best, omega in zip(risk.xs, risk.ys, anchors, risk.sample_weight, strict=True):
         answer = risk.problem.separate(solution.w, x, y)
-        gain = risk.problem.joint_feature(x, answer.y) - risk.problem.joint_feature(x, y)
+        gain = risk.problem.joint_feature(x, answer.y) - risk.problem.joint_feature(x, best)
         found = risk.problem.loss(y, answer.y) + float(gain @ solution.w)
         total += omega * max(0.0, found + answer.slack)
     return float(total)
@@ -250,18 +253,43 @@ def certified_upper(risk: RegularizedRisk, solution: Solution) -> float:
 
 def encode_all(problem: PartitionProblem, Xs: Sequence[Floats], ys: Any) -> list[EquivalenceMatrix]:
     """Labels as users write them to equivalence matrices; DataError says which."""
+
+    def encode(y: Any, n_samples: int) -> EquivalenceMatrix:
+        labels = as_partial(y, n_samples)
+        if labels is None:
+            return problem.encode(y, n_samples)
+        labels.constraint(n_samples, problem.contiguous)
+        if not labels.is_complete:
+            raise DataError(
+                "is labelled in part only (-1 marks samples without a label), which is enough to "
+                "learn from but not for this"
+            )
+        return problem.encode(labels.codes, n_samples)
+
+    return per_recording(encode, Xs, ys, problem.words)
+
+
+def per_recording(
+    read: Callable[[Any, int], T], Xs: Sequence[Floats], ys: Any, words: Words = RECORDINGS
+) -> list[T]:
+    """``read(y_i, T_i)`` for each recording; DataError says which one it is about."""
     ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
     try:
-        labels = [ys] if len(Xs) == 1 and np.ndim(ys[0]) == 0 else list(ys)
+        single = isinstance(ys, PartialLabels) or (len(Xs) == 1 and _is_number(ys[0]))
+        labels = [ys] if single else list(ys)
     except TypeError:
         raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
-    words = problem.words
     if len(labels) != len(Xs):
         raise DataError(f"{words.wholes(len(Xs))} but {len(labels)} labellings")
-    truths = []
+    found = []
     for i, (X, y) in enumerate(zip(Xs, labels, strict=True)):
         try:
-            truths.append(problem.encode(y, X.shape[0]))
+            found.append(read(y, X.shape[0]))
         except DataError as error:
             raise DataError(f"{words.whole} {i}: {error}") from error
-    return truths
+    return found
+
+
+def _is_number(y: Any) -> bool:
+    """Whether this is one label rather than the labels of a recording."""
+    return np.ndim(y) == 0 and not isinstance(y, PartialLabels)

@@ -1,0 +1,122 @@
+"""Learning from full labels, once everything has been checked: what a learner's ``fit`` runs."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from structsvm import baselines
+from structsvm.errors import LearningError
+from structsvm.parallel import Backend
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.metric import Calibration, DecodingMetric, calibrate, metric_factor
+from structsvm.partitions.problem import MetricProblem, certified_upper
+from structsvm.partitions.start import Start
+from structsvm.problem import RegularizedRisk
+from structsvm.regularizers import Regularizer
+from structsvm.solution import HistoryEntry, Solution
+from structsvm.solvers.alternating import Alternated
+from structsvm.solvers.base import Solver
+
+__all__ = ["Learned", "Learning", "learn"]
+
+Floats = NDArray[np.float64]
+
+ZERO_METRIC = 1e-8
+"""Tr B / P below which a metric is zero up to the accuracy of a solver; 1 is untrained."""
+
+logger = logging.getLogger("structsvm")
+
+
+@dataclass(frozen=True, eq=False)
+class Learning:
+    """What to learn, and with what."""
+
+    problem: MetricProblem
+    regularizer: Regularizer
+    """Weighted."""
+    lam: float
+    constraints: Callable[[Any], list[Any]] | None
+    shrinkage: float | None
+    """Of the whitening; None for none."""
+    solver: Solver
+    backend: Backend
+    callback: Callable[[HistoryEntry], None] | None
+
+    def check(self, samples: Sequence[Floats]) -> None:
+        """Raise SettingsError if the solver does not suit, before any work."""
+        nothing = [EquivalenceMatrix.from_labels(np.zeros(X.shape[0])) for X in samples]
+        null, ones = self.problem.null_weight(), np.ones(len(nothing))
+        self.solver.check(
+            RegularizedRisk(
+                self.problem, samples, nothing, self.regularizer, ones, null, self.constraints
+            )
+        )
+
+    def without_callback(self) -> Learning:
+        """The same for a preparation nobody has to watch."""
+        return replace(self, callback=None)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A metric of the standardised features, and what came of learning it."""
+
+    factor: Floats
+    """``L``, (P, r)."""
+    calibration: Calibration
+    solution: Solution
+    upper: float
+    start: Start
+    untrained: DecodingMetric
+    truths: Sequence[EquivalenceMatrix]
+    """What was learned from: the labels, completed where they were partial."""
+    alternated: Alternated | None = None
+
+
+def learn(
+    learning: Learning,
+    samples: Sequence[Floats],
+    truths: Sequence[EquivalenceMatrix],
+    resume: str | PathLike[str] | None = None,
+) -> Learned:
+    """Learn from standardised samples and their partitions."""
+    problem, decoder = learning.problem, learning.problem.partition.decoder
+    untrained = baselines.untrained(decoder, samples, truths)
+    start = Start.of(problem.partition, samples, truths, untrained.penalty, learning.shrinkage)
+    units = [start(X) for X in samples]
+    risk = problem.risk(units, truths, learning.regularizer, learning.constraints)
+    solution = learning.solver.solve(
+        risk, learning.callback, backend=learning.backend, resume=resume
+    )
+    factor = start.restore(usable_factor(problem, solution, learning.lam))
+    calibration = calibrate(decoder, [X @ factor for X in samples], truths)
+    upper = certified_upper(risk, solution)
+    return Learned(factor, calibration, solution, upper, start, untrained, truths)
+
+
+def usable_factor(problem: MetricProblem, solution: Solution, lam: float) -> Floats:
+    """``L`` of the learned metric; warn or refuse when there is reason to."""
+    logger.info("%s", solution.summary())
+    if not solution.status.converged:
+        warnings.warn(solution.summary(), ConvergenceWarning, stacklevel=4)
+    L = metric_factor(problem.split(solution.w)[0])
+    if np.sum(L**2) <= ZERO_METRIC * L.shape[0]:
+        part = problem.partition.words.part
+        way_out = f"lower lam, or check that the labelled {part}s differ in the features"
+        if not solution.status.converged:
+            way_out = "let it run longer"
+        raise LearningError(
+            f"the best metric found is zero, so it separates nothing (lam={lam}, "
+            f"{solution.status.value}): {way_out}",
+            solution.status,
+        )
+    return L

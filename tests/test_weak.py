@@ -1,0 +1,161 @@
+"""Learning from partial labels: the start, the alternation, the kinds of label, bad input."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from structsvm import Alternation, Clustering, MetricLearner, PartialLabels, load, save
+from structsvm.datasets import relevant_changes
+from structsvm.errors import DataError, SettingsError
+from structsvm.partitions.losses import partition_loss
+
+FORMULATIONS = ("complete", "latent")
+
+
+@pytest.fixture(scope="module")
+def recordings():
+    """Twelve recordings of 30 features, of which 5 matter."""
+    made = relevant_changes(12, n_samples=300, n_features=30, n_relevant=5, random_state=3)
+    return [r.X for r in made], [r.y for r in made]
+
+
+def prefixes(ys, share: float) -> list[np.ndarray]:
+    return [np.where(np.arange(y.size) < share * y.size, y, -1) for y in ys]
+
+
+def regions_of(y: np.ndarray, length: int = 50) -> PartialLabels:
+    """How many changes every 50 samples have: no time of any change."""
+    return PartialLabels(
+        regions=[
+            (t, t + length, int(np.count_nonzero(np.diff(y[t : t + length]))))
+            for t in range(0, y.size, length)
+        ]
+    )
+
+
+def mean_loss(learner: MetricLearner, Xs, ys) -> float:
+    truths = learner.encode(Xs, ys)
+    pairs = zip(truths, learner.predict_partitions(Xs), strict=True)
+    return float(np.mean([partition_loss(t, g) for t, g in pairs]))
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_completed_labels_agree_and_the_objective_never_rises(recordings, formulation) -> None:
+    Xs, ys = recordings
+    partial = prefixes(ys[:4], 0.4)
+    partial[1] = ys[1]  # one recording in full
+    partial[2] = regions_of(ys[2])
+    learner = MetricLearner(
+        metric="diagonal", alternation=Alternation(formulation=formulation)
+    ).fit(Xs[:4], partial)
+    done = learner.alternated_
+    objectives = [v for r in done.rounds for v in (r.objective, r.completed)]
+    assert np.all(np.diff(objectives) <= 1e-9)
+    assert done.fixed_point
+    assert "no label changed" in done.summary
+    for i, M in enumerate(done.labels):
+        known = ys[i][: int(0.4 * ys[i].size)]
+        if i == 2:
+            assert all(r.holds(M.boundaries) for r in partial[2].regions)
+        else:
+            found = np.diff(M.labels[: known.size]) != 0
+            np.testing.assert_array_equal(found, np.diff(known) != 0)
+    assert learner.training_data_.n_clusters[1] == ys[1].max() + 1
+
+
+def test_unlabelled_samples_are_of_use(recordings) -> None:
+    """Half of each training recording labelled: completing beats the untrained metric clearly."""
+    Xs, ys = recordings
+    learner = MetricLearner(metric="diagonal").fit(Xs[4:], prefixes(ys[4:], 0.5))
+    full = MetricLearner(metric="diagonal").fit(Xs[4:], ys[4:])
+    guesses = full.decode_with(full.baselines_["untrained"], Xs[:4])
+    pairs = zip(full.encode(Xs[:4], ys[:4]), guesses, strict=True)
+    untrained = np.mean([partition_loss(t, g) for t, g in pairs])
+    assert mean_loss(full, Xs[:4], ys[:4]) < 0.3 * untrained
+    assert mean_loss(learner, Xs[:4], ys[:4]) < 0.5 * untrained
+
+
+def test_labels_that_are_complete_need_no_alternation(recordings) -> None:
+    Xs, ys = recordings
+    whole = [PartialLabels(y) for y in ys[:3]]
+    learner = MetricLearner(metric="diagonal").fit(Xs[:3], whole)
+    assert learner.alternated_ is None
+    same = MetricLearner(metric="diagonal").fit(Xs[:3], ys[:3])
+    np.testing.assert_array_equal(learner.components_, same.components_)
+
+
+def test_regions_alone_are_enough_to_learn(recordings) -> None:
+    Xs, ys = recordings
+    learner = MetricLearner(metric="diagonal").fit(Xs, [regions_of(y) for y in ys])
+    weights = np.diag(learner.get_mahalanobis_matrix())
+    assert weights[:5].mean() > 5 * weights[5:].mean()
+
+
+@pytest.mark.parametrize(
+    "alternation", [Alternation(start="pca"), Alternation(max_rounds=0), Alternation(max_rounds=1)]
+)
+def test_other_starts_and_lengths(recordings, alternation) -> None:
+    Xs, ys = recordings
+    learner = MetricLearner(metric="full", alternation=alternation).fit(
+        Xs[:3], prefixes(ys[:3], 0.5)
+    )
+    assert np.isfinite(learner.penalty_)
+    if alternation.max_rounds:
+        assert len(learner.alternated_.rounds) <= alternation.max_rounds
+    else:
+        assert learner.alternated_ is None
+
+
+def test_held_out_labels_choose_the_round(recordings) -> None:
+    Xs, ys = recordings
+    learner = MetricLearner(metric="diagonal", alternation=Alternation(start="pca")).fit(
+        Xs[:3], prefixes(ys[:3], 0.4), held_out=(Xs[3:5], ys[3:5])
+    )
+    done = learner.alternated_
+    losses = [r.held_out for r in done.rounds]
+    assert done.kept == int(np.argmin(losses))
+
+
+def test_a_model_of_partial_labels_is_stored(recordings, tmp_path) -> None:
+    Xs, ys = recordings
+    learner = MetricLearner(metric="diagonal", alternation=Alternation(max_rounds=3), lam=0.2).fit(
+        Xs[:3], prefixes(ys[:3], 0.5)
+    )
+    save(learner, tmp_path / "m.structsvm")
+    for copy in (load(tmp_path / "m.structsvm"), pickle.loads(pickle.dumps(learner))):
+        assert copy.alternation == Alternation(max_rounds=3)
+        np.testing.assert_array_equal(copy.components_, learner.components_)
+        assert copy.predict_breakpoints(Xs[:1]) == learner.predict_breakpoints(Xs[:1])
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([-1, -1, 2, 2, 2, -1], "no label says that anything changes"),
+        (PartialLabels(regions=[(0, 6, 0)]), "no label says that anything changes"),
+        (PartialLabels([0, 1, -1, -1, -1, -1], n_clusters=1), "recording 0: .*contradict"),
+        (PartialLabels(must_link=[(0, 1)]), "recording 0: .*labels of clusterings"),
+    ],
+)
+def test_labels_that_teach_nothing_are_refused(labels, message) -> None:
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    with pytest.raises(DataError, match=message):
+        MetricLearner().fit([X], [labels])
+
+
+def test_bad_settings_are_refused(recordings, tmp_path) -> None:
+    for bad in ({"start": "x"}, {"formulation": "x"}, {"max_rounds": -1}):
+        with pytest.raises(SettingsError, match=next(iter(bad))):
+            Alternation(**bad)
+    Xs, ys = recordings
+    learner = MetricLearner(metric="diagonal")
+    with pytest.raises(SettingsError, match="not for partial labels"):
+        learner.fit(Xs[:2], prefixes(ys[:2], 0.5), resume=tmp_path / "state")
+    learner.fit(Xs[:2], ys[:2])
+    with pytest.raises(DataError, match="labelled in part only"):
+        learner.score(Xs[:2], prefixes(ys[:2], 0.5))
+    with pytest.raises(SettingsError, match="formulation='complete'"):
+        MetricLearner(Clustering(), alternation=Alternation(formulation="latent")).fit(
+            [Xs[0]], [np.where(np.arange(300) < 90, np.arange(300) % 2, -1)]
+        )
