@@ -38,9 +38,10 @@ metric is the best: with ``2 kappa >= 1`` the constant vector leaves M."""
 class NormalizedCut:
     """Cut graphs as labelled ones are: image segmentation, communities with features.
 
-    Lajugie et al., section "Normalized cuts". The similarity of two nodes is
-    ``exp(-(x_i - x_j)^T B (x_i - x_j))`` on the edges of the graph, and a metric ``B`` is learned
-    such that the cut of least cost is the labelled one. Learned by :class:`structsvm.CutLearner`.
+    Lajugie et al., section "Spectral clustering and normalized cuts". The similarity of two nodes
+    is ``exp(-(x_i - x_j)^T B (x_i - x_j))`` on the edges of the graph, and a metric ``B`` is
+    learned such that the cut of least cost is the labelled one. :class:`structsvm.CutLearner`
+    learns it.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Metrics that need no structured learning: what a learned one has to beat.
 
-All come through one door, :func:`fit`, as ready-to-use :class:`DecodingMetric`. The first four need
+All come through one door, :func:`fit`, as ready-to-use metrics. The first four need
 nothing else; the others are those of metric-learn, whose last release does not run with
 scikit-learn 1.8 or newer: ``make rivals`` makes an environment for them.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import sklearn
@@ -17,13 +17,17 @@ from numpy.typing import NDArray
 
 from structsvm.errors import MissingExtraError, SettingsError
 from structsvm.extras import require
+from structsvm.graph_cuts.metric import CutMetric, grid_metric
+from structsvm.graphs.graph import FeatureGraph
+from structsvm.graphs.labels import NodeLabels
+from structsvm.oracles.cut_decoder import CutDecoder
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import DecodingMetric, calibrate
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.start import within_whitening
 from structsvm.progress import stage
 
-__all__ = ["NAMES", "fit", "lda", "metric_learn", "pca", "rca", "untrained"]
+__all__ = ["NAMES", "fit", "grid", "lda", "metric_learn", "pca", "rca", "untrained"]
 
 Floats = NDArray[np.float64]
 
@@ -141,32 +145,57 @@ def metric_learn(
     return DecodingMetric(factor, calibrate(oracle, [X @ factor for X in Xs], truths).penalty)
 
 
-NAMES = ("untrained", "pca", "rca", "lda", "mmc", "lmnn", "nca", "itml")
-"""Of the metrics that :func:`fit` makes."""
+def grid(
+    decoder: CutDecoder, graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]
+) -> CutMetric:
+    """For cuts of graphs: a scale of appearance and one of position, by exhaustive search.
+
+    The rival of Lajugie et al., section "Image Segmentation"; see
+    :func:`structsvm.graph_cuts.metric.grid_metric`.
+    """
+    return grid_metric(decoder, graphs, truths)
 
 
+NAMES = ("untrained", "pca", "rca", "lda", "mmc", "lmnn", "nca", "itml", "grid")
+"""Of the metrics that :func:`fit` makes; the last one is for cuts of graphs."""
+
+
+@overload
+def fit(
+    name: Literal["grid"],
+    oracle: CutDecoder,
+    Xs: Sequence[FeatureGraph],
+    truths: Sequence[NodeLabels],
+) -> CutMetric: ...
+
+
+@overload
 def fit(
     name: str,
     oracle: Oracle,
     Xs: Sequence[Floats],
     truths: Sequence[EquivalenceMatrix],
     **settings: Any,
-) -> DecodingMetric:
+) -> DecodingMetric: ...
+
+
+def fit(name: str, oracle: Any, Xs: Any, truths: Any, **settings: Any) -> Any:
     """One of the metrics by name, tuned on labelled samples.
 
     Parameters
     ----------
     name : str
         One of :data:`NAMES`.
-    oracle : Oracle
+    oracle : Oracle or CutDecoder
         The decoder of the problem.
-    Xs : sequence of arrays (T_i, P)
+    Xs : sequence of arrays (T_i, P), or of FeatureGraph
         Standardised.
-    truths : sequence of EquivalenceMatrix
+    truths : sequence of EquivalenceMatrix, or of NodeLabels
     **settings
         Of the function of that name, or of the class in metric-learn.
     """
-    own: dict[str, Callable[..., DecodingMetric]] = {
+    own: dict[str, Callable[..., Any]] = {
+        "grid": grid,
         "untrained": untrained,
         "pca": pca,
         "rca": rca,

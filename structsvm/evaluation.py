@@ -193,7 +193,7 @@ def evaluate(
     Parameters
     ----------
     learner : MetricLearner or CutLearner
-        Fitted. For a CutLearner this is :func:`structsvm.graph_cuts.evaluate_cuts`.
+        Fitted. For a CutLearner this is :func:`structsvm.graph_cuts.evaluation.evaluate_cuts`.
     Xs, ys : recordings and labels, as for :meth:`MetricLearner.fit`
         Not those that were learned from.
     n_segments : int, "true" or None

@@ -6,7 +6,7 @@ from cut_cases import planted
 
 from structsvm import CutLearner, NormalizedCut, evaluate, load, save
 from structsvm.errors import DataError, ModelFileError, SettingsError
-from structsvm.graph_cuts import CutEvaluation, CutScores, evaluate_cuts
+from structsvm.graph_cuts.evaluation import CutEvaluation, CutScores, evaluate_cuts
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.persistence import read_header
 from structsvm.plotting import overlay, plot_cut, plot_cut_weights

@@ -91,7 +91,7 @@ def test_predictions_are_what_the_metric_says(painter, pictures):
     """The Euclidean similarity of transformed features is the learned one."""
     graph = painter.graphs(pictures[0][6])[0]
     plain = FeatureGraph(painter.transform([graph])[0])
-    from structsvm.graph_cuts import CutMetric
+    from structsvm.graph_cuts.metric import CutMetric
 
     metric = CutMetric(np.eye(plain.n_features))
     expected = metric.cut(painter.problem_.decoder, plain, 2)

@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm import baselines
 from structsvm.errors import DataError, SettingsError
 from structsvm.graph_cuts.inputs import as_list, encode_all, start_scale, teaching
-from structsvm.graph_cuts.metric import CutMetric, grid_metric
+from structsvm.graph_cuts.metric import CutMetric
 from structsvm.graph_cuts.training import Training, counting
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels, region_loss
@@ -44,10 +45,10 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
 
     .. math:: \frac{\lambda}{2} |B - I|_F^2 + \frac{1}{N} \sum_{i=1}^N L_i(B)
 
-    with the structured hinge losses ``L_i`` of Lajugie et al., section "Normalized cuts". It is not
-    convex: what is found is a local minimum, better than the start. A sibling of
-    :class:`structsvm.MetricLearner` with the same conventions: a similarity that is not linear in
-    the metric has no certified bounds, no price of a cluster and no arrays of samples.
+    with the structured hinge losses ``L_i`` of Lajugie et al., section "Spectral clustering and
+    normalized cuts". It is not convex: what is found is a local minimum, better than the start. A
+    sibling of :class:`structsvm.MetricLearner` with the same conventions: a similarity that is not
+    linear in the metric has no certified bounds, no price of a cluster and no arrays of samples.
 
     Parameters
     ----------
@@ -160,7 +161,7 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         """Tune on the same labels the rival :meth:`fit` has no need of: the paper's grid."""
         graphs = self.graphs(Xs)
         truths = encode_all(graphs, ys)
-        grid = grid_metric(self.problem_.decoder, graphs, truths)
+        grid = baselines.fit("grid", self.problem_.decoder, graphs, truths)
         self.baselines_["grid"] = counting(self.problem_, grid, graphs, truths)
         return self
 

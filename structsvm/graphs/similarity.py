@@ -40,7 +40,8 @@ class Weights:
 class Similarity:
     """``W_ij = exp(-(x_i - x_j)^T B (x_i - x_j))`` on the edges of a graph, 1 on the diagonal.
 
-    Lajugie et al., section "Normalized cuts". Sparse graphs cost their edges, never T x T.
+    Lajugie et al., section "Spectral clustering and normalized cuts". Sparse graphs cost their
+    edges, never T x T.
     """
 
     X: Floats
