@@ -12,7 +12,6 @@ CHECKS := tests/test_docs.py tests/test_packaging.py
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 PAPER     := $(sort $(filter-out experiments/_%,$(wildcard experiments/*.py)))
-NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
@@ -89,10 +88,9 @@ $(RIVALS)/.installed: setup.cfg
 	$(RIVALS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[rivals]'
 	@touch $@
 
-notebooks: $(STAMP)  ## run every notebook from top to bottom
-	@$(if $(NOTEBOOKS),$(BIN)/python -m pip install --quiet --editable '.[notebooks]',:)
-	@for notebook in $(NOTEBOOKS); do \
-	    $(BIN)/jupyter execute --inplace "$$notebook" || exit 1; done
+notebooks: $(STAMP)  ## run every notebook from top to bottom; the files stay as they are
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebooks]'
+	$(ONE_THREAD) $(PYTEST) --nbmake --nbmake-timeout=180 --durations=0 notebooks
 
 docs: $(STAMP)  ## build the documentation site in docs/_build/html
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
