@@ -1,7 +1,7 @@
 """check_problem: honest problems pass, each kind of broken problem is caught and told why."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -345,6 +345,21 @@ class LazyDecoder(Segments):
         return SearchedSample(X, truth, SequentialOracle())
 
 
+@dataclass(frozen=True)
+class Coarse(Oracle):
+    """Segments of even length only."""
+
+    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+        odd = tuple(range(1, objective.n_samples, 2))
+        return SequentialOracle().maximize(objective, replace(constraint, forbidden=odd))
+
+
+class CoarseDecoder(Segments):
+    @property
+    def decoder(self) -> Oracle:
+        return Coarse()
+
+
 class LazyLearner(Segments):
     def sample(self, X: Any, truth: EquivalenceMatrix) -> LabelledSample:
         return SearchedSample(X, truth, Lazy())
@@ -372,6 +387,7 @@ class Noting(Segments):
         (Reseeded(), "seeded must return the same kind of problem"),
         (WrongGram(), r"gram of the truth of sample 0 is not X\^T M X"),
         (LazyDecoder(), r"decoder, T=.* but .* has .* see structsvm\.testing\.check_oracle"),
+        (CoarseDecoder(), "refused .* decoder and encode speak of different families"),
         (LazyLearner(), "exact with slack inf: return 0, or another quality"),
         (Anything(), "contiguous is True, but encode accepts clusters that are no segments"),
         (Noting(), "sample modified X"),

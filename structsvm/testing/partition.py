@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm import baselines
-from structsvm.errors import DataError, DataWarning, PluginError
+from structsvm.errors import DataError, DataWarning, OracleError, PluginError
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
@@ -204,8 +204,14 @@ class Kit:
         self, X: Floats, K: int | None, family: Sequence[EquivalenceMatrix]
     ) -> None:
         objective = TraceObjective(X, shift=0.0 if K is not None else -1.0)
-        answer = self.problem.decoder.maximize(objective, Constraint(n_clusters=K))
         what = f"decoder, T={X.shape[0]}, K={K}"
+        try:
+            answer = self.problem.decoder.maximize(objective, Constraint(n_clusters=K))
+        except OracleError as error:
+            raise PluginError(
+                f"{type(self.problem).__name__}: {what}: refused ({error}), though encode accepts "
+                "such partitions: the decoder and encode speak of different families"
+            ) from error
         self.require(isinstance(answer, Argmax), f"{what}: maximize returned {answer!r}")
         self.require(
             answer.y in family and K in (None, answer.y.n_clusters),
