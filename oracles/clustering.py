@@ -28,6 +28,7 @@ from structsvm.oracles._checks import number_of_clusters
 from structsvm.oracles._starts import across, kmeans, ward, with_exactly
 from structsvm.oracles.compression import compress_objective
 from structsvm.oracles.hartigan import GroupedObjective, improve
+from structsvm.oracles.linked import best_under_links
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -99,7 +100,7 @@ class ClusteringOracle(Oracle):
         constraint : Constraint
         """
         T = objective.n_samples
-        K = number_of_clusters(constraint, T)
+        K = number_of_clusters(constraint, T, links=True)
         grouped = GroupedObjective.of(objective)
         order = np.random.default_rng(self.random_state).permutation(T)
         given = [_start(labels, grouped, K) for labels in starts]
@@ -112,6 +113,9 @@ class ClusteringOracle(Oracle):
                 ),
                 key=grouped.value,
             )
+            if constraint.has_links:
+                settings = (self.n_init, self.max_sweeps, self.random_state)
+                best, bound = best_under_links(grouped, constraint, best, *settings), np.inf
         y = EquivalenceMatrix.from_labels(best)
         value = objective.value(y)
         return Argmax(y, value, max(value, bound), Quality.HEURISTIC)

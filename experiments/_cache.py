@@ -1,0 +1,52 @@
+"""Results of long experiments, kept piece by piece so that a run can be cut short and resumed."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from _report import ROOT
+
+from structsvm.atomic import write_atomically
+
+CACHE = ROOT / ".cache" / "experiments"
+
+
+class Pieces:
+    """Numbers by key, computed once.
+
+    Parameters
+    ----------
+    name : str
+        Of the experiment.
+    seconds : float
+        After which no further piece is begun.
+    """
+
+    def __init__(self, name: str, seconds: float) -> None:
+        self.path = CACHE / f"{name}.json"
+        self.deadline = time.monotonic() + seconds
+        self.left_out = 0
+        self.known: dict[str, Any] = {}
+        if self.path.exists():
+            self.known = json.loads(self.path.read_text())
+
+    def get(self, key: str, compute: Callable[[], Any]) -> Any:
+        """The piece of this key; None if it is not there and the time is over."""
+        if key not in self.known:
+            if time.monotonic() > self.deadline:
+                self.left_out += 1
+                return None
+            self.known[key] = compute()
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.path, json.dumps(self.known, indent=1).encode())
+        return self.known[key]
+
+    def finish(self) -> None:
+        """End the program if something was left out: what is there is kept."""
+        if self.left_out:
+            raise SystemExit(
+                f"{self.left_out} pieces are left; run again to go on ({self.path} has the others)"
+            )

@@ -1,0 +1,117 @@
+"""Clustering with rows that have to be together or apart: feasible always, optimal mostly."""
+
+import numpy as np
+import pytest
+
+from structsvm import Clustering, MetricLearner, PartialLabels
+from structsvm.errors import DataError, OracleError
+from structsvm.oracles.cluster_decoder import ClusterDecoder
+from structsvm.oracles.clustering import ClusteringOracle
+from structsvm.oracles.spectral import SpectralOracle
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.oracle import Constraint
+from structsvm.partitions.trace_objective import TraceObjective
+
+
+def all_partitions(n: int) -> np.ndarray:
+    """Labels of every partition of n rows, each once."""
+    found = [[0]]
+    for _ in range(1, n):
+        found = [[*labels, k] for labels in found for k in range(max(labels) + 2)]
+    return np.array(found)
+
+
+def random_links(rng: np.random.Generator, T: int) -> PartialLabels:
+    def pairs(n: int) -> list[tuple[int, int]]:
+        return [tuple(int(i) for i in rng.choice(T, 2, replace=False)) for _ in range(n)]
+
+    return PartialLabels(
+        must_link=pairs(int(rng.integers(0, 3))),
+        cannot_link=pairs(int(rng.integers(0, 4))),
+        n_clusters=int(rng.integers(2, 4)) if rng.random() < 0.5 else None,
+    )
+
+
+def agrees(constraint: Constraint, labels: np.ndarray) -> bool:
+    together = all(len(set(labels[list(group)])) == 1 for group in constraint.together)
+    apart = all(labels[i] != labels[j] for i, j in constraint.apart)
+    return together and apart and constraint.n_clusters in (None, labels.max() + 1)
+
+
+def test_keeps_the_links_and_mostly_finds_the_optimum() -> None:
+    """Hundreds of label sets, T = 7, plain and loss-augmented, by listing every partition."""
+    partitions = all_partitions(7)
+    oracle, cases, optimal = ClusteringOracle(n_init=3, n_random=0, relaxation=False), 0, 0
+    for seed in range(700):
+        rng = np.random.default_rng(seed)
+        try:
+            constraint = random_links(rng, 7).constraint(7, contiguous=False)
+        except DataError:
+            continue  # contradictory
+        allowed = [p for p in partitions if agrees(constraint, p)]
+        truth = EquivalenceMatrix.from_labels(rng.integers(0, 3, 7)) if seed % 2 else None
+        objective = TraceObjective(rng.standard_normal((7, 2)), truth, 2.0 * (seed % 2), -0.5)
+        if not allowed:
+            with pytest.raises(OracleError, match=r"found no clustering|cannot make"):
+                oracle.maximize(objective, constraint)
+            continue
+        answer = oracle.maximize(objective, constraint)
+        assert agrees(constraint, answer.y.labels), seed
+        best = max(objective.value(EquivalenceMatrix.from_labels(p)) for p in allowed)
+        assert answer.value <= best + 1e-9
+        cases, optimal = cases + 1, optimal + (answer.value >= best - 1e-9)
+    assert cases > 400
+    assert optimal > 0.9 * cases
+
+
+def test_other_oracles_say_that_they_cannot() -> None:
+    objective = TraceObjective(np.arange(8.0).reshape(4, 2))
+    with pytest.raises(OracleError, match="use ClusteringOracle"):
+        SpectralOracle().maximize(objective, Constraint(2, apart=((0, 1),)))
+    with pytest.raises(OracleError, match="into 2 clusters that keeps 3 pairs"):
+        ClusterDecoder().maximize(objective, Constraint(2, apart=((0, 1), (1, 2), (0, 2))))
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Three clusters in two of six columns; the others have more scatter."""
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1, 2], 40)
+    X = rng.standard_normal((120, 6)) * [1, 1, 4, 4, 4, 4]
+    X[:, :2] += 5 * np.array([[0, 0], [1, 0], [0, 1]])[y]
+    return X, y
+
+
+@pytest.mark.parametrize("kind", ["labels", "chunks", "links"])
+@pytest.mark.parametrize("metric", ["full", "diagonal"])
+def test_learns_from_every_kind(table, kind, metric) -> None:
+    X, y = table
+    rng = np.random.default_rng(2)
+    rows = rng.choice(120, 40, replace=False)
+    if kind == "labels":
+        labels = np.full(120, -1)
+        labels[rows] = y[rows]
+    elif kind == "chunks":
+        chunks = np.full(120, -1)
+        chunks[rows] = 2 * y[rows] + rng.integers(0, 2, 40)
+        labels = PartialLabels(chunks=chunks, n_clusters=3)
+    else:
+        pairs = rows.reshape(-1, 2).tolist()
+        labels = PartialLabels(
+            must_link=[p for p in pairs if y[p[0]] == y[p[1]]],
+            cannot_link=[p for p in pairs if y[p[0]] != y[p[1]]],
+            n_clusters=3,
+        )
+    learner = MetricLearner(Clustering(), metric=metric).fit([X], [labels])
+    truth = EquivalenceMatrix.from_labels(y)
+    (found,) = learner.predict_partitions([X], 3)
+    (plain,) = learner.decode_with(learner.baselines_["untrained"], [X], 3)
+    assert partition_loss(truth, found) < partition_loss(truth, plain)
+
+
+def test_the_number_of_clusters_has_to_come_from_somewhere(table) -> None:
+    X, _ = table
+    links = PartialLabels(must_link=[(0, 1)], cannot_link=[(0, 100)])
+    with pytest.raises(DataError, match=r"table 0: .*give n_clusters"):
+        MetricLearner(Clustering()).fit([X], [links])
