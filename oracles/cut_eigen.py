@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 from numpy.typing import NDArray
 
+from structsvm.errors import OracleError
 from structsvm.oracles.lanczos import fix_signs, leading_eigenpairs
 
 __all__ = ["CutOperator", "scaled"]
@@ -18,7 +19,13 @@ __all__ = ["CutOperator", "scaled"]
 Floats = NDArray[np.float64]
 
 DENSE = 400
-"""Nodes of a complete graph up to which the matrix is decomposed rather than iterated on."""
+"""Nodes up to which the matrix is decomposed rather than iterated on."""
+
+DENSE_AT_LAST = 3000
+"""Nodes up to which it is where Lanczos does not converge, because a graph nearly falls apart."""
+
+LAST_TOLERANCES = (1e-5, 1e-3)
+"""With which Lanczos tries again on larger graphs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +63,20 @@ class CutOperator:
         """
         T = self.vectors.shape[0]
         count = min(count, T)
-        if T <= DENSE and not sp.issparse(self.matrix):
+        if T <= DENSE:
             return _dense_top(self.dense(), count)
         if start is None:
             start = np.asarray(np.random.default_rng(0).normal(size=T))
         operator = sla.LinearOperator((T, T), matvec=self.apply, matmat=self.apply, dtype=float)
-        return leading_eigenpairs(operator, count, start, tol)
+        for tolerance in (tol, *LAST_TOLERANCES):
+            try:
+                return leading_eigenpairs(operator, count, start, tolerance)
+            except OracleError:
+                if T <= DENSE_AT_LAST:
+                    return _dense_top(self.dense(), count)
+                if tolerance == LAST_TOLERANCES[-1]:
+                    raise
+        raise AssertionError
 
 
 def scaled(matrix: Any, r: Floats) -> Any:

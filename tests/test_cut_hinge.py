@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cut_cases import random_graph
 
-from structsvm.graphs import FeatureGraph
+from structsvm.graphs import FeatureGraph, from_adjacency
 from structsvm.graphs.similarity import Similarity
 from structsvm.oracles import cut_eigen
 from structsvm.oracles.cut_hinge import NormalizedHinge, PlainHinge
@@ -121,6 +121,23 @@ def test_operators_agree_with_dense_ones(rng, monkeypatch):
     iterated, vectors = point.operator.top(2, V.sum(axis=1))
     np.testing.assert_allclose(iterated, values, atol=1e-10)
     np.testing.assert_allclose(np.abs(vectors.T @ V), np.eye(2), atol=1e-6)
+
+
+@pytest.mark.parametrize(("at_last", "loosest"), [(10**6, 0.0), (10, 1e-3)])
+def test_a_graph_that_nearly_falls_apart_has_eigenvectors(rng, monkeypatch, at_last, loosest):
+    """Hundreds of eigenvalues within rounding of 1: Lanczos at full accuracy gives up."""
+    monkeypatch.setattr(cut_eigen, "DENSE_AT_LAST", at_last)
+    T = 900
+    X = 40.0 * rng.normal(size=(T, 1))
+    A = np.eye(T, k=1) + np.eye(T, k=-1)
+    hinge = NormalizedHinge(
+        Similarity.of(from_adjacency(A, X)), np.eye(2)[(X[:, 0] > 0).astype(int)], 0.01
+    )
+    operator = hinge.at(np.eye(1)).operator
+    values, V = operator.top(1)
+    exact = np.linalg.eigvalsh(operator.dense())[-1]
+    assert values[0] == pytest.approx(exact, abs=1e-8 + loosest)
+    assert np.linalg.norm(V) == pytest.approx(1)
 
 
 def test_equal_eigenvalues_give_orthonormal_vectors():
