@@ -7,6 +7,8 @@ from urllib.parse import unquote
 
 import pytest
 
+import structsvm
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 FENCED = re.compile(r"^```python *\n(.*?)^``` *$", re.DOTALL | re.MULTILINE)
@@ -38,6 +40,13 @@ def test_links_to_files_exist(page: Path) -> None:
 def test_every_page_has_its_place_on_the_site(page: Path) -> None:
     listed = set((ROOT / "docs" / "index.md").read_text(encoding="utf-8").split("\n"))
     assert page.stem in listed | {"index"}, f"name {page.stem} in a toctree of docs/index.md"
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    reference = "".join(page.read_text("utf-8") for page in (ROOT / "docs" / "api").glob("*.md"))
+    named = set(re.findall(r"auto(?:class|function):: structsvm\.(\w+)$", reference, re.MULTILINE))
+    missing = sorted(set(structsvm.__all__) - named - {"__version__"})
+    assert not missing, f"docs/api lacks {', '.join(missing)}"
 
 
 def test_blocks_are_found() -> None:
