@@ -274,7 +274,7 @@ def test_labels_that_do_not_fit(data):
 def test_every_fold_needs_a_change_to_learn_from():
     Xs, ys = recordings(4)
     ys = [ys[0], *(np.zeros(50, dtype=int) for _ in range(3))]
-    with pytest.raises(DataError, match="only 1 of 4 recordings have a change"):
+    with pytest.raises(DataError, match="only 1 of 4 recordings have two segments"):
         small().fit(Xs, ys)
 
 

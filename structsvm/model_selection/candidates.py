@@ -72,6 +72,12 @@ class Labelled:
         )
 
     @property
+    def measure(self) -> str:
+        """What :attr:`Trial.losses` are called: perfect agreement is 0, or as an index 1."""
+        perfect = self.problem.agreement(self.truths[0], self.truths[0])
+        return "loss" if perfect == 0 else "disagreement"
+
+    @property
     def labels(self) -> list[Ints]:
         """A label for each sample of each recording, as :meth:`MetricLearner.fit` takes them."""
         return [self.problem.decode(truth) for truth in self.truths]
@@ -83,7 +89,8 @@ class Trial:
 
     losses: Floats
     """Of each held-out recording, (n, 2): segmented by the penalty, and with K given; NaN if the
-    candidate failed."""
+    candidate failed. What its agreement with the truth lacks to a perfect one, which is the loss
+    unless the problem measures agreement by an index."""
     seconds: float
     """To learn and to calibrate."""
     converged: bool = True
@@ -134,7 +141,7 @@ def try_on(template: MetricLearner, candidate: Candidate, train: Labelled, test:
         Z = standardizer(X)
         for column, K in enumerate((None, truth.n_clusters)):
             guess = metric.decode(problem.decoder, Z, K)
-            losses[i, column] = -problem.agreement(truth, guess)
+            losses[i, column] = problem.agreement(truth, truth) - problem.agreement(truth, guess)
     return Trial(losses, seconds, converged)
 
 

@@ -13,10 +13,16 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.words import RECORDINGS, TABLES, Words
 
 __all__ = ["Folds", "split"]
 
 Ints = NDArray[np.int64]
+
+SPLIT_ROWS = (
+    ". Or split its rows into several tables: parts = [i for _, i in StratifiedKFold(5, "
+    "shuffle=True).split(X, y)], then fit([X[i] for i in parts], [y[i] for i in parts])"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +53,7 @@ def split(
     truths: Sequence[EquivalenceMatrix],
     groups: Any = None,
     random_state: int | None = None,
+    words: Words = RECORDINGS,
 ) -> Folds:
     """Folds of N recordings.
 
@@ -66,35 +73,36 @@ def split(
         When ``cv`` divides a group, or does not hold every recording out exactly once.
     """
     N = len(truths)
-    units = _units(groups, N)
+    units = _units(groups, N, words)
     n_units = int(units.max()) + 1
     if n_units < 2:
-        what = "one recording" if groups is None else f"one group of {N} recordings"
+        what = f"one {words.whole}" if groups is None else f"one group of {words.wholes(N)}"
         raise DataError(
             f"{what}: nothing can be held out, so nothing can be chosen or judged; label another "
             "one, or use MetricLearner, which needs no second one"
+            + (SPLIT_ROWS if words is TABLES and N == 1 else "")
         )
     held_out = np.full(N, -1)
     for k, (train, test) in enumerate(_pairs(cv, N, units, groups is not None, random_state)):
         if (held_out[test] >= 0).any() or set(train) | set(test) != set(range(N)):
-            raise SettingsError(f"cv must hold every recording out exactly once, got {cv!r}")
+            raise SettingsError(f"cv must hold every {words.whole} out exactly once, got {cv!r}")
         held_out[test] = k
     if (held_out < 0).any():
         raise SettingsError(
-            f"cv never holds recording {int(held_out.argmin())} out: it must hold every recording "
-            f"out exactly once, got {cv!r}"
+            f"cv never holds {words.whole} {int(held_out.argmin())} out: it must hold every "
+            f"{words.whole} out exactly once, got {cv!r}"
         )
     folds = Folds(held_out, units, groups is not None)
-    _check(folds, truths, groups)
+    _check(folds, truths, groups, words)
     return folds
 
 
-def _units(groups: Any, N: int) -> Ints:
+def _units(groups: Any, N: int, words: Words) -> Ints:
     if groups is None:
         return np.arange(N)
     labels = np.asarray(groups)
     if labels.shape != (N,):
-        raise DataError(f"{N} recordings but groups of shape {labels.shape}: give one for each")
+        raise DataError(f"{words.wholes(N)} but groups of shape {labels.shape}: give one for each")
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
@@ -116,7 +124,7 @@ def _pairs(cv: Any, N: int, units: Ints, grouped: bool, seed: int | None) -> lis
         raise SettingsError(f"cv={cv!r} cannot split {N} recordings: {error}") from error
 
 
-def _check(folds: Folds, truths: Sequence[EquivalenceMatrix], groups: Any) -> None:
+def _check(folds: Folds, truths: Sequence[EquivalenceMatrix], groups: Any, words: Words) -> None:
     changes = np.array([truth.n_clusters > 1 for truth in truths])
     for k in range(len(folds)):
         divided = np.intersect1d(folds.units[folds.train(k)], folds.units[folds.test(k)])
@@ -125,6 +133,7 @@ def _check(folds: Folds, truths: Sequence[EquivalenceMatrix], groups: Any) -> No
             raise SettingsError(f"cv divides the group {name!r}: use GroupKFold, or a number")
         if not changes[folds.train(k)].any():
             raise DataError(
-                f"only {int(changes.sum())} of {len(truths)} recordings have a change, all held "
-                f"out at once in fold {k}: label more changes, or use more folds"
+                f"only {int(changes.sum())} of {words.wholes(len(truths))} have two "
+                f"{words.part}s or more, all held out at once in fold {k}: label more, or use "
+                "more folds"
             )

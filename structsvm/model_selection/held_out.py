@@ -39,6 +39,7 @@ class HeldOut:
     rule: str
     """How to choose, see :func:`structsvm.model_selection.verdict.chosen`."""
     words: Words
+    measure: str
 
     @classmethod
     def run(
@@ -79,7 +80,14 @@ class HeldOut:
             both[folds.test(k)] = np.stack([trial.losses for trial in row], axis=1)
         criterion = both[..., 1] if known else both.mean(axis=2)
         return cls(
-            candidates, folds, trials, both[..., int(told)], criterion, rule, data.problem.words
+            candidates,
+            folds,
+            trials,
+            both[..., int(told)],
+            criterion,
+            rule,
+            data.problem.words,
+            data.measure,
         )
 
     @property
@@ -127,6 +135,7 @@ class HeldOut:
             best=self.best.name,
             grouped=folds.grouped,
             words=self.words,
+            measure=self.measure,
         )
 
     def table(self) -> dict[str, list[Any]]:

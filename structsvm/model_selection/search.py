@@ -156,7 +156,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         candidates = menu(self.candidates, self.lams)
         arrays, names = check_samples(Xs, feature_names, words=self._partition.words)
         data = Labelled(arrays, encode_all(self._partition, arrays, ys), self._partition)
-        folds = split(self.cv, data.truths, groups, self.random_state)
+        folds = split(self.cv, data.truths, groups, self.random_state, self._partition.words)
         held_out = HeldOut.run(
             self._template,
             candidates,

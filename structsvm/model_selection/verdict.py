@@ -137,6 +137,8 @@ class Verdict:
     grouped: bool
     """Whether the independent units are groups of recordings."""
     words: Words = RECORDINGS
+    measure: str = "loss"
+    """What losses are called: "disagreement" where agreement is an index, such as Rand's."""
 
     @property
     def is_supported(self) -> bool:
@@ -161,7 +163,9 @@ class Verdict:
     def found(self) -> str:
         """What the answer rests on, and what to do."""
         rivals = [str(c) for c in (self.untrained, self.rca) if c is not None]
-        found = f"the loss of the learned metric is {self.loss:.2g}: {', and '.join(rivals)}"
+        found = (
+            f"the {self.measure} of the learned metric is {self.loss:.2g}: {', and '.join(rivals)}"
+        )
         return f"On {self._held_out}, {found}.{self._advice}"
 
     @property

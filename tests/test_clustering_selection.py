@@ -1,0 +1,116 @@
+"""Choosing metrics for clustering on held-out tables."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.model_selection import StratifiedKFold
+from tables import table
+
+from structsvm import Clustering, MetricLearnerCV
+from structsvm.errors import DataError, LearningError, VerdictWarning
+from structsvm.partitions.losses import adjusted_rand_index, partition_loss
+
+
+def parts_of(X, y, n=5):
+    parts = [i for _, i in StratifiedKFold(n, shuffle=True, random_state=0).split(X, y)]
+    return [X[i] for i in parts], [y[i] for i in parts]
+
+
+def overlapping(n=4):
+    """Tables of so many close clusters that one single cluster has less loss than the truth."""
+    Xs, ys = [], []
+    for seed in range(n):
+        rng, y = np.random.default_rng(seed), np.arange(60) % 6
+        centres = np.random.default_rng(99).standard_normal((6, 3))
+        Xs.append(0.7 * centres[y] + rng.standard_normal((60, 3)) * [0.5, 0.5, 2.0])
+        ys.append(y)
+    return Xs, ys
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    Xs, ys = zip(*(table(3, 45, seed=s, spread=3.0) for s in range(9)), strict=True)
+    search = MetricLearnerCV(Clustering(), lams=(1.0, 0.1), cv=3, random_state=0)
+    return search.fit(list(Xs), list(ys)), list(Xs), list(ys)
+
+
+def test_it_chooses_and_says_that_learning_pays(fitted):
+    search, Xs, _ = fitted
+    assert search.verdict_.pays
+    assert str(search.verdict_).startswith("Learning pays")
+    assert "On 9 held-out tables, the loss of the learned metric is" in str(search.verdict_)
+    assert search.losses_.shape == (9, len(search.candidates_))
+    assert search.cv_results_["failure"].count("") == len(search.candidates_)
+    X, y = table(3, 50, seed=20, spread=3.0)
+    for use in ("learned", "best"):
+        (labels,) = search.predict(X, n_clusters=3, use=use)
+        assert np.bincount(labels).size == 3
+    assert search.score(X, y) > -0.5
+    counts = list(range(2, 11))
+    assert [len(set(p.tolist())) for p in search.predict(Xs, counts)] == counts
+
+
+def test_losses_are_those_of_as_many_clusters_as_the_truth_has(fitted):
+    """Whatever the penalty would decide: it could decide for one."""
+    search, Xs, ys = fitted
+    j = [str(c) for c in search.candidates_].index("untrained")
+    held_out = search.fold_[0]
+    train = [i for i in range(9) if search.fold_[i] != held_out]
+    again = MetricLearnerCV(Clustering())._template(search.candidates_[-1])
+    again.fit([Xs[i] for i in train], [ys[i] for i in train])
+    truth = again.encode(Xs[:1], ys[:1])[0]
+    guess = again.decode_with(again.baselines_["untrained"], Xs[:1], n_clusters=3)[0]
+    assert search.losses_[0, j] == pytest.approx(partition_loss(truth, guess))
+
+
+def test_one_single_cluster_is_no_candidate_to_fall_for():
+    """Judged by the loss, it would be the best answer to tables like these."""
+    Xs, ys = overlapping()
+    problem = Clustering("unknown")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VerdictWarning)
+        search = MetricLearnerCV(problem, lams=(0.1,), cv=2).fit(Xs, ys)
+    truths, guesses = search.encode(Xs, ys), search.predict_partitions(Xs)
+    losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
+    assert np.mean(losses) > 5  # what one single cluster would have
+    assert min(g.n_clusters for g in guesses) > 1
+    indices = [adjusted_rand_index(t, g) for t, g in zip(truths, guesses, strict=True)]
+    assert search.score(Xs, ys) == pytest.approx(np.mean(indices))
+    assert (search.losses_ >= 0).all()  # 1 - index, 0 being perfect
+    assert (search.losses_ <= 1.1).all()
+    assert "the disagreement of the learned metric is" in str(search.verdict_)
+
+
+def test_a_metric_that_collapses_fails_instead_of_winning():
+    """Only the difference of two loud features tells the clusters apart: no diagonal does."""
+    rng, y = np.random.default_rng(0), np.arange(40) % 2
+    Xs = []
+    for _ in range(6):
+        X, loud = 0.2 * rng.standard_normal((40, 3)), 5 * rng.standard_normal((40, 1))
+        Xs.append(X + loud * [1, 1, 0] + np.outer(1.5 * y, [1, 0, 0]))
+    search = MetricLearnerCV(Clustering(), lams=(0.1,), cv=2).fit(Xs, [y] * 6)
+    assert search.best_candidate_ == "full"
+    failures = dict(zip(map(str, search.candidates_), search.cv_results_["failure"], strict=True))
+    assert "the best metric found is zero" in failures["diagonal, lam=0.1"]
+    assert search.losses_[:, -1].mean() < 0.5 < search.losses_[:, 0].mean()
+
+
+def test_nothing_to_learn_is_an_error():
+    rng, y = np.random.default_rng(0), np.arange(40) % 2
+    with pytest.raises(LearningError, match="no learned candidate gave a metric in each of the 2"):
+        MetricLearnerCV(Clustering(), lams=(0.1,), cv=2).fit(
+            rng.standard_normal((4, 40, 3)), [y] * 4
+        )
+
+
+def test_a_single_table_is_split_into_several():
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(DataError, match=r"one table: nothing can be held out.*StratifiedKFold\(5"):
+        MetricLearnerCV(Clustering()).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VerdictWarning)
+        search = MetricLearnerCV(Clustering(), lams=(1.0, 0.1)).fit(*parts_of(X, y))
+    assert search.verdict_.untrained.units == 5
+    assert search.score(X, y) > -0.5
