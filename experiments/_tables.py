@@ -27,7 +27,7 @@ BUNDLED: dict[str, Callable[..., Any]] = {
 }
 NAMES = ("iris", "wine", "balance_scale", "ionosphere", "movement_libras", "digits", "letter")
 LARGE = 5_000
-"""Rows beyond which everything is repeated 3 times instead of 10."""
+"""Rows beyond which everything is repeated 5 times instead of 10."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Table:
     @property
     def repeats(self) -> int:
         """Splits, or seeds of K-means."""
-        return 3 if len(self.y) > LARGE else 10
+        return 5 if len(self.y) > LARGE else 10
 
     @property
     def description(self) -> str:
