@@ -1,6 +1,6 @@
 // One recording or table at a time, with zoom: what is drawn is told by `view.draw`.
 
-const LEFT = 120, RIGHT = 12, LANE = 54, STRIP = 30;
+const LEFT = 120, RIGHT = 30, LANE = 54, STRIP = 30;
 const SHAPES = ["circle", "square", "up", "diamond", "down", "cross"];
 const CLUSTERS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
