@@ -1,12 +1,17 @@
 """Models of cuts: saved, loaded, evaluated and drawn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from cut_cases import planted
 
-from structsvm import CutLearner, NormalizedCut, evaluate, load, save
+from structsvm import CutLearner, NormalizedCut, baselines, evaluate, load, save
 from structsvm.errors import DataError, ModelFileError, SettingsError
 from structsvm.graph_cuts.evaluation import CutEvaluation, CutScores, evaluate_cuts
+from structsvm.graph_cuts.metric import CutMetric, calibrate_threshold
+from structsvm.graphs import FeatureGraph, node_labels
+from structsvm.graphs.labels import region_loss, region_rand
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.persistence import read_header
 from structsvm.plotting import overlay, plot_cut, plot_cut_weights
@@ -138,3 +143,41 @@ def test_pictures(learner):
     import matplotlib.pyplot as plt
 
     plt.close("all")
+
+
+def marked(graphs):
+    """The same graphs, the last feature being a place."""
+    return [FeatureGraph(g.X, spatial=np.array([False, False, True])) for g in graphs]
+
+
+def test_the_grid_is_exhaustive(graphs):
+    Xs, ys = marked(graphs[0][:3]), graphs[1][:3]
+    truths = [node_labels(y, g) for g, y in zip(Xs, ys, strict=True)]
+    decoder = NormalizedCut().decoder
+    best = baselines.fit("grid", decoder, Xs, truths)
+
+    def loss(metric):
+        cuts = [metric.cut(decoder, g, 2) for g in Xs]
+        return np.mean([region_loss(t, M) for t, M in zip(truths, cuts, strict=True)])
+
+    scales = 2.0 ** np.arange(-5, 5)
+    everything = [
+        loss(CutMetric(np.diag(np.sqrt([a, a, b])))) for a in scales for b in np.append(0, scales)
+    ]
+    assert len(everything) == 110
+    assert loss(best) == min(everything)
+    with pytest.raises(SettingsError, match=r"a baseline is one of .*grid"):
+        baselines.fit("spam", decoder, Xs, truths)
+
+
+def test_the_threshold_is_the_best_there_is(graphs):
+    Xs, ys = graphs[0][:4], graphs[1][:4]
+    truths = [node_labels(y, g) for g, y in zip(Xs, ys, strict=True)]
+    decoder, metric = NormalizedCut().decoder, CutMetric(np.diag([0.6, 0.05, 0.05]))
+
+    def agreement(threshold):
+        cuts = [replace(metric, threshold=threshold).cut(decoder, g) for g in Xs]
+        return np.mean([region_rand(t, M) for t, M in zip(truths, cuts, strict=True)])
+
+    found = calibrate_threshold(metric, decoder, Xs, truths)
+    assert agreement(found) >= max(agreement(t) for t in np.linspace(0.3, 1.0, 60)) - 1e-9
