@@ -321,7 +321,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     def _partition(self) -> PartitionProblem:
         problem = ChangePoint() if self.problem is None else self.problem
         if not isinstance(problem, PartitionProblem):
-            raise SettingsError(f"problem must be a PartitionProblem, got {self.problem!r}")
+            raise SettingsError(
+                f"problem must be a PartitionProblem, got {self.problem!r}; CutLearner cuts graphs"
+            )
         return problem if self.random_state is None else problem.seeded(self.random_state)
 
     def _learning(self, n_features: int) -> Learning:

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from structsvm import ChangePoint, CutLearner, NormalizedCut
+from structsvm import ChangePoint, CutLearner, MetricLearner, NormalizedCut
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graphs import FeatureGraph, from_adjacency
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -338,3 +338,9 @@ def test_labels_and_partitions_agree(painter, pictures):
     assert M == EquivalenceMatrix.from_labels(
         [label_map[graph.regions == node][0] for node in range(graph.n_samples)]
     )
+
+
+def test_the_other_learner_says_who_cuts_graphs(rng):
+    graphs, labels = planted(rng, n=1)
+    with pytest.raises(SettingsError, match="CutLearner cuts graphs"):
+        MetricLearner(NormalizedCut()).fit([graphs[0].X], labels)
