@@ -203,6 +203,23 @@ def test_refitting_forgets(rng, painter, pictures):
 # ---- data that makes trouble
 
 
+@pytest.mark.parametrize(("factor", "offset"), [(1e8, 0.0), (1e-8, 0.0), (1.0, 1e5)])
+def test_units_of_the_features_do_not_matter(rng, factor, offset):
+    graphs, labels = planted(rng, n=4)
+    moved = [FeatureGraph(factor * graph.X + offset) for graph in graphs]
+    first, second = (CutLearner(lam=0.02).fit(Xs[:3], labels[:3]) for Xs in (graphs, moved))
+    assert first.solution_.objective == pytest.approx(second.solution_.objective, rel=1e-5)
+    assert first.predict_partitions(graphs) == second.predict_partitions(moved)
+
+
+def test_a_constant_feature_gets_no_weight(rng):
+    graphs, labels = planted(rng, n=3)
+    wider = [FeatureGraph(np.column_stack([graph.X, np.full(40, 7.0)])) for graph in graphs]
+    learner = CutLearner(lam=0.02).fit(wider, labels)
+    assert learner.get_mahalanobis_matrix()[3].tolist() == [0.0] * 4
+    assert learner.feature_weights()[3] == 0
+
+
 def test_disconnected_graphs_are_told(rng):
     graphs, labels = planted(rng, n=3)
     A = np.zeros((40, 40))

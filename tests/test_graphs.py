@@ -143,6 +143,14 @@ def test_superpixels_and_pixels_of_an_image():
     assert pixels.n_edges == 23 * 30 + 24 * 29
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (1, 1, 3), (2, 2, 3), (1, 5, 3), (5, 1)])
+@pytest.mark.parametrize("settings", [{}, {"nodes": "pixels"}, {"edges": "adjacent"}])
+def test_tiny_images(rng, shape, settings):
+    graph = from_image(rng.random(shape), GraphOfImage(**settings))
+    assert 1 <= graph.n_samples <= shape[0] * shape[1]
+    assert graph.sizes.sum() == shape[0] * shape[1]
+
+
 @pytest.mark.parametrize(
     ("image", "names"),
     [

@@ -168,6 +168,8 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
     def predict(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[np.int64]]:
         """Cut graphs: a label map (H, W) for each image, a vector (T,) for each other graph.
 
+        Nodes of networkx graphs are in their order there.
+
         Parameters
         ----------
         n_clusters : int, or one int per graph, or None
