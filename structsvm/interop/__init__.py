@@ -1,4 +1,4 @@
-"""The learned metric in other libraries: ruptures, scikit-learn, metric-learn, skchange, frames."""
+"""The learned metric in other libraries: for segments, points, data frames and graphs."""
 
 from structsvm.interop.breakpoints import (
     breakpoints_to_changepoints,
@@ -10,6 +10,7 @@ from structsvm.interop.breakpoints import (
 )
 from structsvm.interop.export import export_metric
 from structsvm.interop.frames import metric_frame
+from structsvm.interop.graphs import weighted_graph
 
 __all__ = [
     "breakpoints_to_changepoints",
@@ -20,4 +21,5 @@ __all__ = [
     "labels_to_matrix",
     "matrix_to_labels",
     "metric_frame",
+    "weighted_graph",
 ]

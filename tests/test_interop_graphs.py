@@ -1,0 +1,82 @@
+"""Learned similarities in networkx, scikit-image and scikit-learn."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from skimage import graph as region_graph
+from sklearn.cluster import SpectralClustering
+from sklearn.metrics import adjusted_rand_score
+
+from structsvm import CutLearner
+from structsvm.graphs.similarity import Similarity
+from structsvm.interop import weighted_graph
+
+
+def halves(rng):
+    """Return an image whose halves differ in red alone, blue being noise, and its regions."""
+    image = np.clip(rng.normal(0.5, 0.03, (24, 24, 3)), 0, 1)
+    image[:, 12:, 0] += 0.25
+    image[..., 2] = rng.uniform(size=(24, 24))
+    row, column = np.indices((24, 24))
+    regions = row // 4 * 6 + column // 4
+    rag = region_graph.rag_mean_color(image, regions)
+    side = {k: int(k % 6 >= 3) for k in rag}
+    return image, regions, rag, side
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    rng = np.random.default_rng(0)
+    return [halves(rng) for _ in range(3)]
+
+
+@pytest.fixture(scope="module")
+def learner(pictures) -> CutLearner:
+    return CutLearner(lam=0.02).fit([p[2] for p in pictures[:2]], [p[3] for p in pictures[:2]])
+
+
+def test_weights_are_the_learned_similarities(learner, pictures):
+    rag = pictures[2][2]
+    before = nx.to_dict_of_dicts(rag)
+    weighted = weighted_graph(learner, rag)
+    assert nx.to_dict_of_dicts(rag) == before
+    assert type(weighted) is type(rag)
+    assert set(weighted.edges) == set(rag.edges)
+    assert weighted.nodes[0]["pixel count"] == rag.nodes[0]["pixel count"]
+    (graph,) = learner.graphs([rag])
+    expected = Similarity.of(graph)(learner.components_.T).matrix.toarray()
+    found = nx.to_numpy_array(weighted, nodelist=graph.nodes)
+    np.testing.assert_allclose(found + np.eye(len(found)), expected)
+
+
+def test_scikit_image_cuts_where_the_learner_does(learner, pictures):
+    _, regions, rag, side = pictures[2]
+    ours = learner.predict([rag], 2)[0]
+    assert adjusted_rand_score(list(side.values()), ours) == 1.0
+    cut = region_graph.cut_normalized(
+        regions, weighted_graph(learner, rag), thresh=0.1, num_cuts=30, rng=0
+    )
+    truth = np.array([side[k] for k in regions.ravel()])
+    theirs = adjusted_rand_score(truth, cut.ravel())
+    plain = region_graph.rag_mean_color(pictures[2][0], regions, mode="similarity")
+    without = adjusted_rand_score(
+        truth, region_graph.cut_normalized(regions, plain, thresh=0.1, num_cuts=30, rng=0).ravel()
+    )
+    assert theirs == 1.0 > without
+
+
+def test_scikit_learn_clusters_by_them(learner, pictures):
+    rag, side = pictures[2][2:]
+    affinity = nx.to_numpy_array(weighted_graph(learner, rag)) + np.eye(len(rag))
+    model = SpectralClustering(2, affinity="precomputed", random_state=0).fit(affinity)
+    assert adjusted_rand_score([side[k] for k in rag], model.labels_) == 1.0
+
+
+def test_what_is_no_networkx_graph(learner):
+    X = np.random.default_rng(1).uniform(size=(5, 3))
+    A = np.diag(np.ones(4), 1)
+    weighted = weighted_graph(learner, (A + A.T, X))
+    assert sorted(weighted.edges) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert weighted.nodes[3]["labels"] == [3]
+    difference = (X[0] - X[1]) @ learner.components_.T
+    assert weighted[0][1]["weight"] == pytest.approx(np.exp(-(difference**2).sum()))
