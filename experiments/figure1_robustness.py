@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from structsvm import Alternation, MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.oracles.sequential import SequentialOracle
-from structsvm.partitions.completing import calibrate_partial, known_parts, read_labels
+from structsvm.partitions.completing import known_parts, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import DecodingMetric
@@ -70,10 +70,13 @@ class Trial:
             np.mean([partition_loss(t, metric.decode(ORACLE, X, K)) for X, t, K in triples])
         )
 
-    def learned(self, variant: str) -> float:
+    def learned(self, variant: str) -> MetricLearner:
         """Ours, given nothing."""
         learner = MetricLearner(metric="diagonal", alternation=VARIANTS[variant])
-        learner.fit(self.Xs[:10], self.partial)
+        return learner.fit(self.Xs[:10], self.partial)
+
+    def own_loss(self, learner: MetricLearner) -> float:
+        """Of a learned metric and penalty."""
         return self.loss(learner.components_.T, learner.penalty_)
 
     def rivals(self) -> dict[str, float]:
@@ -86,11 +89,8 @@ class Trial:
             M.gram((X - X.mean(axis=0)) @ whitening) for X, M in zip(parts, truths, strict=True)
         )
         directions = np.linalg.eigh(between)[1][:, ::-1]
-        identity = np.eye(principal.shape[0])
-        penalty = calibrate_partial(ChangePoint(), self.samples[:10], self.known).penalty
         return {
-            "no learning": self.loss(identity),
-            "one penalty": self.loss(identity, penalty),
+            "no learning": self.loss(np.eye(principal.shape[0])),
             "PCA": self.loss(principal[:, : _best_rank(principal, parts, truths)]),
             "RCA, 3 components": self.loss(whitening @ directions[:, :3]),
             "RCA, 4 components": self.loss(whitening @ directions[:, :4]),
@@ -133,12 +133,18 @@ def run(pieces: Pieces) -> dict[tuple[str, float, str], list[float]]:
 
 def _main(level: str, seed: int, fraction: float) -> dict[str, float]:
     trial = Trial(level, seed, fraction)
-    return {"ours": trial.learned("ours"), **trial.rivals()}
+    learner = trial.learned("ours")
+    untrained = learner.baselines_["untrained"]
+    return {
+        "ours": trial.own_loss(learner),
+        "one penalty": trial.loss(untrained.factor, untrained.penalty),
+        **trial.rivals(),
+    }
 
 
 def _variants(level: str, seed: int, fraction: float) -> dict[str, float]:
     trial = Trial(level, seed, fraction)
-    return {name: trial.learned(name) for name in VARIANTS if name != "ours"}
+    return {name: trial.own_loss(trial.learned(name)) for name in VARIANTS if name != "ours"}
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:

@@ -38,7 +38,7 @@ from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.unstored import refuse_unstored
-from structsvm.weak import Alternation, checked, learn_partial
+from structsvm.weak import Alternation, checked, learn_partial, of_use
 
 __all__ = ["MetricLearner"]
 
@@ -118,7 +118,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         What the learned metric has to beat, tuned on the same labels: "untrained" (the identity
         with its best penalty) and, after :meth:`fit_baselines`, "pca" and "rca".
     alternated_ : Alternated or None
-        With partial labels, the completed labels and what completing them brought; not stored.
+        With partial labels, the completed labels (of the recordings of which anything is known) and
+        what completing them brought; not stored.
     whitening_ : array of shape (P, P), or None
         What the standardised features were multiplied by before learning.
     problem_, standardizer_, training_data_ : PartitionProblem, Standardizer, TrainingData
@@ -197,7 +198,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         arrays, names = check_samples(Xs, feature_names, words=partition.words)
         learning = self._learning(arrays[0].shape[1])
         labels = read_labels(partition, arrays, ys)
-        truths = checked(partition, labels)
+        truths, how = checked(partition, labels), self.alternation or Alternation()
+        used = of_use(labels, how)
+        arrays, labels = [arrays[i] for i in used], [labels[i] for i in used]
         warn_about_constant_features(arrays, names, partition.words)
         standardizer = Standardizer.fit(self.standardize, arrays)
         samples = [standardizer(X) for X in arrays]
@@ -208,7 +211,6 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             raise SettingsError("resume= keeps one convex problem: it is not for partial labels")
         else:
             others = self._held_out(held_out, standardizer, names)
-            how = self.alternation or Alternation()
             learned = learn_partial(learning, samples, labels, how, others)
 
         self.components_ = learned.factor.T

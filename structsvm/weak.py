@@ -24,7 +24,7 @@ from structsvm.partitions.problem import PartitionProblem, certified_upper
 from structsvm.partitions.start import Start, within_whitening
 from structsvm.solvers.alternating import Alternated, alternate
 
-__all__ = ["Alternation", "checked", "learn_partial"]
+__all__ = ["Alternation", "checked", "learn_partial", "of_use"]
 
 Floats = NDArray[np.float64]
 
@@ -48,11 +48,15 @@ class Alternation:
         weak-labels.md).
     max_rounds : int
         Most times that labels are completed; 0 learns from the labelled stretches alone.
+    unlabelled : bool
+        Whether recordings of which nothing at all is known are completed too. They measured harmful
+        (docs/results.md, "With few labels"), so that they are left out by default.
     """
 
     start: str = "labelled"
     formulation: str = "complete"
     max_rounds: int = 10
+    unlabelled: bool = False
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -122,6 +126,13 @@ def checked(partition: PartitionProblem, labels: Sequence[Known]) -> list[Equiva
         return truths
     _check_partial(labels)
     return None
+
+
+def of_use(labels: Sequence[Known], settings: Alternation) -> list[int]:
+    """Which recordings to learn from: those of which something is known, or all."""
+    if settings.unlabelled:
+        return list(range(len(labels)))
+    return [i for i, known in enumerate(labels) if known.says_something]
 
 
 def _check_partial(labels: Sequence[Known]) -> None:

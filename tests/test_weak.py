@@ -107,6 +107,19 @@ def test_other_starts_and_lengths(recordings, alternation) -> None:
         assert learner.alternated_ is None
 
 
+def test_recordings_of_which_nothing_is_known_are_left_out(recordings) -> None:
+    Xs, ys = recordings
+    nothing = [PartialLabels(), np.full(300, -1)]
+    half = prefixes(ys[:2], 0.5)
+    learner = MetricLearner(metric="diagonal").fit(Xs[:4], half + nothing)
+    same = MetricLearner(metric="diagonal").fit(Xs[:2], half)
+    np.testing.assert_array_equal(learner.components_, same.components_)
+    assert len(learner.training_data_) == len(learner.alternated_.labels) == 2
+    every = Alternation(unlabelled=True)
+    learner = MetricLearner(metric="diagonal", alternation=every).fit(Xs[:4], half + nothing)
+    assert len(learner.alternated_.labels) == 4
+
+
 def test_held_out_labels_choose_the_round(recordings) -> None:
     Xs, ys = recordings
     learner = MetricLearner(metric="diagonal", alternation=Alternation(start="pca")).fit(

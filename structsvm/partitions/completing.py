@@ -64,6 +64,11 @@ class Known:
         return [np.concatenate(groups)], [EquivalenceMatrix.from_labels(numbers)]
 
     @property
+    def says_something(self) -> bool:
+        """Whether anything at all is known."""
+        return self.truth is not None or self.constraint != Constraint()
+
+    @property
     def names_clusters(self) -> bool:
         """Whether different parts are known to be different clusters."""
         if self.truth is not None or self.contiguous:

@@ -1,0 +1,192 @@
+"""Activity recordings labelled in part: how few labels are enough.
+
+The split of har_spsw.py: subjects s01-s10 learn, s11-s15 test (50 recordings). Labelled are
+
+- one stretch of each learning recording, from a tenth of its time to all of it;
+- 1, 2, 5, 10 or 50 whole recordings, the others being given without a label, or not at all;
+- regions of 4 seconds: their number of changes, or only whether there is one. No time of a change.
+
+Where what is labelled is drawn at random, so it is five times.
+
+    python experiments/har_label_fraction.py --seconds 400      # as often as it asks for
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _cache import Pieces
+from _report import PAPER, SHARED, publish
+from har_spsw import split
+
+from structsvm import Alternation, MetricLearner, PartialLabels, baselines
+from structsvm.datasets import arrays_and_labels
+from structsvm.partitions.completing import known_parts, read_labels
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.metric import DecodingMetric
+
+SEEDS = range(5)
+FRACTIONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+COUNTS = (1, 2, 5, 10, 50)
+REGION = 40
+"""Samples: 4 seconds."""
+
+
+class Data:
+    """The recordings, and what metrics are worth on those of other people."""
+
+    def __init__(self, folder: Path) -> None:
+        learn, test = split(folder)
+        self.Xs, self.ys = arrays_and_labels(learn)
+        self.test, self.truths = arrays_and_labels(test)
+
+    def loss(self, learner: MetricLearner, metric: DecodingMetric | None = None) -> float:
+        """Mean test loss; the number of segments is left open."""
+        mine = DecodingMetric(learner.components_.T, learner.penalty_)
+        guesses = learner.decode_with(mine if metric is None else metric, self.test)
+        pairs = zip(learner.encode(self.test, self.truths), guesses, strict=True)
+        return float(np.mean([partition_loss(t, g) for t, g in pairs]))
+
+    def stretches(self, fraction: float, seed: int) -> list[Any]:
+        """A stretch of each recording, somewhere."""
+        rng = np.random.default_rng(seed)
+        labels = []
+        for y in self.ys:
+            n = max(2, round(fraction * y.size))
+            start = int(rng.integers(0, y.size - n + 1))
+            numbers = np.unique(y, return_inverse=True)[1]
+            inside = (np.arange(y.size) >= start) & (np.arange(y.size) < start + n)
+            labels.append(np.where(inside, numbers, -1))
+        return labels
+
+    def regions(self, exact: bool) -> list[PartialLabels]:
+        """How many changes regions have."""
+        return [PartialLabels(regions=_regions(y, exact)) for y in self.ys]
+
+
+def _regions(y: Any, exact: bool) -> list[tuple[int, int, Any]]:
+    found: list[tuple[int, int, Any]] = []
+    for start in range(0, y.size - 1, REGION):
+        part = y[start : start + REGION]
+        n = int(np.count_nonzero(part[1:] != part[:-1]))
+        found.append((start, start + part.size, n if exact or n == 0 else "1+"))
+    return found
+
+
+def by_stretch(data: Data, fraction: float, seed: int) -> dict[str, float]:
+    """With a stretch of each recording."""
+    labels = data.stretches(fraction, seed)
+    learner = MetricLearner().fit(data.Xs, labels)
+    losses = {"ours": data.loss(learner)}
+    losses["untrained"] = data.loss(learner, learner.baselines_["untrained"])
+    if fraction < 1:
+        for name, how in {
+            "ours, latent": Alternation(formulation="latent"),
+            "labelled stretches alone": Alternation(max_rounds=0),
+        }.items():
+            losses[name] = data.loss(MetricLearner(alternation=how).fit(data.Xs, labels))
+    samples = [learner.standardizer_(X) for X in data.Xs]
+    parts, truths = known_parts(samples, read_labels(learner.problem_, samples, labels))
+    losses["RCA"] = data.loss(learner, baselines.rca(learner.problem_.decoder, parts, truths))
+    return losses
+
+
+def by_count(data: Data, n: int, seed: int) -> dict[str, float]:
+    """With n recordings in full, and the others unlabelled or absent."""
+    chosen = np.random.default_rng(seed).choice(len(data.ys), n, replace=False)
+    alone = MetricLearner().fit([data.Xs[i] for i in chosen], [data.ys[i] for i in chosen])
+    labels: list[Any] = [PartialLabels() for _ in data.ys]
+    for i in chosen:
+        labels[i] = data.ys[i]
+    together = MetricLearner(alternation=Alternation(unlabelled=True)).fit(data.Xs, labels)
+    return {
+        "labelled recordings alone": data.loss(alone),
+        "and 95 - n unlabelled ones": data.loss(together),
+        "untrained": data.loss(alone, alone.baselines_["untrained"]),
+    }
+
+
+def by_regions(data: Data, exact: bool) -> dict[str, float]:
+    """With regions only."""
+    learner = MetricLearner().fit(data.Xs, data.regions(exact))
+    untrained = data.loss(learner, learner.baselines_["untrained"])
+    return {"ours": data.loss(learner), "untrained": untrained}
+
+
+def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard error over the draws; NaN for one."""
+    if len(values) < 2:
+        return float(values[0]), float("nan")
+    return float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values)))
+
+
+def text(values: Sequence[float]) -> str:
+    """For the tables."""
+    mean, error = mean_and_error(values)
+    return f"{mean:.2f}" if np.isnan(error) else f"{mean:.2f} +- {error:.2f}"
+
+
+def rows_of(columns: dict[str, list[dict[str, float]]], head: str) -> list[dict[str, Any]]:
+    """A row per method, a column per amount of labels."""
+    methods = dict.fromkeys(m for draws in columns.values() for draw in draws for m in draw)
+    rows = []
+    for method in methods:
+        row: dict[str, Any] = {head: method}
+        for name, draws in columns.items():
+            values = [draw[method] for draw in draws if method in draw]
+            row[name] = text(values) if values else "-"
+        rows.append(row)
+    return rows
+
+
+def draw(columns: dict[str, list[dict[str, float]]], reference: float) -> None:
+    """Loss against the fraction of labelled time."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from structsvm.plotting import plot_label_fraction
+
+    rows = [{"method": "ours, 4 s regions only", "fraction": 1.0, "mean": reference, "se": None}]
+    for name, draws in columns.items():
+        for method in draws[0]:
+            mean, se = mean_and_error([d[method] for d in draws])
+            fraction = float(name.removesuffix("%")) / 100
+            rows.append({"method": method, "fraction": fraction, "mean": mean, "se": se})
+    ax = plot_label_fraction(rows, ylabel="loss on other people's recordings")
+    ax.figure.savefig(PAPER / "har_label_fraction.png", dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", type=Path, default=SHARED / "har_spsw")
+    parser.add_argument("--seconds", type=float, default=400, help="begin nothing after this")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")  # one labelled recording, and the like
+    data, pieces = Data(args.data), Pieces("har_label_fraction", args.seconds)
+    exact = pieces.get("regions", partial(by_regions, data, True))
+    some = pieces.get("some", partial(by_regions, data, False))
+    fractions: dict[str, list[Any]] = {f"{f:.0%}": [] for f in FRACTIONS}
+    counts: dict[str, list[Any]] = {str(n): [] for n in COUNTS}
+    for seed in SEEDS:
+        for f in FRACTIONS:
+            if f < 1 or seed == 0:
+                found = pieces.get(f"stretch {f} {seed}", partial(by_stretch, data, f, seed))
+                fractions[f"{f:.0%}"].append(found)
+        for n in COUNTS:
+            counts[str(n)].append(pieces.get(f"count {n} {seed}", partial(by_count, data, n, seed)))
+    pieces.finish()
+    publish("har_label_fraction", rows_of(fractions, "labelled time"))
+    publish("har_label_count", rows_of(counts, "labelled recordings"))
+    kinds = {"number of changes": [exact], "whether there is one": [some]}
+    publish("har_regions", rows_of(kinds, "regions of 4 s"))
+    draw(fractions, exact["ours"])
+
+
+if __name__ == "__main__":
+    main()
