@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from structsvm.persistence import load, save
     from structsvm.problems.change_point import ChangePoint
     from structsvm.problems.clustering import Clustering
+    from structsvm.problems.distribution_change import DistributionChange
     from structsvm.problems.normalized_cut import NormalizedCut
     from structsvm.regularizers import Custom, SquaredNorm, Trace
     from structsvm.solution import Solution
@@ -38,6 +39,7 @@ __all__ = [
     "Comparison",
     "Custom",
     "CutLearner",
+    "DistributionChange",
     "EquivalenceMatrix",
     "Evaluation",
     "MetricLearner",
@@ -63,6 +65,7 @@ _HOME = {
     "Comparison": "structsvm.compare",
     "Custom": "structsvm.regularizers",
     "CutLearner": "structsvm.graph_cuts.learner",
+    "DistributionChange": "structsvm.problems.distribution_change",
     "EquivalenceMatrix": "structsvm.partitions.equivalence",
     "Evaluation": "structsvm.evaluation",
     "MetricLearner": "structsvm.learner",

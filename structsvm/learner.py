@@ -196,14 +196,15 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         """
         partition = self._partition
         arrays, names = check_samples(Xs, feature_names, words=partition.words)
-        learning = self._learning(arrays[0].shape[1])
+        self._learning(1)  # refuses bad settings before anything is made of the data
         labels = read_labels(partition, arrays, ys)
         truths, how = checked(partition, labels), self.alternation or Alternation()
         used = of_use(labels, how)
         arrays, labels = [arrays[i] for i in used], [labels[i] for i in used]
         warn_about_constant_features(arrays, names, partition.words)
-        standardizer = Standardizer.fit(self.standardize, arrays)
+        standardizer = Standardizer.fit(self.standardize, arrays, partition)
         samples = [standardizer(X) for X in arrays]
+        learning = self._learning(samples[0].shape[1])
         learning.check(samples)
         if truths is not None:
             learned = learn(learning, samples, truths, resume)

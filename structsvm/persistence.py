@@ -18,11 +18,13 @@ from structsvm.errors import ModelFileError, PluginError, SettingsError
 from structsvm.graph_cuts import stored
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner import MetricLearner
+from structsvm.partitions.features import FeatureMap
 from structsvm.partitions.metric import Calibration, DecodingMetric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.samples import Standardizer
 from structsvm.partitions.training import TrainingData
 from structsvm.plugins import problem_class, problem_name
+from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import SquaredNorm, Trace
 from structsvm.solution import History, HistoryEntry, Solution
 from structsvm.status import Status
@@ -35,7 +37,7 @@ Arrays = dict[str, NDArray[Any]]
 
 MODEL = Archive("model", 1, ModelFileError)
 LIBRARIES = ("structsvm-partitioning", "numpy", "scipy", "scikit-learn", "cvxpy")
-STORABLE = {cls.__name__: cls for cls in (SquaredNorm, Trace, Alternation)}
+STORABLE = {cls.__name__: cls for cls in (SquaredNorm, Trace, Alternation, ChangePoint)}
 """Dataclasses of plain values that a setting may be."""
 
 
@@ -197,7 +199,10 @@ def _learner(header: dict[str, Any], arrays: Arrays) -> MetricLearner:
     learner.components_ = arrays["components"]
     learner.penalty_ = header["penalty"]
     learner.standardizer_ = Standardizer(
-        header["standardizer"], arrays.get("standardizer.mean"), arrays.get("standardizer.scale")
+        header["standardizer"],
+        arrays.get("standardizer.mean"),
+        arrays.get("standardizer.scale"),
+        problem if isinstance(problem, FeatureMap) else None,
     )
     learner.whitening_ = arrays.get("whitening")
     learner.calibration_ = Calibration(

@@ -20,15 +20,18 @@ from structsvm.datasets.files import (
 )
 from structsvm.datasets.image_folder import LabelledImage, images_and_labels, read_images
 from structsvm.datasets.images import SegmentedImage, fetch_weizmann_horse
+from structsvm.datasets.neuroblastoma import AnnotatedProfile, annotation_errors, read_profiles
 from structsvm.datasets.recording import Recording, arrays_and_labels
 from structsvm.datasets.synthetic import relevant_changes
 
 __all__ = [
     "Annotated",
+    "AnnotatedProfile",
     "Found",
     "LabelledImage",
     "Recording",
     "SegmentedImage",
+    "annotation_errors",
     "arrays_and_labels",
     "digits_recordings",
     "fetch_beedance",
@@ -43,6 +46,7 @@ __all__ = [
     "find_recordings",
     "images_and_labels",
     "read_images",
+    "read_profiles",
     "read_recording",
     "read_recordings",
     "relevant_changes",

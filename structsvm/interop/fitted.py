@@ -41,9 +41,12 @@ def get_mahalanobis_matrix(learner: Fitted) -> Floats:
 
 
 def feature_names(learner: Fitted) -> list[str]:
-    """The names the recordings gave, or ``x0``, ``x1``, ... as in scikit-learn, (P,)."""
+    """The names the recordings gave, or ``x0``, ``x1``, ... as in scikit-learn, (P,).
+
+    Or those of the features that the problem makes of them.
+    """
     check_is_fitted(learner)
-    names = getattr(learner, "feature_names_in_", None)
-    if names is None:
-        return [f"x{j}" for j in range(learner.n_features_in_)]
-    return [str(name) for name in names]
+    given = getattr(learner, "feature_names_in_", None)
+    names = [f"x{j}" for j in range(learner.n_features_in_)] if given is None else map(str, given)
+    features = learner.standardizer_.features
+    return list(names) if features is None else features.expanded_names(list(names))

@@ -150,7 +150,7 @@ def _tuned(
 ) -> tuple[Standardizer, DecodingMetric, bool]:
     """The standardisation, the metric, and whether the solver reached its tolerance."""
     if not candidate.is_learned:
-        standardizer = Standardizer.fit(template.standardize, train.arrays)
+        standardizer = Standardizer.fit(template.standardize, train.arrays, train.problem)
         samples = [standardizer(X) for X in train.arrays]
         metric = BASELINES[candidate.name](train.problem.decoder, samples, train.truths)
         return standardizer, metric, True

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.partitions.features import FeatureMap
 from structsvm.partitions.words import RECORDINGS, Words
 
 __all__ = [
@@ -90,19 +91,29 @@ class Standardizer:
     """"recording", "training" or None."""
     mean: Floats | None = None
     scale: Floats | None = None
+    features: FeatureMap | None = None
+    """Makes features of a recording first, if the problem wants that."""
 
     @classmethod
-    def fit(cls, kind: str | None, Xs: Sequence[Floats]) -> Standardizer:
-        """Learn what has to be learned from the training recordings."""
+    def fit(
+        cls, kind: str | None, Xs: Sequence[Floats], problem: object | None = None
+    ) -> Standardizer:
+        """Learn what has to be learned from the training recordings.
+
+        ``problem`` may be a :class:`~structsvm.partitions.features.FeatureMap`.
+        """
+        features = problem if isinstance(problem, FeatureMap) else None
         if kind not in STANDARDIZE:
             raise SettingsError(f"standardize must be one of {STANDARDIZE}, got {kind!r}")
         if kind != "training":
-            return cls(kind)
-        stacked = np.vstack(Xs)
-        return cls(kind, stacked.mean(axis=0), _inverse_scale(stacked))
+            return cls(kind, features=features)
+        stacked = np.vstack(Xs if features is None else [features.expand(X) for X in Xs])
+        return cls(kind, stacked.mean(axis=0), _inverse_scale(stacked), features)
 
     def __call__(self, X: Floats) -> Floats:
-        """Standardise one recording, (T, P)."""
+        """Standardise one recording, (T, P), or its features."""
+        if self.features is not None:
+            X = self.features.expand(X)
         if self.kind is None:
             return X
         if self.kind == "recording":

@@ -1,0 +1,152 @@
+"""Annotated copy-number profiles: the two tables of the R package neuroblastoma, as csv.
+
+Hocking et al. (2013), BMC Bioinformatics 14:164. Write them from R by::
+
+    data(neuroblastoma, package = "neuroblastoma")
+    write.csv(neuroblastoma$profiles, "profiles.csv", row.names = FALSE)
+    write.csv(neuroblastoma$annotations, "annotations.csv", row.names = FALSE)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.datasets.recording import Recording, listed
+from structsvm.errors import DataError
+from structsvm.extras import require
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.oracle import Region
+from structsvm.partitions.partial import PartialLabels
+
+__all__ = ["AnnotatedProfile", "annotation_errors", "read_profiles"]
+
+ANNOTATIONS = {
+    "normal": (0, False),
+    "breakpoint": (1, True),
+    "0breakpoints": (0, False),
+    "1breakpoint": (1, False),
+    ">0breakpoints": (1, True),
+}
+"""What an annotator wrote: exactly or at least so many changes."""
+
+SPELLINGS = {
+    "position": ("position", "base"),
+    "from": ("min", "first.base"),
+    "to": ("max", "last.base"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class AnnotatedProfile:
+    """One chromosome of one profile, and what an annotator saw in it."""
+
+    profile: str
+    """Of whom; what a held-out profile shares nothing with."""
+    recording: Recording
+    """``X`` is the logratio, (T, 1), in the order of the positions."""
+    positions: NDArray[np.float64]
+    """In bases, (T,)."""
+    regions: tuple[Region, ...]
+
+    @property
+    def labels(self) -> PartialLabels:
+        """For :meth:`structsvm.MetricLearner.fit`."""
+        return PartialLabels(regions=self.regions)
+
+
+def read_profiles(
+    profiles: str | PathLike[str], annotations: str | PathLike[str]
+) -> list[AnnotatedProfile]:
+    """Read annotated profiles; chromosomes without an annotation are left out.
+
+    Parameters
+    ----------
+    profiles : path
+        A table with columns ``profile.id``, ``chromosome``, ``position``, ``logratio``; or
+        ``signal`` (profile and chromosome with a dot between), ``base``, ``logratio``.
+    annotations : path
+        One with the same keys, ``min``, ``max`` (or ``first.base``, ``last.base``) and
+        ``annotation``: normal, breakpoint, 0breakpoints, 1breakpoint, >0breakpoints.
+
+    Returns
+    -------
+    list of AnnotatedProfile
+        A change lies in a region if the point half way between its two probes does.
+
+    Raises
+    ------
+    DataError
+        Naming the file and the column, the annotation or the region.
+    """
+    pandas = require("pandas", "files", "reading annotated profiles")
+    signals = _keyed(_table(pandas, profiles), Path(profiles))
+    marks = _keyed(_table(pandas, annotations), Path(annotations))
+    by_key = dict(tuple(signals.groupby("key", sort=False)))
+    found = []
+    for key, rows in marks.groupby("key", sort=False):
+        if key not in by_key:
+            raise DataError(f"{annotations}: annotations of {key!r}, which {profiles} lacks")
+        probes = by_key[key].sort_values("position", kind="stable")
+        positions = probes["position"].to_numpy(dtype=np.float64)
+        X = probes["logratio"].to_numpy(dtype=np.float64)[:, None]
+        if not np.isfinite(X).all():
+            raise DataError(f"{profiles}: {key!r} has a logratio that is not finite")
+        regions = tuple(_region(row, positions, annotations) for _, row in rows.iterrows())
+        recording = Recording(str(key), X, None, ("logratio",), str(profiles))
+        found.append(AnnotatedProfile(str(key).split(".")[0], recording, positions, regions))
+    return found
+
+
+def annotation_errors(
+    profiles: Sequence[AnnotatedProfile], guesses: Sequence[EquivalenceMatrix]
+) -> tuple[int, int]:
+    """Regions whose number of changes a segmentation misses, and regions in all."""
+    pairs = list(zip(profiles, guesses, strict=True))
+    wrong = sum(not region.holds(M.boundaries) for p, M in pairs for region in p.regions)
+    return wrong, sum(len(p.regions) for p, _ in pairs)
+
+
+def _table(pandas: Any, path: str | PathLike[str]) -> Any:
+    try:
+        return pandas.read_csv(path, dtype={"signal": str, "profile.id": str, "chromosome": str})
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+
+
+def _keyed(table: Any, path: Path) -> Any:
+    """The table with one spelling of its columns, and a key for each chromosome."""
+    for name, spellings in SPELLINGS.items():
+        given = [column for column in spellings if column in table.columns]
+        if given:
+            table = table.rename(columns={given[0]: name})
+    if "signal" in table.columns:
+        return table.assign(key=table["signal"].astype(str))
+    if not {"profile.id", "chromosome"} <= set(table.columns):
+        raise DataError(
+            f"{path}: neither 'signal' nor 'profile.id' and 'chromosome' among the columns "
+            f"{listed([str(column) for column in table.columns])}"
+        )
+    return table.assign(key=table["profile.id"] + "." + table["chromosome"])
+
+
+def _region(row: Any, positions: NDArray[np.float64], path: Any) -> Region:
+    """An annotated stretch of a chromosome as a region of its probes."""
+    said = str(row["annotation"])
+    if said not in ANNOTATIONS:
+        raise DataError(f"{path}: annotation {said!r}, expected one of {listed(list(ANNOTATIONS))}")
+    halfway = (positions[1:] + positions[:-1]) / 2
+    first = int(np.searchsorted(halfway, row["from"], side="left")) + 1
+    last = int(np.searchsorted(halfway, row["to"], side="right"))
+    changes, or_more = ANNOTATIONS[said]
+    if last - first + 1 < changes:
+        raise DataError(
+            f"{path}: {row['key']!r} has no room for a change from {row['from']} to {row['to']}"
+        )
+    return Region(first - 1, max(first, last + 1), changes, or_more)

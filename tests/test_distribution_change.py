@@ -1,0 +1,104 @@
+"""Changes of distribution: the moments, and changes that leave the mean where it was."""
+
+import numpy as np
+import pytest
+
+from structsvm import (
+    ChangePoint,
+    Clustering,
+    DistributionChange,
+    MetricLearner,
+    baselines,
+    load,
+    save,
+)
+from structsvm.errors import SettingsError
+from structsvm.interop.fitted import feature_names
+from structsvm.partitions.losses import margin_f1, partition_loss
+from structsvm.partitions.samples import Standardizer
+from structsvm.problems.distribution_change import hermite_functions, robust_scale
+
+
+def test_hermite_functions_are_orthonormal() -> None:
+    """To 1e-10 by the trapezoid rule, which is exact for such functions; the first by hand."""
+    x = np.linspace(-20, 20, 8001)
+    psi = hermite_functions(x, 20)
+    np.testing.assert_allclose(psi.T @ psi * (x[1] - x[0]), np.eye(20), atol=1e-10)
+    np.testing.assert_allclose(psi[:, 0], np.sqrt(2) * np.pi**-0.25 * x * np.exp(-(x**2) / 2))
+    far = hermite_functions(np.array([1e3, -1e200, 50.0]), 5)
+    np.testing.assert_array_equal(far, 0.0)
+
+
+def test_scale_is_robust() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([3 + 2 * rng.standard_normal(4000), np.ones(4000), np.arange(4000) < 9])
+    X[:400, 0] = 1e6
+    location, sigma = robust_scale(X)
+    assert location[0] == pytest.approx(3, abs=0.4)
+    assert sigma[0] == pytest.approx(2, rel=0.2)
+    assert sigma[1] == 1.0  # constant
+    assert sigma[2] == pytest.approx(X[:, 2].std())  # constant mostly
+
+
+def recordings(kind: str, n: int, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """One channel, mean 0 throughout; what changes is the variance or the shape alone."""
+    rng = np.random.default_rng(seed)
+    Xs, ys = [], []
+    for _ in range(n):
+        lengths = rng.integers(60, 120, 5)
+        parts = []
+        for k, T in enumerate(lengths):
+            normal = rng.standard_normal(T)
+            if kind == "variance":
+                parts.append(normal * (2.5 if k % 2 else 1.0))
+            else:  # mean 0 and variance 1 in both, but two-valued in one
+                two = rng.choice([-1.0, 1.0], T) * 0.97 + 0.24 * rng.standard_normal(T)
+                parts.append(two if k % 2 else normal)
+        Xs.append(np.concatenate(parts)[:, None])
+        ys.append(np.repeat(np.arange(5), lengths))
+    return Xs, ys
+
+
+@pytest.mark.parametrize("kind", ["variance", "shape"])
+def test_finds_changes_that_leave_the_mean(kind: str) -> None:
+    """Segmentation by the mean, penalty tuned on the same labels, finds none of them."""
+    (Xs, ys), (others, truths) = recordings(kind, 8, 0), recordings(kind, 6, 1)
+
+    learner = MetricLearner(DistributionChange()).fit(Xs, ys)
+    pairs = list(
+        zip(learner.encode(others, truths), learner.predict_partitions(others), strict=True)
+    )
+    assert np.mean([margin_f1(t, g, margin=10) for t, g in pairs]) > 0.8
+    assert np.mean([partition_loss(t, g) for t, g in pairs]) < 1.0
+
+    standardize = Standardizer("recording")
+    samples, oracle = [standardize(X) for X in Xs], ChangePoint().decoder
+    by_mean = baselines.untrained(oracle, samples, learner.encode(Xs, ys))
+    assert all(by_mean.decode(oracle, standardize(X)).n_clusters == 1 for X in others)
+
+
+def test_is_a_problem_like_any_other(tmp_path) -> None:
+    Xs, ys = recordings("variance", 4, 2)
+    problem = DistributionChange(3, ChangePoint(n_segments="known"))
+    learner = MetricLearner(problem, standardize="training").fit(Xs, ys)
+    assert feature_names(learner) == ["x0 psi1", "x0 psi2", "x0 psi3"]
+    assert learner.transform(Xs[0]).shape[0] == Xs[0].shape[0]
+    save(learner, tmp_path / "m.structsvm")
+    copy = load(tmp_path / "m.structsvm")
+    assert copy.problem_ == problem
+    assert copy.predict_breakpoints(Xs, n_segments=5) == learner.predict_breakpoints(
+        Xs, n_segments=5
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n_moments": 0}, "from 1 to 50"),
+        ({"base": Clustering()}, "problem of segments"),
+        ({"base": DistributionChange()}, "features of its own"),
+    ],
+)
+def test_refuses_other_settings(given, message) -> None:
+    with pytest.raises(SettingsError, match=message):
+        DistributionChange(**given)
