@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from structsvm import Clustering, MetricLearner, evaluate
+from structsvm import Clustering, CutLearner, MetricLearner, NormalizedCut, evaluate
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.errors import DataError
 from structsvm.report import feature_weights, report_page
@@ -153,3 +153,42 @@ def test_tables():
 
 def page_of_table(learner, X, y) -> Page:
     return Page(report_page(learner, [X], [y]))
+
+
+def discs(rng, n):
+    """Return images of a disc that differs by hue, and where it is."""
+    y, x = np.mgrid[:24, :24]
+    found = []
+    for _ in range(n):
+        row, column = rng.integers(8, 16, 2)
+        mask = (y - row) ** 2 + (x - column) ** 2 < 36
+        light = rng.uniform(0.5, 1.0, (24, 24, 1))
+        found.append((light * np.where(mask[..., None], [1, 0.8, 0.6], [0.6, 0.8, 1]), mask))
+    return [list(part) for part in zip(*found, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def cutter() -> CutLearner:
+    images, masks = discs(np.random.default_rng(0), 3)
+    problem = NormalizedCut(n_segments=40)
+    return CutLearner(problem, lam=0.02).fit(images, masks)
+
+
+def test_images(cutter):
+    images, masks = discs(np.random.default_rng(1), 5)
+    page = Page(report_page(cutter, images, masks, names=list("abcde")))
+    expected = evaluate(cutter, images, masks)
+    assert str(expected.verdict) in " ".join("".join(page.texts).split())
+    assert page.data["means"]["learned"]["loss"] == expected.scores["learned"].loss
+    (first, *_) = page.data["recordings"]
+    assert list(first["cuts"]) == ["photo", "true", "learned", "untrained"]
+    assert first["size"] == [24, 24]
+    weights = [row["weight"] for row in page.data["metric"]["weights"]]
+    np.testing.assert_allclose(weights, sorted(cutter.feature_weights())[::-1])
+
+
+def test_graphs_that_are_no_images(cutter):
+    images, masks = discs(np.random.default_rng(1), 1)
+    graph = cutter.graphs(images)[0]
+    with pytest.raises(DataError, match="graph 0 is not of an image"):
+        report_page(cutter, [graph], masks)

@@ -2,6 +2,7 @@
 
 import shutil
 
+import numpy as np
 import pytest
 from selenium import webdriver
 from selenium.webdriver import ActionChains
@@ -9,7 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from sklearn.datasets import load_iris
 
-from structsvm import Clustering, MetricLearner, evaluate
+from structsvm import Clustering, CutLearner, MetricLearner, NormalizedCut, evaluate
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.report import report_page
 
@@ -246,4 +247,32 @@ def test_tables_and_their_clusters(browser, tmp_path):
     assert 0 < len(texts(browser, "#picture title")) < 150
     by_id(browser, "show").send_keys("true")
     assert len(texts(browser, "#picture title")) > 0
+    assert browser.get_log("browser") == []
+
+
+def test_images_and_their_parts(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    masks = [np.arange(24)[None, :] * np.ones((18, 1)) >= k for k in (8, 12, 15)]
+    images = [
+        np.where(m[..., None], [0.9, 0.7, 0.5], [0.5, 0.7, 0.9]) * rng.uniform(0.6, 1, (18, 24, 1))
+        for m in masks
+    ]
+    learner = CutLearner(NormalizedCut(n_segments=30), lam=0.02).fit(images, masks)
+    (tmp_path / "cuts.html").write_text(report_page(learner, images, masks), encoding="utf-8")
+    browser.get((tmp_path / "cuts.html").as_uri())
+    panels = "#picture svg svg"
+    assert len(texts(browser, panels)) == 4
+    assert [words.split(",")[0] for words in texts(browser, "#picture svg > text")] == [
+        "image",
+        "true",
+        "learned",
+        "untrained",
+    ]
+    focus(browser)
+    press(browser, "+", Keys.ARROW_DOWN * 9)
+    assert window(browser) == [6, 18]
+    panel = browser.find_element(By.CSS_SELECTOR, panels)
+    assert panel.get_dom_attribute("viewBox") == "6 9 12 9"
+    press(browser, "n")
+    assert window(browser) == [0, 24]
     assert browser.get_log("browser") == []

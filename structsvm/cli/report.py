@@ -15,8 +15,8 @@ from structsvm.cli.inputs import (
 )
 from structsvm.cli.parser import evaluation_options, file_options, report_options
 from structsvm.cli.terminal import Terminal
+from structsvm.datasets.image_folder import images_and_labels, read_images
 from structsvm.datasets.recording import arrays_and_labels
-from structsvm.errors import SettingsError
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.persistence import load
 from structsvm.report import report_page
@@ -53,18 +53,20 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Evaluate, and write the page."""
     check_output(args.output, (".html", ".htm"))
     learner = load(args.model)
+    data: tuple[list[Any], list[Any]]
     if isinstance(learner, CutLearner):
-        raise SettingsError("there is no page on cuts of images: use evaluate and plot")
-    recordings = read_for(learner, args, terminal, need_labels=True)
-    check_labels(recordings, learner.problem_)
-    warn_of_training(recordings, learner, terminal)
-    Xs, ys = arrays_and_labels(recordings)
+        images = read_images(args.paths, args.masks, need_labels=True)
+        names, data = [image.name for image in images], images_and_labels(images)
+    else:
+        recordings = read_for(learner, args, terminal, need_labels=True)
+        check_labels(recordings, learner.problem_)
+        warn_of_training(recordings, learner, terminal)
+        names, data = [r.name for r in recordings], arrays_and_labels(recordings)
     with terminal.working("partitioning"):
         page = report_page(
             learner,
-            Xs,
-            ys,
-            names=[recording.name for recording in recordings],
+            *data,
+            names=names,
             title=args.title or f"What {args.model.stem} is worth",
             n_segments=args.n_segments,
             margin=args.margin,

@@ -11,12 +11,14 @@ import numpy as np
 from structsvm.errors import DataError, SettingsError
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graph_cuts.metric import CutMetric
+from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels, jaccard_distance, region_loss, region_rand
 from structsvm.model_selection.verdict import MIN_UNITS, Contrast
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.plain import finite
+from structsvm.progress import stage
 
-__all__ = ["CutEvaluation", "CutScores", "evaluate_cuts"]
+__all__ = ["CutEvaluation", "CutScores", "cut_with_all", "evaluate_cuts"]
 
 IN_WORDS = {"grid": "the best point of the grid", "untrained": "the start of learning"}
 
@@ -123,25 +125,32 @@ def evaluate_cuts(
     """
     graphs = learner.graphs(Xs)
     truths = learner.encode(graphs, ys)
+    names = [str(i) for i in range(len(truths))] if names is None else list(names)
+    if len(names) != len(truths):
+        raise DataError(f"{len(truths)} graphs but {len(names)} names")
+    guesses = cut_with_all(learner, graphs, truths, n_clusters)
+    each = {
+        name: tuple(CutScores.of(t, g) for t, g in zip(truths, found, strict=True))
+        for name, found in guesses.items()
+    }
+    return CutEvaluation(tuple(names), each)
+
+
+def cut_with_all(
+    learner: CutLearner,
+    graphs: Sequence[FeatureGraph],
+    truths: Sequence[NodeLabels],
+    n_clusters: int | str | None = None,
+) -> dict[str, list[EquivalenceMatrix]]:
+    """The cuts of graphs in the learned metric and in each of its rivals, it being the last."""
     if n_clusters is None and learner.problem_.known_clusters:
         n_clusters = "true"
     counts: Any = [t.n_clusters for t in truths] if n_clusters == "true" else n_clusters
     if isinstance(counts, str):
         raise SettingsError(f"n_clusters must be an integer, 'true' or None, got {counts!r}")
-    names = [str(i) for i in range(len(truths))] if names is None else list(names)
-    if len(names) != len(truths):
-        raise DataError(f"{len(truths)} graphs but {len(names)} names")
     learned = CutMetric(learner.components_.T, learner.threshold_)
-    each = {
-        name: tuple(
-            CutScores.of(truth, guess)
-            for truth, guess in zip(
-                truths, learner.decode_with(metric, graphs, counts), strict=True
-            )
-        )
-        for name, metric in {**learner.baselines_, "learned": learned}.items()
-    }
-    return CutEvaluation(tuple(names), each)
+    metrics = stage("metrics", list({**learner.baselines_, "learned": learned}.items()))
+    return {name: learner.decode_with(metric, graphs, counts) for name, metric in metrics}
 
 
 def _told(contrast: Contrast) -> str:

@@ -64,7 +64,7 @@ def content(
     evaluation : Evaluation
         Of these.
     """
-    contiguous = learner.problem_.contiguous
+    contiguous, words = learner.problem_.contiguous, learner.problem_.words
     pictures = (
         _recordings(learner, Xs, ys, truths, guesses)
         if contiguous
@@ -75,9 +75,12 @@ def content(
     contrasts = {"untrained": verdict.untrained} | ({"rca": verdict.rca} if verdict.rca else {})
     plain: dict[str, Any] = finite(
         {
-            "contiguous": contiguous,
-            "parts": f"{learner.problem_.words.part}s",
-            "margin": evaluation.margin,
+            "kind": "recordings" if contiguous else "tables",
+            "whole": words.whole,
+            "items": f"{words.item}s",
+            "parts": f"{words.part}s",
+            "scores": _scores(evaluation.margin if contiguous else None),
+            "perfect": "Perfect: loss 0, all others 1.",
             "views": _views(contiguous),
             "axes": heaviest_directions(learner, 2)[0],
             "means": {name: asdict(scores) for name, scores in evaluation.scores.items()},
@@ -99,6 +102,12 @@ def content(
         }
     )
     return plain
+
+
+def _scores(margin: int | None) -> list[tuple[str, str]]:
+    """Which scores are shown, and what they are called; F1 if there is a margin."""
+    shown = [("loss", "loss"), ("covering", "covering"), ("adjusted_rand", "adj. Rand")]
+    return shown if margin is None else [*shown, ("f1", f"F1 (within {margin})")]
 
 
 def _views(contiguous: bool) -> list[tuple[str, str]]:
@@ -185,6 +194,7 @@ def _metric(learner: MetricLearner) -> dict[str, Any]:
     cells = order[:CELLS]
     return {
         "n_features": len(names),
+        "unit": f"Weight of a feature against the price of a {learner.problem_.words.part}",
         "words": spectrum_in_words(learner).capitalize() + ".",
         "weights": [{"name": names[j], "weight": _short(weights[j])} for j in order[:WEIGHTS]],
         "matrix": {

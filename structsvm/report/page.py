@@ -12,10 +12,13 @@ from typing import Any
 from structsvm import __version__
 from structsvm.errors import DataError
 from structsvm.evaluation import Evaluation, decode_with_all
+from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner import MetricLearner
 from structsvm.model_selection.verdict import Verdict
 from structsvm.partitions.samples import check_samples
 from structsvm.report.content import content
+from structsvm.report.cuts import IMAGES, cut_sheet
+from structsvm.report.sheet import Sheet
 
 __all__ = ["report_page"]
 
@@ -24,7 +27,7 @@ FIELD = re.compile(r"\{\{(\w+)\}\}")
 
 
 def report_page(
-    learner: MetricLearner,
+    learner: MetricLearner | CutLearner,
     Xs: Any,
     ys: Any,
     *,
@@ -41,10 +44,11 @@ def report_page(
 
     Parameters
     ----------
-    learner : MetricLearner
-        Fitted; :meth:`MetricLearner.fit_baselines` adds PCA and RCA to the comparison.
+    learner : MetricLearner or CutLearner
+        Fitted; its ``fit_baselines`` adds rivals to the comparison.
     Xs, ys, n_segments, margin
-        As for :func:`structsvm.evaluate`: recordings that were not learned from.
+        As for :func:`structsvm.evaluate`: recordings, tables or images (arrays) that were not
+        learned from.
     names : sequence of str, optional
         What to call the recordings; their numbers otherwise.
     title : str
@@ -55,30 +59,59 @@ def report_page(
     str
         HTML.
     """
-    words = learner.problem_.words
-    truths = learner.encode(Xs, ys)
-    names = [str(i) for i in range(len(truths))] if names is None else list(names)
-    if len(names) != len(truths):
-        raise DataError(f"{words.wholes(len(truths))} but {len(names)} names")
-    guesses = decode_with_all(learner, Xs, truths, n_segments)
-    evaluation = Evaluation.of(truths, guesses, names, learner.problem_, margin)
-    arrays, _ = check_samples(Xs, None, learner.n_features_in_, words)
-    seen = sum(X in learner.training_data_ for X in arrays)
-    verdict = evaluation.verdict
+    count = len(Xs)
+    names = [str(i) for i in range(count)] if names is None else list(names)
+    if len(names) != count:
+        words = learner.problem_.words if isinstance(learner, MetricLearner) else IMAGES
+        raise DataError(f"{words.wholes(count)} but {len(names)} names")
+    if isinstance(learner, CutLearner):
+        sheet = cut_sheet(learner, Xs, ys, names, n_segments)
+    else:
+        sheet = metric_sheet(learner, Xs, ys, names, n_segments, margin)
+    notes = [f'<p class="note">{html.escape(note)}</p>' for note in sheet.notes]
     return _filled(
         title=html.escape(title),
         css=_asset("page.css"),
         js="\n".join(_asset(name) for name in SCRIPTS),
-        data=_embedded(content(learner, arrays, ys, truths, guesses, evaluation)),
-        state=_state(verdict),
-        answer=html.escape(verdict.answer),
-        found=html.escape(verdict.found),
-        notes="\n".join(
-            f'<p class="note">{html.escape(note)}</p>' for note in _notes(learner, seen)
-        ),
-        singular=words.whole,
-        plural=f"{words.whole}s",
+        data=_embedded(sheet.data),
+        state=sheet.state,
+        answer=html.escape(sheet.answer),
+        found=html.escape(sheet.found),
+        notes="\n".join(notes),
+        singular=sheet.words.whole,
+        plural=f"{sheet.words.whole}s",
+        sure=html.escape(sheet.sure),
+        bounds=html.escape(sheet.bounds),
+        drag=html.escape(sheet.drag),
         version=html.escape(__version__),
+    )
+
+
+def metric_sheet(
+    learner: MetricLearner,
+    Xs: Any,
+    ys: Any,
+    names: Sequence[str],
+    n_segments: int | str | None,
+    margin: int,
+) -> Sheet:
+    """What a page on recordings or tables says."""
+    words = learner.problem_.words
+    truths = learner.encode(Xs, ys)
+    guesses = decode_with_all(learner, Xs, truths, n_segments)
+    evaluation = Evaluation.of(truths, guesses, names, learner.problem_, margin)
+    arrays, _ = check_samples(Xs, None, learner.n_features_in_, words)
+    verdict = evaluation.verdict
+    return Sheet(
+        answer=verdict.answer,
+        found=verdict.found,
+        state=_state(verdict),
+        notes=_notes(learner, sum(X in learner.training_data_ for X in arrays)),
+        words=words,
+        sure="How sure the optimum is",
+        bounds="The objective of the best metric so far (solid), and what no metric can be below "
+        "(dashed), iteration by iteration.",
+        data=content(learner, arrays, ys, truths, guesses, evaluation),
     )
 
 
@@ -89,7 +122,7 @@ def _state(verdict: Verdict) -> str:
     return "no" if verdict.is_supported and verdict.untrained.is_harm else "open"
 
 
-def _notes(learner: MetricLearner, seen: int) -> list[str]:
+def _notes(learner: MetricLearner, seen: int) -> tuple[str, ...]:
     """What a reader must know before trusting the figures."""
     notes = []
     if seen:
@@ -100,7 +133,7 @@ def _notes(learner: MetricLearner, seen: int) -> list[str]:
         notes.append("RCA was not tuned when this metric was learned, so it is not compared.")
     if not learner.converged_:
         notes.append(f"Learning did not converge: {learner.solution_.status.value}.")
-    return notes
+    return tuple(notes)
 
 
 def _filled(**fields: str) -> str:

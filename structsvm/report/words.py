@@ -19,6 +19,7 @@ __all__ = [
     "heaviest_directions",
     "scaled_metric",
     "spectrum_in_words",
+    "spread_in_words",
     "training_in_words",
 ]
 
@@ -80,13 +81,15 @@ def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floa
 def spectrum_in_words(learner: MetricLearner) -> str:
     """Among how many directions the metric is spread."""
     check_is_fitted(learner)
-    values = np.linalg.svd(learner.components_, compute_uv=False) ** 2
-    share = np.cumsum(values) / values.sum()
+    values = np.asarray(np.linalg.svd(learner.components_, compute_uv=False) ** 2, dtype=np.float64)
+    return f"rank {values.size} of {learner.n_features_in_}; {spread_in_words(values)}"
+
+
+def spread_in_words(eigenvalues: Floats) -> str:
+    """Among how many of its directions a metric is spread, given its eigenvalues, decreasing."""
+    share = np.cumsum(eigenvalues) / eigenvalues.sum()
     half, most = (int(np.searchsorted(share, part - 1e-12)) + 1 for part in (0.5, 0.9))
-    return (
-        f"rank {values.size} of {learner.n_features_in_}; "
-        f"{_directions(half)} half of the metric, {most} carr{'ies' if most == 1 else 'y'} 90 %"
-    )
+    return f"{_directions(half)} half of the metric, {most} carr{'ies' if most == 1 else 'y'} 90 %"
 
 
 def certificate_in_words(solution: Solution) -> str:

@@ -102,6 +102,14 @@ def test_show_and_plot(run, folder):
         assert (folder / line.split()[-1]).stat().st_size > 1000
 
 
+def test_report(run, folder):
+    code, out, err = run("report m.structsvm test -o report.html")
+    assert (code, out) == (0, "")
+    assert "the page is in report.html" in err
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.count("data:image/jpeg;base64,") == 6 * 5  # photo, truth and three metrics
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -117,7 +125,7 @@ def test_show_and_plot(run, folder):
         ("predict m.structsvm test/img --n-clusters 2000", "it cannot have 2000 clusters"),
         ("plot m.structsvm test/img -o x.png", "holds 6 images: name one file"),
         ("plot m.structsvm test/img/p1.png -o x.png --n-clusters true", "needs the true labels"),
-        ("report m.structsvm test -o x.html", "no page on cuts"),
+        ("report m.structsvm test -o x.pdf", "must end with one of .html"),
     ],
 )
 def test_what_cannot_be_done_is_refused(run, line, message):

@@ -1,7 +1,7 @@
 // Elements, numbers and scales that every picture uses. Texts are only ever set as text.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
-const MARKS = { "true": "true", learned: "learned", untrained: "untrained", rca: "RCA", pca: "PCA" };
+const MARKS = { "true": "true", learned: "learned", untrained: "untrained", rca: "RCA", pca: "PCA", grid: "grid", photo: "image" };
 
 function byId(id) { return document.getElementById(id); }
 

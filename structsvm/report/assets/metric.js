@@ -14,7 +14,7 @@ function drawWeights() {
   });
   drawn.append(xAxis(x, 0, largest, height - 26, 5));
   byId("weights").append(drawn);
-  byId("weights-caption").textContent = `Weight of a feature against the price of one of the ${DATA.parts}; `
+  byId("weights-caption").textContent = `${DATA.metric.unit}; `
     + `untrained, all are 1 (dashed). ${rows.length} largest of ${DATA.metric.n_features}.`;
 }
 

@@ -1,17 +1,16 @@
 // The means of each metric, the paired gains, and the table of all recordings.
 
 const COLUMNS = [
-  { key: "name", title: DATA.contiguous ? "recording" : "table", of: (r) => r.name, show: (v) => v },
-  { key: "T", title: "samples", of: (r) => r.T, show: String },
+  { key: "name", title: DATA.whole, of: (r) => r.name, show: (v) => v },
+  { key: "T", title: DATA.items, of: (r) => r.T, show: String },
   { key: "K", title: `true ${DATA.parts}`, of: (r) => r.K, show: String },
   { key: "found", title: "found", of: (r) => r.found.learned, show: String },
   { key: "learned", title: "loss, learned", of: (r) => r.scores.learned.loss, show: fixed },
   { key: "untrained", title: "loss, untrained", of: (r) => r.scores.untrained.loss, show: fixed },
   { key: "gain", title: "gain", of: (r) => r.scores.untrained.loss - r.scores.learned.loss, show: gain },
-  { key: "covering", title: "covering", of: (r) => r.scores.learned.covering, show: fixed },
-  { key: "rand", title: "adj. Rand", of: (r) => r.scores.learned.adjusted_rand, show: fixed },
-  { key: "f1", title: "F1", of: (r) => r.scores.learned.f1, show: fixed },
-].filter((column) => column.key !== "f1" || DATA.contiguous);
+  ...DATA.scores.filter(([key]) => key !== "loss").map(([key, title]) => (
+    { key, title, of: (r) => r.scores.learned[key], show: fixed })),
+];
 
 // A sign and an arrow besides the colour.
 function gain(value) {
@@ -20,16 +19,14 @@ function gain(value) {
 }
 
 function drawMeans() {
-  const names = ["loss", "covering", "adjusted_rand", ...(DATA.contiguous ? ["f1"] : [])];
-  const titles = { loss: "loss", covering: "covering", adjusted_rand: "adjusted Rand", f1: `F1 (within ${DATA.margin})` };
   const head = make("tr", {}, make("th", { scope: "col" }, "mean"),
-    ...names.map((name) => make("th", { scope: "col" }, titles[name])));
+    ...DATA.scores.map(([, title]) => make("th", { scope: "col" }, title)));
   const rows = Object.entries(DATA.means).map(([metric, scores]) =>
     make("tr", metric === "learned" ? { class: "mean" } : {},
       make("th", { scope: "row", style: `color:${color(metric)}` }, MARKS[metric] || metric),
-      ...names.map((name) => make("td", {}, fixed(scores[name], 3)))));
+      ...DATA.scores.map(([key]) => make("td", {}, fixed(scores[key], 3)))));
   byId("means").append(make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)),
-    make("p", { class: "keys" }, "Perfect: loss 0, all others 1."));
+    make("p", { class: "keys" }, DATA.perfect));
 }
 
 function drawGains() {

@@ -4,16 +4,24 @@ const LEFT = 120, RIGHT = 30, LANE = 54, STRIP = 30;
 const SHAPES = ["circle", "square", "up", "diamond", "down", "cross"];
 const CLUSTERS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
-// `window` is the stretch of samples that is shown, or of the first direction for a table.
-const view = { recording: null, window: [0, 1], whole: [0, 1], show: null, x: null };
+// `window` is the stretch of samples that is shown, of the first direction for a table, of the columns
+// for an image, whose row in the middle is `centre`.
+const view = { recording: null, window: [0, 1], whole: [0, 1], centre: 0, show: null, x: null };
+const DRAW = { recordings: drawRecording, tables: drawScatter, images: drawImage };
 
 function openRecording(recording) {
   view.recording = recording;
-  view.whole = DATA.contiguous ? [0, recording.T] : padded(recording.points.map((p) => p[0]));
+  view.whole = extent(recording);
   view.window = [...view.whole];
   byId("viewed").textContent = recording.name;
   markRow();
   redraw();
+}
+
+function extent(recording) {
+  if (DATA.kind === "tables") return padded(recording.points.map((p) => p[0]));
+  view.centre = DATA.kind === "images" ? recording.size[0] / 2 : 0;
+  return [0, DATA.kind === "images" ? recording.size[1] : recording.T];
 }
 
 function padded(values) {
@@ -28,7 +36,7 @@ function step(by) {
 
 // Zoom to `width` around a place in the shown stretch, 0 to 1, that stays where it is.
 function zoom(factor, place = 0.5) {
-  const [a, b] = view.window, least = DATA.contiguous ? 4 : (view.whole[1] - view.whole[0]) / 500;
+  const [a, b] = view.window, least = DATA.kind !== "tables" ? 4 : (view.whole[1] - view.whole[0]) / 500;
   const width = Math.max((b - a) * factor, least), at = a + place * (b - a);
   show(at - place * width, at + (1 - place) * width);
 }
@@ -47,15 +55,17 @@ function move(part) {
 
 function redraw() {
   const width = Math.max(byId("picture").clientWidth, 320);
-  const drawn = DATA.contiguous ? drawRecording(view.recording, width) : drawScatter(view.recording, width);
-  byId("picture").replaceChildren(drawn);
+  byId("picture").replaceChildren(DRAW[DATA.kind](view.recording, width));
   byId("range").textContent = words();
 }
 
 function words() {
   const r = view.recording, [a, b] = view.window;
   const counts = Object.entries(r.found).map(([name, K]) => `${MARKS[name] || name} ${K}`).join(", ");
-  const where = DATA.contiguous ? `samples ${Math.floor(a)} to ${Math.ceil(b) - 1} of ${r.T}`
+  if (DATA.kind === "images") {
+    return `${r.name}: columns ${Math.floor(a)} to ${Math.ceil(b) - 1} of ${r.size[1]}; ${DATA.parts}: ${r.K} true, found ${counts}.`;
+  }
+  const where = DATA.kind === "recordings" ? `samples ${Math.floor(a)} to ${Math.ceil(b) - 1} of ${r.T}`
     : `${r.points.length} of ${r.T} rows drawn, ${r.misplaced} misplaced (ringed)`;
   return `${r.name}: ${where}; ${DATA.parts}: ${r.K} true, found ${counts}.`;
 }
@@ -172,6 +182,31 @@ function mark(cluster, x, y, what) {
   return drawn;
 }
 
+// ---- images
+
+function drawImage(r, width) {
+  const [H, W] = r.size, [a, b] = view.window, names = Object.keys(r.cuts), gap = 10, top = 22;
+  const columns = Math.max(Math.min(names.length, Math.floor(width / 200)), 1), wide = width / columns - gap;
+  const high = wide * H / W, tall = (b - a) * H / W, rows = Math.ceil(names.length / columns);
+  view.x = null;  // nothing to drag over
+  view.centre = Math.min(Math.max(view.centre, tall / 2), H - tall / 2);
+  const drawn = picture(width, rows * (high + top + gap), words());
+  names.forEach((name, i) => {
+    const x = gap / 2 + (i % columns) * (wide + gap), y = top + Math.floor(i / columns) * (high + top + gap);
+    const panel = svg("svg", { x, y, width: wide, height: high, viewBox: `${a} ${view.centre - tall / 2} ${b - a} ${tall}` },
+      svg("image", { x: 0, y: 0, width: W, height: H, preserveAspectRatio: "none", href: r.cuts[name] }));
+    const count = name === "true" ? `, ${r.K}` : name in r.found ? `, ${r.found[name]}` : "";
+    drawn.append(text(x, y - 10, `${MARKS[name] || name}${count}`), panel);
+  });
+  return drawn;
+}
+
+function lift(part) {
+  const [a, b] = view.window;
+  view.centre += part * (b - a);
+  redraw();
+}
+
 // ---- what a reader does
 
 function listen() {
@@ -184,7 +219,7 @@ function listen() {
   }
   const choice = make("select", { id: "show" }, ...DATA.views.map(([key, name]) => make("option", { value: key }, name)));
   choice.addEventListener("change", () => { view.show = choice.value; redraw(); });
-  byId("toolbar").append(make("label", {}, "Show ", choice));
+  if (DATA.views.length > 1) byId("toolbar").append(make("label", {}, "Show ", choice));
   view.show = DATA.views[0][0];
   document.addEventListener("keydown", pressed);
   dragged(byId("picture"));
@@ -196,7 +231,8 @@ function pressed(event) {
   const everywhere = { n: () => step(1), p: () => step(-1), "/": () => byId("filter").focus() };
   const inPicture = {
     "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), "0": () => show(...view.whole),
-    ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2), Home: () => show(...view.whole),
+    ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2),
+    ArrowUp: () => lift(-0.2), ArrowDown: () => lift(0.2), Home: () => show(...view.whole),
   };
   const act = everywhere[event.key] || (document.activeElement === byId("picture") && inPicture[event.key]);
   if (!act) return;
@@ -212,7 +248,7 @@ function dragged(element) {
     return a + (pixel - view.x(a)) / (view.x(b) - view.x(a)) * (b - a);
   };
   const chosen = svg("rect", { class: "choice", y: 0, height: "100%" });
-  element.addEventListener("pointerdown", (event) => { if (event.button === 0) start = place(event); });
+  element.addEventListener("pointerdown", (event) => { if (event.button === 0 && view.x) start = place(event); });
   element.addEventListener("pointermove", (event) => {
     if (start === null) return;
     chosen.setAttribute("x", Math.min(start, place(event)));
@@ -232,7 +268,7 @@ function dragged(element) {
   element.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && !event.metaKey) return;  // otherwise the page scrolls
     event.preventDefault();
-    const width = view.x(view.window[1]) - view.x(view.window[0]);
-    zoom(event.deltaY > 0 ? 1.25 : 0.8, (place(event) - view.x(view.window[0])) / width);
+    const [a, b] = view.window;
+    zoom(event.deltaY > 0 ? 1.25 : 0.8, view.x ? (place(event) - view.x(a)) / (view.x(b) - view.x(a)) : 0.5);
   }, { passive: false });
 }

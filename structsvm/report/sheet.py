@@ -1,0 +1,32 @@
+"""What a report says: the verdict and its surroundings in words, all else as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from structsvm.partitions.words import Words
+
+__all__ = ["Sheet"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """The content of a page, whatever was learned."""
+
+    answer: str
+    """The verdict alone."""
+    found: str
+    """What it rests on."""
+    state: str
+    """How it is marked: "yes", "no" or "open"."""
+    notes: tuple[str, ...]
+    """What a reader must know before trusting the figures."""
+    words: Words
+    sure: str
+    """Heading over how good the optimum is."""
+    bounds: str
+    """Caption of the course of the objective."""
+    data: dict[str, Any]
+    """What the scripts of the page read."""
+    drag: str = "Drag over a stretch to zoom in. "
