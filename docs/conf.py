@@ -43,11 +43,13 @@ LINK_OUT = re.compile(r"(?<!!)\[([^\]]*)\]\(\.\./([^)\s]+)\)")
 
 
 def _inward(match: re.Match[str]) -> str:
-    """A link out of this folder: to the page that shows that file, or else its path in words."""
+    """A link out of this folder: to the page or file it names; a folder in words."""
     text, target = match.groups()
     for page, file in OUTSIDE.items():
         if target == file:
             return f"[{text}]({page}.md)"
+    if (ROOT / target).is_file():
+        return match[0]  # a download
     return f"`{target}`" if text == target else f"{text} (`{target}`)"
 
 

@@ -49,6 +49,12 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert not missing, f"docs/api lacks {', '.join(missing)}"
 
 
+def test_every_end_of_learning_is_explained() -> None:
+    page = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
+    missing = [status.name for status in structsvm.Status if f"`{status.name}`" not in page]
+    assert not missing, f"docs/trust.md does not say what {missing} mean"
+
+
 def test_blocks_are_found() -> None:
     text = "one\n```python\nx = 1\n```\n```bash\nls\n```\n```python\ny = x\n```\n"
     assert list(_python_blocks(text)) == [(2, "x = 1\n"), (8, "y = x\n")]
