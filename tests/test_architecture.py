@@ -42,6 +42,7 @@ FLOORS = (
         "plugins",
         "report",
         "scaffold",
+        "suggestions",
         "testing",
         "unstored",
         "weak",
