@@ -18,7 +18,7 @@ from structsvm.fitting import Learning, learn
 from structsvm.interop import fitted, frames, pairs, ruptures
 from structsvm.masters.base import Master
 from structsvm.parallel import Backend, backend_from
-from structsvm.partitions.completing import Known, read_labels
+from structsvm.partitions.completing import Known, known_parts, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, DecodingMetric
 from structsvm.partitions.problem import MetricProblem, PartitionProblem, encode_all
@@ -243,9 +243,14 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         return [standardizer(X) for X in arrays], labels
 
     def fit_baselines(self, Xs: Any, ys: Any) -> MetricLearner:
-        """Tune on the same labels the rivals :meth:`fit` has no need of, into ``baselines_``."""
+        """Tune on the same labels the rivals :meth:`fit` has no need of, into ``baselines_``.
+
+        Of labels in part, on the stretches where they say everything.
+        """
         samples = fitted.standardized(self, Xs)
-        truths = encode_all(self.problem_, samples, ys)
+        samples, truths = known_parts(samples, read_labels(self.problem_, samples, ys))
+        if all(truth.n_clusters == 1 for truth in truths):
+            return self  # no labelled stretch has a change: nothing to tune on
         for name in stage("tuning rivals", ("pca", "rca")):
             self.baselines_[name] = baselines.fit(name, self.problem_.decoder, samples, truths)
         return self

@@ -35,7 +35,7 @@ __all__ = ["describe", "draw", "evaluate", "fit", "predict", "show"]
 INTERRUPTED = 130
 NOT_FOR_CUTS = (
     "regularizer", "standardize", "slack", "master", "jobs", "backend", "checkpoint", "penalty",
-    "n_segments", "label_column", "time_column",
+    "n_segments", "label_column", "time_column", "regions", "chunk_column",
 )  # fmt: skip
 """Options of fit that have no meaning here."""
 

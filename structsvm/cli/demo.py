@@ -77,7 +77,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     terminal.note(f"{INTRODUCTION}\n")
 
     learner = MetricLearner(metric="diagonal")
-    learn(learner, train, terminal)
+    learn(learner, train, arrays_and_labels(train)[1], terminal)
     save(learner, model)
     result = evaluate(learner, *arrays_and_labels(test), names=[r.name for r in test])
     drawn = _draw(learner, test[0], figure, terminal)

@@ -8,12 +8,13 @@ from typing import Any
 
 from structsvm.choices import REGULARIZERS
 from structsvm.cli import cuts
-from structsvm.cli.inputs import check_labels, check_output, read
+from structsvm.cli.inputs import check_output, read
 from structsvm.cli.parser import file_options, report_options
+from structsvm.cli.partial import labels_of, partial_options
 from structsvm.cli.settings import assignment, problem_with
 from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets.recording import Recording, arrays_and_labels
+from structsvm.datasets.recording import Recording
 from structsvm.errors import LearningError
 from structsvm.learner import MetricLearner
 from structsvm.parallel import BACKEND_NAMES
@@ -32,11 +33,13 @@ INTERRUPTED = 130
 EPILOG = """\
 examples:
   structsvm fit change-point recordings/ -o my.structsvm
+  structsvm fit change-point recordings/ --regions regions.csv -o my.structsvm
   structsvm fit normalized-cut images/ --masks masks/ -o cuts.structsvm
 
 Recordings are .npz files (X, and y or bkps, and features if they have names), or .csv and .parquet
-files with a header in which every column but the label is a feature. Ctrl-C ends learning and saves
-the best metric so far with its certificate.
+files with a header in which every column but the label is a feature. Labels may be blank where they
+are not known (-1 in .npz files); --regions says how many changes stretches have. Ctrl-C ends
+learning and saves the best metric so far with its certificate.
 """
 
 
@@ -55,6 +58,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="MODEL", required=True, help="model file to write"
     )
+    partial_options(parser.add_argument_group("labels that do not say everything"))
     _learning_options(parser.add_argument_group("learning"))
     _problem_options(parser.add_argument_group("problem"))
 
@@ -81,9 +85,10 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
         n_jobs=args.jobs,
         backend=args.backend,
     )
-    recordings = read(args, terminal, need_labels=True)
-    check_labels(recordings, problem)
-    learn(learner, recordings, terminal, args.checkpoint)
+    some = args.regions is not None or args.chunk_column is not None
+    recordings = read(args, terminal, need_labels=not some, blanks=True)
+    labels = labels_of(recordings, problem, args.regions)
+    learn(learner, recordings, labels, terminal, args.checkpoint)
     save(learner, args.output)
     interrupted = learner.solution_.status is Status.INTERRUPTED
     if interrupted:
@@ -103,11 +108,12 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
 def learn(
     learner: MetricLearner,
     recordings: list[Recording],
+    ys: list[Any],
     terminal: Terminal,
     checkpoint: Path | None = None,
 ) -> None:
     """Fit a learner and the rivals it has to beat, showing how far it has come."""
-    Xs, ys = arrays_and_labels(recordings)
+    Xs = [recording.X for recording in recordings]
     with terminal.working("learning"):
         try:
             learner.fit(Xs, ys, feature_names=recordings[0].features, resume=checkpoint)

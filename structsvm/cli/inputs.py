@@ -25,6 +25,7 @@ def read(
     *,
     need_labels: bool,
     features: Sequence[str] = (),
+    blanks: bool = False,
 ) -> list[Recording]:
     """Read the recordings of ``args.paths``, all with the same features; those named suffice."""
     found = find_recordings(args.paths)
@@ -44,6 +45,8 @@ def read(
                     time_column=args.time_column,
                     need_labels=need_labels,
                     features=features,
+                    blanks=blanks,
+                    chunk_column=getattr(args, "chunk_column", None),
                 )
             )
     return share_features(recordings)

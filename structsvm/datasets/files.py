@@ -44,6 +44,7 @@ def read_recordings(
     label_column: str = "label",
     time_column: str | None = None,
     need_labels: bool = True,
+    blanks: bool = False,
 ) -> list[Recording]:
     """Read recordings from files and folders.
 
@@ -58,6 +59,8 @@ def read_recordings(
         Columns of tables. The time column is ignored.
     need_labels : bool
         Whether a recording without labels is an error.
+    blanks : bool
+        Whether labels in tables may be blank: they are numbers then, and -1.
 
     Returns
     -------
@@ -79,6 +82,7 @@ def read_recordings(
             label_column=label_column,
             time_column=time_column,
             need_labels=need_labels,
+            blanks=blanks,
         )
         for path, name in zip(found.files, found.names, strict=True)
     ]
@@ -118,16 +122,21 @@ def read_recording(
     time_column: str | None = None,
     need_labels: bool = True,
     features: Sequence[str] = (),
+    blanks: bool = False,
+    chunk_column: str | None = None,
 ) -> Recording:
     """Read one file; the parameters are those of :func:`read_recordings`.
 
-    Of a table that has all of ``features``, only these are read.
+    Of a table that has all of ``features``, only these are read. With ``chunk_column``, numbers of
+    rows that belong together.
     """
     file = _checked(Path(path))
     name = file.stem if name is None else name
     if file.suffix.lower() == ".npz":
         return read_npz(file, name, need_labels)
-    return read_table(file, name, need_labels, label_column, time_column, features)
+    return read_table(
+        file, name, need_labels, label_column, time_column, features, blanks, chunk_column
+    )
 
 
 def write_recording(recording: Recording, path: str | PathLike[str]) -> None:

@@ -51,15 +51,17 @@ def read_table(
     label_column: str,
     time_column: str | None,
     wanted: Sequence[str] = (),
+    blanks: bool = False,
+    chunk_column: str | None = None,
 ) -> Recording:
     """Read a ``.csv`` or ``.parquet`` file with a header; of the features, those wanted suffice."""
     frame = _load_frame(path)
     columns = [str(column) for column in frame.columns]
     frame.columns = columns
     _refuse_repeated(path, columns)
-    aside = {UNNAMED, label_column, *([time_column] if time_column is not None else [])}
-    needed = [label_column] if need_labels else []
-    needed += [time_column] if time_column is not None else []
+    others = [column for column in (time_column, chunk_column) if column is not None]
+    aside = {UNNAMED, label_column, *others}
+    needed = [label_column, *others] if need_labels else others
     for column in needed:
         if column not in columns:
             hint = "name another: --label-column" if column == label_column else "name another"
@@ -74,8 +76,9 @@ def read_table(
         raise DataError(f"{path}: {len(frame)} rows and {len(features)} features: nothing to read")
     X = np.column_stack([_numbers(path, feature, frame[feature]) for feature in features])
     has_labels = label_column in columns
-    y = _label_column(path, label_column, frame[label_column]) if has_labels else None
-    return Recording(name, X, y, features, str(path))
+    y = _label_column(path, label_column, frame[label_column], blanks) if has_labels else None
+    chunks = None if chunk_column is None else _codes(frame[chunk_column])
+    return Recording(name, X, y, features, str(path), chunks)
 
 
 def _load_arrays(path: Path, names: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
@@ -171,8 +174,16 @@ def _numbers(path: Path, name: str, column: Any) -> Floats:
     return np.asarray(values)
 
 
-def _label_column(path: Path, name: str, column: Any) -> Labels:
+def _codes(column: Any) -> NDArray[np.int64]:
+    """Numbers for the values of a column, -1 where it is blank."""
+    pandas = require("pandas", "files", "reading tables")
+    return np.asarray(pandas.factorize(column)[0], dtype=np.int64)
+
+
+def _label_column(path: Path, name: str, column: Any, blanks: bool) -> Labels:
     missing = np.flatnonzero(column.isna().to_numpy())
+    if missing.size and blanks:
+        return _codes(column)
     if missing.size:
         place = _place(path, int(missing[0]))
         raise DataError(f"{path}: no label, {place}, column {name!r}; {missing.size} are missing")

@@ -24,11 +24,14 @@ class Recording:
     X: Floats
     """(T, P)."""
     y: NDArray[Any] | None
-    """A label for each sample, (T,); a segment ends where the label changes. None if unlabelled."""
+    """A label for each sample, (T,); a segment ends where the label changes. None if unlabelled.
+    Where labels may be blank, they are numbers and -1."""
     features: tuple[str, ...]
     """Names of the columns of ``X``, (P,)."""
     source: str | None = None
     """The file it was read from."""
+    chunks: NDArray[np.int64] | None = None
+    """Rows with the same number belong together, -1 for rows in no chunk, (T,)."""
 
     @property
     def where(self) -> str:

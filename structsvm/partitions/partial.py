@@ -14,7 +14,7 @@ from structsvm.errors import DataError
 from structsvm.partitions.clashes import Count, Link, refuse_clashing_counts, refuse_clashing_links
 from structsvm.partitions.oracle import Constraint, Region
 
-__all__ = ["UNKNOWN", "PartialLabels", "as_partial", "stretches"]
+__all__ = ["UNKNOWN", "PartialLabels", "as_partial", "region_from", "stretches"]
 
 Ints = NDArray[np.int64]
 Pairs = tuple[tuple[int, int], ...]
@@ -70,7 +70,7 @@ class PartialLabels:
         for name, value in (
             ("codes", None if self.labels is None else _codes(self.labels, "labels")),
             ("chunks", chunks),
-            ("regions", tuple(_region(region) for region in self.regions)),
+            ("regions", tuple(region_from(region) for region in self.regions)),
             ("must_link", _pairs(self.must_link, "must_link")),
             ("cannot_link", _pairs(self.cannot_link, "cannot_link")),
         ):
@@ -258,7 +258,7 @@ def _codes(labels: ArrayLike, name: str) -> Ints:
     return codes
 
 
-def _region(given: Any) -> Region:
+def region_from(given: Any) -> Region:
     """A region from ``(start, end, changes)``."""
     if isinstance(given, Region):
         region = given

@@ -1,0 +1,46 @@
+"""Region labels in files: how many changes stretches of recordings have."""
+
+from __future__ import annotations
+
+import csv
+from os import PathLike
+
+from structsvm.errors import DataError
+from structsvm.partitions.oracle import Region
+from structsvm.partitions.partial import region_from
+
+__all__ = ["read_regions"]
+
+COLUMNS = ("recording", "start", "end", "changes")
+
+
+def read_regions(path: str | PathLike[str]) -> dict[str, list[Region]]:
+    """Read a .csv file of regions, by the names of their recordings.
+
+    Parameters
+    ----------
+    path : path
+        With columns ``recording``, ``start``, ``end`` and ``changes``: samples start, ..., end - 1
+        have exactly that many changes among them, or at least one where it says ``1+``.
+
+    Raises
+    ------
+    DataError
+        Naming the line.
+    """
+    found: dict[str, list[Region]] = {}
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            rows = csv.DictReader(file, skipinitialspace=True)
+            missing = [name for name in COLUMNS if name not in (rows.fieldnames or ())]
+            if missing:
+                raise DataError(f"{path}: no column {missing[0]!r}; it needs {', '.join(COLUMNS)}")
+            for row in rows:
+                try:
+                    region = region_from([row[name] for name in COLUMNS[1:]])
+                except DataError as error:
+                    raise DataError(f"{path}: line {rows.line_num}: {error}") from error
+                found.setdefault(row["recording"], []).append(region)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+    return found
