@@ -5,7 +5,6 @@ Public names are loaded on first use (PEP 562), so that ``import structsvm`` and
 """
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,10 +26,7 @@ if TYPE_CHECKING:
     from structsvm.status import Status
     from structsvm.weak import Alternation
 
-try:
-    __version__ = version("structsvm-partitioning")
-except PackageNotFoundError:  # a bare checkout
-    __version__ = "0+unknown"
+    __version__: str
 
 __all__ = [
     "Alternation",
@@ -86,11 +82,23 @@ _HOME = {
 
 def __getattr__(name: str) -> Any:
     """Load a public name on first use."""
-    if name not in _HOME:
+    if name == "__version__":
+        value: Any = _version()
+    elif name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    else:
         raise AttributeError(f"module 'structsvm' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("structsvm-partitioning")
+    except PackageNotFoundError:  # a bare checkout
+        return "0+unknown"
 
 
 def __dir__() -> list[str]:

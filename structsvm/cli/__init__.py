@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from structsvm import __version__
-
 __all__ = ["main"]
 
 
@@ -17,10 +15,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     that time, too, and ``--version`` at once.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
-    if arguments == ["--version"]:
-        sys.stdout.write(f"structsvm {__version__}\n")
-        return 0
     try:
+        if arguments == ["--version"]:
+            from structsvm import __version__
+
+            sys.stdout.write(f"structsvm {__version__}\n")
+            return 0
         from structsvm.cli.app import run
 
         return run(arguments)

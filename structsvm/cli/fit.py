@@ -121,7 +121,7 @@ def learn(
             if error.status is Status.INTERRUPTED:  # before there was any metric
                 raise KeyboardInterrupt("before there was a metric to save") from error
             raise
-    with terminal.working("tuning PCA and RCA, to compare with (Ctrl-C skips this)"):
+    with terminal.working("tuning PCA and RCA (Ctrl-C skips it)"):
         try:
             learner.fit_baselines(Xs, ys)
         except KeyboardInterrupt:
