@@ -82,7 +82,7 @@ KILLED = """
 
     class Slow(Listed):
         def separate(self, w, x, y):
-            time.sleep(0.002)
+            time.sleep(0.01)
             return super().separate(w, x, y)
 
     checkpoint.EVERY = 0.0  # so that the kill often falls into the writing
