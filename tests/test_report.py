@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 
 from structsvm import Clustering, CutLearner, MetricLearner, NormalizedCut, evaluate
 from structsvm.datasets import arrays_and_labels, relevant_changes
@@ -100,6 +101,17 @@ def test_a_model_without_rca_says_so():
     page = page_of(MetricLearner(metric="diagonal").fit(Xs, ys), TEST)
     assert "RCA was not tuned" in " ".join(page.texts)
     assert list(page.data["gains"]) == ["untrained"]
+
+
+def test_a_single_recording_needs_no_list(learner):
+    page = Page(report_page(learner, TEST[0].X, TEST[0].y))
+    (recording,) = page.data["recordings"]
+    assert recording["labels"] == [str(k) for k in dict.fromkeys(TEST[0].y)]
+
+
+def test_not_fitted():
+    with pytest.raises(NotFittedError):
+        page_of(MetricLearner(), TEST)
 
 
 def test_names_of_another_number(learner):

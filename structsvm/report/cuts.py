@@ -18,7 +18,7 @@ from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.partitions.words import Words
 from structsvm.plain import finite
-from structsvm.report.sheet import Sheet
+from structsvm.report.sheet import Sheet, checked_names
 from structsvm.report.words import spread_in_words
 
 __all__ = ["cut_sheet"]
@@ -32,10 +32,15 @@ FULL = 50
 
 
 def cut_sheet(
-    learner: CutLearner, Xs: Any, ys: Any, names: Sequence[str], n_clusters: int | str | None
+    learner: CutLearner,
+    Xs: Any,
+    ys: Any,
+    names: Sequence[str] | None,
+    n_clusters: int | str | None,
 ) -> Sheet:
     """What a page on cuts of images says; parameters as for ``report_page``."""
     graphs = learner.graphs(Xs)
+    names = checked_names(names, len(graphs), IMAGES)
     for i, graph in enumerate(graphs):
         if graph.regions is None or not isinstance(Xs[i], np.ndarray):
             raise DataError(f"graph {i} is not of an image: a page on cuts shows images")

@@ -9,16 +9,17 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+
 from structsvm import __version__
-from structsvm.errors import DataError
 from structsvm.evaluation import Evaluation, decode_with_all
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner import MetricLearner
 from structsvm.model_selection.verdict import Verdict
 from structsvm.partitions.samples import check_samples
 from structsvm.report.content import content
-from structsvm.report.cuts import IMAGES, cut_sheet
-from structsvm.report.sheet import Sheet
+from structsvm.report.cuts import cut_sheet
+from structsvm.report.sheet import Sheet, checked_names
 
 __all__ = ["report_page"]
 
@@ -59,11 +60,6 @@ def report_page(
     str
         HTML.
     """
-    count = len(Xs)
-    names = [str(i) for i in range(count)] if names is None else list(names)
-    if len(names) != count:
-        words = learner.problem_.words if isinstance(learner, MetricLearner) else IMAGES
-        raise DataError(f"{words.wholes(count)} but {len(names)} names")
     if isinstance(learner, CutLearner):
         sheet = cut_sheet(learner, Xs, ys, names, n_segments)
     else:
@@ -91,13 +87,16 @@ def metric_sheet(
     learner: MetricLearner,
     Xs: Any,
     ys: Any,
-    names: Sequence[str],
+    names: Sequence[str] | None,
     n_segments: int | str | None,
     margin: int,
 ) -> Sheet:
     """What a page on recordings or tables says."""
-    words = learner.problem_.words
     truths = learner.encode(Xs, ys)
+    words = learner.problem_.words
+    names = checked_names(names, len(truths), words)
+    if len(truths) == 1 and np.ndim(ys[0]) == 0:
+        ys = [ys]  # the labels of a single recording, which need no list around them
     guesses = decode_with_all(learner, Xs, truths, n_segments)
     evaluation = Evaluation.of(truths, guesses, names, learner.problem_, margin)
     arrays, _ = check_samples(Xs, None, learner.n_features_in_, words)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from structsvm.errors import DataError
 from structsvm.partitions.words import Words
 
-__all__ = ["Sheet"]
+__all__ = ["Sheet", "checked_names"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,3 +32,12 @@ class Sheet:
     data: dict[str, Any]
     """What the scripts of the page read."""
     drag: str = "Drag over a stretch to zoom in. "
+
+
+def checked_names(names: Sequence[str] | None, n: int, words: Words) -> list[str]:
+    """What to call them: by their numbers if they have no names."""
+    if names is None:
+        return [str(i) for i in range(n)]
+    if len(names) != n:
+        raise DataError(f"{words.wholes(n)} but {len(names)} names")
+    return list(names)
