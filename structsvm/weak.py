@@ -23,6 +23,7 @@ from structsvm.partitions.metric import DecodingMetric
 from structsvm.partitions.problem import PartitionProblem, certified_upper
 from structsvm.partitions.start import Start, within_whitening
 from structsvm.solvers.alternating import Alternated, alternate
+from structsvm.status import Status
 
 __all__ = ["Alternation", "checked", "learn_partial", "of_use"]
 
@@ -86,6 +87,8 @@ def learn_partial(
                 "no labelled stretch has a change, so nothing can be learned from them alone: "
                 "let alternation complete the labels (max_rounds > 0)"
             )
+        return alone
+    if alone is not None and alone.solution.status is Status.INTERRUPTED:
         return alone
     start = _start(learning, samples, labels) if alone is None else alone.start
     problem, w = learning.problem, None if alone is None else alone.solution.w

@@ -4,11 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import Alternation, Clustering, MetricLearner, PartialLabels, load, save
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.losses import partition_loss
+from structsvm.status import Status
 
 FORMULATIONS = ("complete", "latent")
 
@@ -118,6 +120,24 @@ def test_recordings_of_which_nothing_is_known_are_left_out(recordings) -> None:
     every = Alternation(unlabelled=True)
     learner = MetricLearner(metric="diagonal", alternation=every).fit(Xs[:4], half + nothing)
     assert len(learner.alternated_.labels) == 4
+
+
+def test_ctrl_c_ends_with_the_metric_so_far(recordings) -> None:
+    """In the first round of the alternation, and in learning from the stretches before it."""
+    Xs, ys = recordings
+    calls = []
+
+    def interrupt(entry) -> None:
+        calls.append(entry)
+        raise KeyboardInterrupt
+
+    learner = MetricLearner(metric="diagonal", callback=interrupt, tol=1e-6)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        learner.fit(Xs[:3], prefixes(ys[:3], 0.5))
+    assert len(calls) == 1
+    assert len(learner.alternated_.rounds) == 1
+    assert not learner.alternated_.fixed_point
+    assert learner.solution_.status is Status.INTERRUPTED
 
 
 def test_held_out_labels_choose_the_round(recordings) -> None:

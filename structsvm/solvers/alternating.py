@@ -25,11 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.contract import Contract
+from structsvm.errors import MasterError
 from structsvm.parallel import Backend
 from structsvm.problem import RegularizedRisk
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
 from structsvm.solvers.evaluation import Evaluator
+from structsvm.status import Status
 
 __all__ = ["Alternated", "Completions", "Round", "alternate"]
 
@@ -95,7 +97,7 @@ class Alternated:
     def summary(self) -> str:
         """One sentence for people."""
         n = len(self.rounds)
-        how = "no label changed any more" if self.fixed_point else "the most that are allowed"
+        how = "no label changed any more" if self.fixed_point else "cut short"
         kept = "" if self.kept == n - 1 else f", of which round {self.kept + 1} is kept"
         return (
             f"labels completed in {n} round{'s' if n > 1 else ''} ({how}){kept}; joint objective "
@@ -116,7 +118,8 @@ def alternate(
 ) -> Alternated:
     """Learn from completed labels, complete them under what was learned, and again.
 
-    Stops when no completion changes, or after ``max_rounds``.
+    Stops when no completion changes, after ``max_rounds``, or at Ctrl-C, with the best metric of
+    the round under way.
 
     Parameters
     ----------
@@ -151,8 +154,9 @@ def alternate(
         known = rounds[best].held_out
         if kept is None or known is None or held_out is None or held_out < known:
             kept, best = (solution, risk, labels), number
-        labels, fixed = guesses, changed == 0
-        if fixed or not np.isfinite(solution.upper):
+        interrupted = solution.status is Status.INTERRUPTED
+        labels, fixed = guesses, changed == 0 and not interrupted
+        if fixed or interrupted:
             break
     assert kept is not None
     return Alternated(*kept, rounds=tuple(rounds), kept=best, fixed_point=fixed)
@@ -191,6 +195,8 @@ def _hinges(risk: RegularizedRisk, w: Floats) -> Floats:
 
 def _refuse_rise(before: float, after: float) -> None:
     """The joint objective never rises: a solver or an oracle that lets it is at fault."""
-    assert after <= before + ROUNDING * max(1.0, abs(before)), (
-        f"the joint objective rose from {before} to {after}"
-    )
+    if not after <= before + ROUNDING * max(1.0, abs(before)):
+        raise MasterError(
+            f"the joint objective rose from {before} to {after} while labels were completed: the "
+            "oracle is not deterministic, or the solver lost its start"
+        )

@@ -1,0 +1,84 @@
+"""Alternation of any structured problem: labellings are numbers here, some of them ruled out."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from enumerated import listed_risk, objective
+
+from structsvm.errors import MasterError
+from structsvm.problem import RegularizedRisk
+from structsvm.regularizers import SquaredNorm
+from structsvm.solvers.alternating import Completions, _refuse_rise, alternate
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.weights import Free
+
+SOLVER = CuttingPlane(Stopping(tol=1e-4, max_iter=300))
+
+
+@dataclass(frozen=True)
+class Listed(Completions):
+    full: RegularizedRisk
+    allowed: tuple[tuple[int, ...], ...]
+    held_out: tuple[float, ...] = ()
+
+    def complete(self, w):
+        scores = [x.features @ w for x in self.full.xs]
+        return [max(a, key=lambda k: s[k]) for a, s in zip(self.allowed, scores, strict=True)]
+
+    def risk(self, labels):
+        return replace(self.full, ys=list(labels))
+
+    def same(self, a, b):
+        return a == b
+
+    def held_out_loss(self, w):
+        return float(np.abs(w).sum()) if self.held_out else None
+
+
+def task(seed: int) -> Listed:
+    risk = listed_risk(Free(5), SquaredNorm(0.1), n_samples=8, n_labels=6, seed=seed)
+    rng = np.random.default_rng(seed)
+    allowed = tuple(
+        (0, *rng.choice(np.arange(1, 6), 2, replace=False).tolist()) if i % 2 else (0,)
+        for i in range(8)
+    )
+    return Listed(risk, allowed)
+
+
+@pytest.mark.parametrize("latent", [False, True], ids=["complete", "latent"])
+@pytest.mark.parametrize("seed", range(6))
+def test_never_rises_and_ends_where_nothing_changes(seed: int, latent: bool) -> None:
+    problem = task(seed)
+    first = [allowed[-1] for allowed in problem.allowed]
+    found = alternate(problem, SOLVER, first, latent=latent, max_rounds=30)
+    values = [v for r in found.rounds for v in (r.objective, r.completed)]
+    assert np.all(np.diff(values) <= 1e-9)
+    assert found.fixed_point
+    assert found.kept == len(found.rounds) - 1
+    w = found.solution.w
+    if latent:  # the hinge against the best completion, by listing
+        total = problem.full.penalty(w)
+        for x, ref, allowed in zip(problem.full.xs, first, problem.allowed, strict=True):
+            scores = x.features @ w
+            losses = [problem.full.problem.loss(ref, k) for k in range(6)]
+            total += (np.max(losses + scores) - scores[list(allowed)].max()) / 8
+        assert found.rounds[-1].completed == pytest.approx(total)
+    else:
+        assert found.rounds[-1].completed == pytest.approx(objective(problem.risk(found.labels), w))
+
+
+def test_held_out_labels_choose_and_rounds_are_counted() -> None:
+    problem = replace(task(1), held_out=(1.0,))
+    found = alternate(problem, SOLVER, [a[-1] for a in problem.allowed], max_rounds=4)
+    losses = [r.held_out for r in found.rounds]
+    assert found.kept == int(np.argmin(losses))
+    assert len(found.rounds) <= 4
+    assert f"in {len(found.rounds)} round" in found.summary
+
+
+def test_a_rise_is_refused() -> None:
+    with pytest.raises(MasterError, match=r"rose from 1.0 to 1.1"):
+        _refuse_rise(1.0, 1.1)
+    _refuse_rise(1.0, 1.0 + 1e-12)
