@@ -12,10 +12,11 @@ from structsvm.datasets import conversions, public, read_recording
 from structsvm.datasets.annotated import TCPD
 from structsvm.datasets.fetch import BEEDANCE, HAR_SPSW, MOCAP6, SETS
 from structsvm.datasets.images import WEIZMANN_HORSE
+from structsvm.datasets.tables import MOVEMENT_LIBRAS
 from structsvm.errors import DownloadError, SettingsError
 
 NOBODY = "http://127.0.0.1:9"
-EVERY = (*SETS, TCPD, WEIZMANN_HORSE)
+EVERY = (*SETS, TCPD, WEIZMANN_HORSE, MOVEMENT_LIBRAS)
 every = pytest.mark.parametrize("public_set", EVERY, ids=[one.name for one in EVERY])
 
 
@@ -256,6 +257,25 @@ class TestImages:
         assert small.foreground.mean() == pytest.approx(image.foreground.mean(), abs=0.03)
         with pytest.raises(SettingsError, match=r"numbers must be in 1..327, got 400"):
             datasets.fetch_weizmann_horse([400])
+
+
+class TestTables:
+    def shared(self, shared_data, name):
+        return read_recording(shared_data / "tables" / f"{name}.csv", label_column="class")
+
+    def test_balance_scale(self, shared_data):
+        assert_same(datasets.balance_scale(), self.shared(shared_data, "balance_scale"))
+
+    def test_movement_libras(self, tmp_path, shared_data, monkeypatch):
+        """The upstream file has one line too many, a row with words in it, before the rows."""
+        shared = self.shared(shared_data, "movement_libras")
+        rows = [
+            [*map(repr, map(float, x)), str(y)] for x, y in zip(shared.X, shared.y, strict=True)
+        ]
+        lines = [["FIRST", "SECOND", "THIRD", *rows[0][3:]], *rows]
+        (tmp_path / "libras").write_text("\n".join(",".join(line) for line in lines))
+        monkeypatch.setattr(type(MOVEMENT_LIBRAS), "fetch", lambda *_: tmp_path / "libras")
+        assert_same(datasets.fetch_movement_libras(), shared)
 
 
 @every

@@ -23,6 +23,7 @@ from structsvm.datasets.images import SegmentedImage, fetch_weizmann_horse
 from structsvm.datasets.neuroblastoma import AnnotatedProfile, annotation_errors, read_profiles
 from structsvm.datasets.recording import Recording, arrays_and_labels
 from structsvm.datasets.synthetic import relevant_changes
+from structsvm.datasets.tables import balance_scale, fetch_movement_libras
 
 __all__ = [
     "Annotated",
@@ -33,11 +34,13 @@ __all__ = [
     "SegmentedImage",
     "annotation_errors",
     "arrays_and_labels",
+    "balance_scale",
     "digits_recordings",
     "fetch_beedance",
     "fetch_har_spsw",
     "fetch_hasc1",
     "fetch_mocap6",
+    "fetch_movement_libras",
     "fetch_skab",
     "fetch_tcpd",
     "fetch_tep",

@@ -51,6 +51,10 @@ def digits_recordings(
         ``X`` holds the intensities, 0 to 16, of each image's 61 pixels that ever bear ink, called
         ``pixel_row_column``; ``y`` the digit.
 
+    Notes
+    -----
+    Licence: CC BY 4.0, that of the UCI Machine Learning Repository; scikit-learn ships the images.
+
     References
     ----------
     Alpaydin and Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine Learning
