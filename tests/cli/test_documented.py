@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_kit import TEST, paint
+from cli_kit import TEST, TRAIN, paint
 from PIL import Image
 
 from structsvm.cli import main
@@ -42,6 +42,8 @@ def place(folder, tmp_path_factory):
     shutil.copy(folder / "m.structsvm", place / "my.structsvm")
     header = ",".join(TEST[0].features)
     np.savetxt(place / "new.csv", TEST[0].X, delimiter=",", header=header, comments="")
+    known = [f"{recording.name},0,{len(recording.X)},1+" for recording in TRAIN]
+    (place / "regions.csv").write_text("\n".join(["recording,start,end,changes", *known]) + "\n")
     rng = np.random.default_rng(0)
     for kind in ("images", "masks"):
         (place / kind).mkdir()
