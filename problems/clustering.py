@@ -166,7 +166,12 @@ class Clustering(PartitionProblem):
             raise DataError(f"labels of several kinds do not compare: {', '.join(kinds)}") from None
 
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """At least two clusters somewhere."""
+        """At least two clusters somewhere, and one with two rows."""
+        if self.known_clusters and all(M.n_clusters == M.n_samples for M in truths):
+            raise DataError(
+                "every row has a label of its own, so that any metric clusters them right: labels "
+                "say which rows belong together"
+            )
         if all(truth.n_clusters == 1 for truth in truths):
             raise DataError(
                 f"all rows of {'the table' if len(truths) == 1 else 'each table'} have the same "

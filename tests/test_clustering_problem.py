@@ -248,6 +248,7 @@ class TestWhitening:
     ("labels", "message"),
     [
         (np.zeros(60), "all rows of the table have the same label"),
+        (np.arange(60), "every row has a label of its own"),
         (np.arange(59), r"labels of shape \(59,\) for 60 rows: give one to each"),
         (np.r_[np.nan, np.arange(59)], "the label of row 0 is missing"),
         (["a", None] * 30, "the label of row 1 is missing"),
