@@ -129,6 +129,8 @@ def run(pieces: Pieces, seeds: range) -> dict[tuple[str, float, str], list[float
     for seed, level, fraction in cells:
         if seed in COMPARED and fraction in FEW:
             key = f"{level} {fraction} {seed} variants"
+            if len(seeds) < len(SEEDS) and key not in pieces.known:
+                continue  # fewer seeds are asked for: what there is
             note(level, fraction, pieces.get(key, partial(_variants, level, seed, fraction)))
     return found
 
@@ -159,10 +161,13 @@ def table(found: dict[tuple[str, float, str], list[float]], level: str) -> list[
     rows = []
     for method in dict.fromkeys(m for lv, _, m in found if lv == level):
         row: dict[str, Any] = {"method": method}
+        n = 0
         for fraction in FRACTIONS:
             values = found.get((level, fraction, method), [])
+            n = max(n, len(values))
             text = "{:.2f} +- {:.2f}".format(*mean_and_error(values)) if values else "-"
             row[f"{fraction:.0%}"] = text
+        row["seeds"] = str(n)
         rows.append(row)
     return rows
 
