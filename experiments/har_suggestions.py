@@ -73,13 +73,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=SHARED / "har_spsw")
     parser.add_argument("--seconds", type=float, default=400, help="begin nothing after this")
+    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="publish so many")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     data, pieces = Data(args.data), Pieces("har_suggestions", args.seconds)
-    runs = {
-        way: [pieces.get(f"{way} {seed}", partial(curve, data, way, seed)) for seed in SEEDS]
-        for way in WAYS
-    }
+    runs: dict[str, list[Any]] = {way: [] for way in WAYS}
+    for seed in range(args.seeds):
+        for way, curves in runs.items():
+            curves.append(pieces.get(f"{way} {seed}", partial(curve, data, way, seed)))
     pieces.finish()
     rows = []
     seconds = [(FIRST + BATCH * k) * LENGTH / 10 for k in range(ROUNDS + 1)]
@@ -87,7 +88,8 @@ def main() -> None:
     for name, values in {**runs, "suggested - random": differences}.items():
         cells = ["{:.2f} +- {:.2f}".format(*mean_and_error(c)) for c in np.array(values).T]
         heads = [f"{s:.0f} s" for s in seconds]
-        rows.append({"labelled": name, **dict(zip(heads, cells, strict=True))})
+        row = {"labelled": name, **dict(zip(heads, cells, strict=True))}
+        rows.append({**row, "draws": str(args.seeds)})
     publish("har_suggestions", rows)
 
 
