@@ -11,7 +11,7 @@ from _harness import RESULTS, Goal, report, seconds, seconds_in_turns
 
 from structsvm import CutLearner, NormalizedCut
 from structsvm.datasets import images_and_labels, read_images
-from structsvm.graphs import FeatureGraph, from_adjacency, from_image
+from structsvm.graphs import FeatureGraph, GraphOfImage, from_image
 from structsvm.graphs.similarity import Similarity
 from structsvm.oracles.cut_hinge import NormalizedHinge
 
@@ -33,16 +33,10 @@ def oracles() -> list[Goal]:
     rng = np.random.default_rng(0)
     T = 4000
     y = rng.integers(0, 2, T)
-    X = rng.normal(size=(T, 5)) + 2.0 * y[:, None]
-    near = [(i + shift) % T for shift in range(1, 6) for i in range(T)]
-    pattern = np.zeros((T, T), dtype=bool)
-    pattern[np.tile(np.arange(T), 5), near] = True
+    cloud = FeatureGraph(rng.normal(size=(T, 5)) + 2.0 * y[:, None])
     goals = []
-    for name, graph in (
-        ("all pairs", FeatureGraph(X)),
-        ("10 neighbours", from_adjacency(pattern | pattern.T, X)),
-    ):
-        hinge = NormalizedHinge(Similarity.of(graph), np.eye(2)[y], 1.0)
+    for name, graph, truth in (("all pairs", cloud, y), ("50 x 80 pixels, radius 5", *pixels())):
+        hinge = NormalizedHinge(Similarity.of(graph), np.eye(2)[truth], 1.0)
         before = hinge.at(0.3 * np.eye(5)).operator.top(1)[1].sum(axis=1)
         operator = hinge.at(0.31 * np.eye(5)).operator
         dense = operator.dense()
@@ -54,6 +48,18 @@ def oracles() -> list[Goal]:
         goals.append(Goal.at_least(f"oracle, T=4000, {name}: warm Lanczos / eigh", warm, peer, 15))
         goals.append(Goal.against(f"oracle, T=4000, {name}: cold Lanczos / eigh", cold, peer))
     return goals
+
+
+def pixels() -> tuple[FeatureGraph, np.ndarray]:
+    """A photograph of 4000 pixels as a grid, and its foreground."""
+    from PIL import Image
+
+    horse = read_images(HORSES)[20]
+    small = Image.fromarray(horse.image).resize((80, 50), Image.Resampling.BOX)
+    mask = Image.fromarray(np.uint8(255) * (horse.labels == 1)).resize((80, 50))
+    settings = GraphOfImage(nodes="pixels", features="colour+position")
+    truth = (np.asarray(mask) > 127).ravel().astype(int)
+    return from_image(np.asarray(small), settings), truth
 
 
 def learn() -> tuple[CutLearner, list[Goal]]:
