@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 __all__ = ["maximize_on_simplices"]
 
@@ -14,31 +12,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MAX_STEPS = 60
-
-
-@dataclass(frozen=True)
-class _Iterate:
-    """Primal ``x`` and group slacks ``s``; duals ``z`` of ``x >= 0`` and ``y`` of the caps."""
-
-    x: Floats
-    s: Floats
-    y: Floats
-    z: Floats
-
-    @property
-    def gap(self) -> float:
-        """Complementarity, which is the duality gap of a feasible iterate."""
-        return float(self.x @ self.z + self.s @ self.y)
-
-    def moved(self, d: _Iterate, t: float) -> _Iterate:
-        return _Iterate(self.x + t * d.x, self.s + t * d.s, self.y + t * d.y, self.z + t * d.z)
-
-    def largest_step(self, d: _Iterate) -> float:
-        """Largest t <= 1 that keeps everything nonnegative."""
-        pairs = ((self.x, d.x), (self.s, d.s), (self.y, d.y), (self.z, d.z))
-        with np.errstate(divide="ignore", over="ignore"):
-            ratios = [np.min(-v[dv < 0] / dv[dv < 0], initial=1.0) for v, dv in pairs]
-        return float(min(ratios))
 
 
 def maximize_on_simplices(
@@ -69,17 +42,19 @@ def maximize_on_simplices(
     -------
     x : array of shape (C,), feasible
     """
-    at = _start(q, F, ridge, groups, n_groups)
+    starts = np.searchsorted(groups, np.arange(n_groups))
+    at = _Iterate.start(q, F, ridge, groups, starts)
     for _ in range(MAX_STEPS):
-        gain = _value(q, F, ridge, at.x) - reference
-        if at.gap <= max(tol, 0.01 * gain):
+        image = at.x @ F
+        gain = _value(q, image, ridge, at.x) - reference
+        gap = at.gap
+        if gap <= max(tol, 0.01 * gain):
             break
-        try:
-            system = _System(at, F, ridge, groups, n_groups)
-        except LinAlgError:
+        system = _System(at, F, ridge, groups, starts)
+        if not system.is_regular:
             break
-        residual = q - F @ (at.x @ F) - ridge * at.x - at.y[groups] + at.z
-        mu = at.gap / (at.x.size + n_groups)
+        residual = q - F @ image - ridge * at.x - at.y[groups] + at.z
+        mu = gap / (at.x.size + n_groups)
         predictor = system.solve(residual, -at.x * at.z, -at.s * at.y)
         step = at.largest_step(predictor)
         ahead = at.moved(predictor, step).gap / (at.x.size + n_groups)
@@ -90,71 +65,94 @@ def maximize_on_simplices(
             target - at.s * at.y - predictor.s * predictor.y,
         )
         step = min(1.0, 0.995 * at.largest_step(direction))
-        if not np.isfinite(direction.x).all() or step < 1e-8:
+        if not np.isfinite(direction.all).all() or step < 1e-8:
             break
         at = at.moved(direction, step)
-    sums = np.bincount(groups, weights=at.x, minlength=n_groups)
-    x = np.asarray(at.x / np.maximum(sums, 1.0)[groups])
-    sparse = _without_the_rest(at, groups, n_groups)
-    loss = _value(q, F, ridge, x) - _value(q, F, ridge, sparse)
+    x = np.asarray(at.x / np.maximum(np.add.reduceat(at.x, starts), 1.0)[groups])
+    sparse = _without_the_rest(at, groups, starts)
+    loss = _value(q, x @ F, ridge, x) - _value(q, sparse @ F, ridge, sparse)
     return sparse if loss <= max(0.1 * at.gap, tol) else x
 
 
-def _value(q: Floats, F: Floats, ridge: float, x: Floats) -> float:
-    image = x @ F
+class _Iterate:
+    """Primal ``x`` and group slacks ``s``; duals ``z`` of ``x >= 0`` and ``y`` of the caps.
+
+    One vector with four parts: on small problems, what a step costs is its number of NumPy calls.
+    """
+
+    def __init__(self, both: Floats, C: int) -> None:
+        half = both.size // 2
+        self.all, self._C, self._half = both, C, half
+        self.x, self.s = both[:C], both[C:half]
+        self.z, self.y = both[half : half + C], both[half + C :]
+
+    @classmethod
+    def start(cls, q: Floats, F: Floats, ridge: float, groups: Ints, starts: Ints) -> _Iterate:
+        """The barycentres, with duals that make the stationarity exact."""
+        counts = np.diff(starts, append=groups.size)
+        s = 1.0 / (1.0 + counts)
+        x = s[groups]
+        gradient = q - F @ (x @ F) - ridge * x
+        scale = max(float(np.abs(gradient).max(initial=0.0)), 1e-300)
+        y = np.maximum(np.maximum.reduceat(gradient, starts), 0.0) + 0.1 * scale
+        return cls(np.concatenate((x, s, y[groups] - gradient, y)), groups.size)
+
+    @property
+    def gap(self) -> float:
+        """Complementarity, which is the duality gap of a feasible iterate."""
+        return float(self.all[: self._half] @ self.all[self._half :])
+
+    def moved(self, d: _Iterate, t: float) -> _Iterate:
+        return _Iterate(self.all + t * d.all, self._C)
+
+    def largest_step(self, d: _Iterate) -> float:
+        """Largest t <= 1 that keeps everything nonnegative."""
+        falls = d.all < 0
+        with np.errstate(over="ignore"):
+            return float(np.min(self.all[falls] / -d.all[falls], initial=1.0))
+
+
+def _value(q: Floats, image: Floats, ridge: float, x: Floats) -> float:
     return float(q @ x - 0.5 * (image @ image) - 0.5 * ridge * (x @ x))
 
 
-def _without_the_rest(at: _Iterate, groups: Ints, n_groups: int) -> Floats:
+def _without_the_rest(at: _Iterate, groups: Ints, starts: Ints) -> Floats:
     """What an interior point leaves on the bounds, moved to the other variables of its group."""
     x = np.where(at.x * at.z.max(initial=0.0) > 0.1 * at.z * at.x.max(initial=0.0), at.x, 0.0)
-    sums = np.minimum(np.bincount(groups, weights=at.x, minlength=n_groups), 1.0)
-    kept = np.bincount(groups, weights=x, minlength=n_groups)
+    sums = np.minimum(np.add.reduceat(at.x, starts), 1.0)
+    kept = np.add.reduceat(x, starts)
     return np.asarray(x * (sums / np.where(kept > 0, kept, 1.0))[groups])
-
-
-def _start(q: Floats, F: Floats, ridge: float, groups: Ints, n_groups: int) -> _Iterate:
-    """The barycentres, with duals that make the stationarity exact."""
-    counts = np.bincount(groups, minlength=n_groups)
-    x = np.asarray(1.0 / (1.0 + counts[groups]), dtype=np.float64)
-    gradient = q - F @ (x @ F) - ridge * x
-    scale = max(float(np.abs(gradient).max(initial=0.0)), 1e-300)
-    best = np.zeros(n_groups)
-    np.maximum.at(best, groups, gradient)
-    y = best + 0.1 * scale
-    s = np.asarray(1.0 / (1.0 + counts), dtype=np.float64)
-    return _Iterate(x, s, y, y[groups] - gradient)
 
 
 class _System:
     """The Newton equations at an iterate, factored."""
 
-    def __init__(self, at: _Iterate, F: Floats, ridge: float, groups: Ints, n_groups: int) -> None:
-        self.at, self.F, self.groups, self.n_groups = at, F, groups, n_groups
+    def __init__(self, at: _Iterate, F: Floats, ridge: float, groups: Ints, starts: Ints) -> None:
+        self.at, self.F, self.groups, self.starts = at, F, groups, starts
         self.weights = 1.0 / (at.z / at.x + ridge)
-        total = self._sum(self.weights)
+        total = np.add.reduceat(self.weights, starts)
         self.cap = at.s / at.y
         self.delta = total + self.cap
-        starts = np.searchsorted(groups, np.arange(n_groups))
         self.sums = np.add.reduceat(F * self.weights[:, None], starts, axis=0)
         means = self.sums / total[:, None]
         spread = (F - means[groups]) * np.sqrt(self.weights)[:, None]
         offset = means * np.sqrt(total * self.cap / self.delta)[:, None]
         S = spread.T @ spread + offset.T @ offset
-        S[np.diag_indices_from(S)] += 1.0
-        self.factor = cho_factor(S, lower=True, overwrite_a=True, check_finite=False)
+        S.flat[:: len(S) + 1] += 1.0
+        # LAPACK itself, which takes no empty matrix: SciPy's wrappers are slower than small systems.
+        self.factor, info = dpotrf(S, lower=1, overwrite_a=1) if S.size else (S, 0)
+        self.is_regular = info == 0
 
     def solve(self, residual: Floats, xz: Floats, sy: Floats) -> _Iterate:
         """The direction for a residual of stationarity and targets of complementarity."""
         at, groups = self.at, self.groups
         a = residual + xz / at.x
-        b = -sy / at.y + 1.0 - self._sum(at.x) - at.s
-        dy = (self._sum(self.weights * a) - b) / self.delta
-        u = cho_solve(self.factor, self.F.T @ (self.weights * (a - dy[groups])), check_finite=False)
+        b = 1.0 - at.s - sy / at.y - np.add.reduceat(at.x, self.starts)
+        dy = (np.add.reduceat(self.weights * a, self.starts) - b) / self.delta
+        u = self.F.T @ (self.weights * (a - dy[groups]))
+        if u.size:
+            u, _ = dpotrs(self.factor, u, lower=1)
         dy = dy - self.sums @ u / self.delta
         dx = self.weights * (a - dy[groups] - self.F @ u)
-        return _Iterate(dx, (sy - at.s * dy) / at.y, dy, (xz - at.z * dx) / at.x)
-
-    def _sum(self, values: Floats) -> Floats:
-        sums = np.bincount(self.groups, weights=values, minlength=self.n_groups)
-        return np.asarray(sums, dtype=np.float64)
+        parts = (dx, (sy - at.s * dy) / at.y, (xz - at.z * dx) / at.x, dy)
+        return _Iterate(np.concatenate(parts), dx.size)
