@@ -18,6 +18,8 @@ from structsvm.regularizers import Separable, SquaredNorm, Trace
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
+from structsvm.solvers.plane_cache import PlaneCache
+from structsvm.solvers.separation import blocks_of
 from structsvm.status import Quality, Status
 from structsvm.weights import PSD, Nonnegative, Product
 
@@ -317,3 +319,48 @@ class TestWorkingSet:
         best = optimum(risk)
         assert_around(solution, best)
         assert solution.status is Status.OPTIMAL
+
+
+class TestCache:
+    @pytest.mark.parametrize("case", CASES)
+    @pytest.mark.parametrize("slack", ["n", "one"])
+    def test_known_labellings_change_the_way_and_not_the_answer(self, case, slack):
+        risk = listed_risk(*CASES[case], n_samples=6, n_labels=60, seed=10)
+        stopping, best = Stopping(1e-4, 400), optimum(risk)
+        with_cache = CuttingPlane(stopping, slack).solve(risk)
+        without = CuttingPlane(stopping, slack, cached_planes=0).solve(risk)
+        for solution in (with_cache, without):
+            assert solution.status is Status.OPTIMAL
+            assert_around(solution, best)
+        if slack == "one":
+            assert with_cache.oracle_calls < without.oracle_calls
+            assert "recalls" in " ".join(with_cache.history.as_dict()["master"])
+
+    def test_a_recalled_plane_gives_no_upper_bound(self):
+        """Every value of the upper bound is that of a weight at which all oracles were called."""
+        risk = scripted(lambda w, x, y, answer: answer, seed=11, n_labels=60)
+        solution = CuttingPlane(Stopping(1e-4, 400), "one").solve(risk)
+        blocks = blocks_of(listed_risk(*FULL, seed=11, n_labels=60))
+        hinges = [b.plane(j, solution.w).value for b in blocks for j in range(len(b.indices))]
+        assert solution.upper == pytest.approx(risk.penalty(solution.w) + sum(hinges), rel=1e-9)
+        assert len(risk.problem.calls) == solution.oracle_calls
+
+    def test_it_holds_so_many_and_the_latest(self):
+        cache, w = PlaneCache(2, 2, 3), np.ones(3)
+        for k in range(3):
+            cache.add(1, float(k), np.full(3, -1.0))
+            cache.add(1, float(k), np.full(3, -1.0))
+        assert len(cache) == 2
+        np.testing.assert_array_equal(cache.values(w), [0.0, 0.0])  # the null plane
+        np.testing.assert_array_equal(cache.values(-w), [0.0, 5.0])
+        assert cache.best(1, -w)[0] == 2.0
+        intercepts, slopes = cache.summed(-w, np.array([0, 0]))
+        assert intercepts[0] + slopes[0] @ -w == 5.0
+
+    def test_none_at_all(self):
+        cache = PlaneCache(2, 0, 3)
+        cache.add(0, 1.0, np.ones(3))
+        assert len(cache) == 0
+        np.testing.assert_array_equal(cache.values(np.ones(3)), [0.0, 0.0])
+        with pytest.raises(SettingsError, match="cached_planes must be at least 0, got -1"):
+            CuttingPlane(cached_planes=-1)

@@ -139,7 +139,7 @@ class _System:
         offset = means * np.sqrt(total * self.cap / self.delta)[:, None]
         S = spread.T @ spread + offset.T @ offset
         S.flat[:: len(S) + 1] += 1.0
-        # LAPACK itself, which takes no empty matrix: SciPy's wrappers are slower than small systems.
+        # LAPACK itself, which takes no empty matrix: SciPy's wrappers cost more than small systems.
         self.factor, info = dpotrf(S, lower=1, overwrite_a=1) if S.size else (S, 0)
         self.is_regular = info == 0
 

@@ -23,6 +23,8 @@ from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.checkpoint import Checkpoint, Saved, identity
 from structsvm.solvers.evaluation import BudgetSpentError, Evaluation, Evaluator
+from structsvm.solvers.plane_cache import PlaneCache
+from structsvm.solvers.requirements import is_admissible
 from structsvm.solvers.separation import Block, Plane, blocks_of
 from structsvm.status import Status
 
@@ -255,18 +257,18 @@ class Run:
         """Oracle calls so far."""
         return self._evaluator.oracle_calls
 
-    def start(self, groups: Ints) -> list[Cut]:
+    def start(self, groups: Ints, cache: PlaneCache | None = None) -> list[Cut]:
         """Evaluate the null weight, which every relative gap refers to, and the start of the risk.
 
         A start that is worse than the null weight is tried again half way back to it, twice.
         """
-        null = self._evaluator(self.risk.null, groups)
+        null = self._called(self.risk.null, groups, cache)
         self.certificate.refer_to(null)
         if is_admissible(self.risk, self.risk.null):
             self.certificate.see(null)
         cuts = null.cuts()
         for w in self._starts:
-            evaluation = self.evaluate(w, groups)
+            evaluation = self.evaluate(w, groups, cache=cache)
             cuts += evaluation.cuts()
             if evaluation.value <= null.value:
                 break
@@ -293,14 +295,30 @@ class Run:
         null, start = self.risk.null, self.risk.start
         return [null + share * (start - null) for share in BACKTRACKS]
 
-    def evaluate(self, w: Floats, groups: Ints, known: Floats | None = None) -> Evaluation:
+    def evaluate(
+        self,
+        w: Floats,
+        groups: Ints,
+        known: Floats | None = None,
+        cache: PlaneCache | None = None,
+    ) -> Evaluation:
         """Call every oracle at ``w``; a new upper bound, if ``w`` keeps the constraints.
 
-        ``known`` are lower bounds of the groups' losses at ``w``, from labellings found before.
+        ``known`` are lower bounds of the groups' losses at ``w``, from labellings found before. The
+        planes of the samples go into the ``cache``.
         """
-        evaluation = self._evaluator(w, groups)
+        evaluation = self._called(w, groups, cache)
         self.certificate.see(evaluation, known, count=is_admissible(self.risk, w))
         return evaluation
+
+    def _called(self, w: Floats, groups: Ints, cache: PlaneCache | None) -> Evaluation:
+        if cache is None or cache.capacity == 0:
+            return self._evaluator(w, groups)
+        samples = np.arange(self.risk.n_samples)
+        evaluation = self._evaluator(w, samples)
+        for i in samples:
+            cache.add(i, float(evaluation.intercepts[i]), evaluation.slopes[i])
+        return evaluation if np.array_equal(groups, samples) else evaluation.summed(groups)
 
     def plane(self, i: int, w: Floats) -> Plane:
         """Call the oracle of one sample."""
@@ -329,14 +347,3 @@ class Run:
         if most is not None and self.oracle_calls + calls > most:
             raise BudgetSpentError(Status.MAX_CALLS)
         return left
-
-
-def is_admissible(risk: RegularizedRisk, w: Floats) -> bool:
-    """Whether ``w`` keeps the further constraints up to 1e-6 of its size."""
-    if risk.constraints is None:
-        return True
-    B, _, _ = risk.space.variable()
-    metric = risk.space.to_metric(w)
-    B.value = metric
-    size = max(1.0, float(np.abs(metric).max()))
-    return all(np.max(c.violation()) <= 1e-6 * size for c in risk.constraints(B))

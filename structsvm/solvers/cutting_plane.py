@@ -17,6 +17,7 @@ from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.base import Run, Solver, Step, Stopping
 from structsvm.solvers.evaluation import Evaluation
+from structsvm.solvers.plane_cache import PlaneCache
 
 __all__ = ["CuttingPlane"]
 
@@ -27,6 +28,10 @@ logger = logging.getLogger("structsvm")
 
 WORKING_SET_BYTES = 2**30
 PRECISE = 1e-10
+CACHE_BYTES = 2**27
+RECALL = 0.1
+"""Part of the gap by which known labellings have to violate the working set to be recalled."""
+MAX_RECALLS = 50
 LOCAL = 0.9
 """Relative gap above which the best weight is too poor to stay near it."""
 
@@ -54,6 +59,10 @@ class CuttingPlane(Solver):
     max_cuts : int or None
         Size of the working set beyond which cuts are dropped or merged, however active; the
         certificate stays valid. None: what fits in 1 GB. At least two per slack.
+    cached_planes : int
+        Planes kept of each sample, at most (and at most 128 MB of them). Known labellings are tried
+        before the oracles: while their planes violate the working set by a tenth of the gap, the
+        master is solved again with those. The upper bound is left to the oracles. 0 for none.
     """
 
     stopping: Stopping = field(default_factory=Stopping)
@@ -62,6 +71,7 @@ class CuttingPlane(Solver):
     damping: float | None = None
     max_idle: int = 10
     max_cuts: int | None = None
+    cached_planes: int = 5
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -71,6 +81,8 @@ class CuttingPlane(Solver):
             raise SettingsError(f"damping must be in [0, 1) or None, got {self.damping}")
         if self.max_idle < 1:
             raise SettingsError(f"max_idle must be at least 1, got {self.max_idle}")
+        if self.cached_planes < 0:
+            raise SettingsError(f"cached_planes must be at least 0, got {self.cached_planes}")
 
     def check(self, risk: RegularizedRisk) -> None:
         """Every cone, regularizer and constraint will do."""
@@ -86,14 +98,17 @@ class CuttingPlane(Solver):
         N = run.risk.n_samples
         groups = np.arange(N) if self.slack == "n" else np.zeros(N, dtype=np.int64)
         cuts = WorkingSet(int(groups.max()) + 1, run.risk.space.dim)
+        cache = PlaneCache(N, self._cache_capacity(run.risk), run.risk.space.dim)
         if run.saved is None:
-            cuts.add(run.start(groups))
+            cuts.add(run.start(groups, cache))
         else:
             cuts.restore(run.saved)
+            cache.restore(run.saved)
         while True:
-            yield replace(self._step(run, cuts, groups), state=cuts.state)
+            step = self._step(run, cuts, cache, groups)
+            yield replace(step, state=lambda: cuts.state() | cache.state())
 
-    def _step(self, run: Run, cuts: WorkingSet, groups: Ints) -> Step:
+    def _step(self, run: Run, cuts: WorkingSet, cache: PlaneCache, groups: Ints) -> Step:
         """Master and oracles; again without damping, then precisely, if no cut was violated."""
         usual = min(1e-3, max(1e-7, 0.01 * run.certificate.gap))
         center = run.center
@@ -104,11 +119,12 @@ class CuttingPlane(Solver):
             attempts.insert(1, (usual, 0.0))
         labels: list[str] = []
         for tol, damped in attempts:
-            answer = self._solve(run, cuts, tol)
-            labels.append(answer.label)
-            run.bound(cuts, answer.multipliers)
+            answer, n_recalls = self._solve_with_known(run, cuts, cache, groups, tol)
+            labels.append(f"{answer.label}, {n_recalls} recalls" if n_recalls else answer.label)
+            if run.certificate.gap <= self.stopping.tol:
+                return Step("; ".join(labels), len(cuts))
             w = answer.w if center is None else answer.w + damped * (center - answer.w)
-            evaluation = run.evaluate(w, groups, cuts.group_values(w))
+            evaluation = run.evaluate(w, groups, cuts.group_values(w), cache)
             new = _violated(evaluation, cuts)
             cuts.retire(answer.multipliers, self.max_idle)
             added = cuts.add(new)
@@ -116,6 +132,32 @@ class CuttingPlane(Solver):
             if run.certificate.gap <= self.stopping.tol or added:
                 return Step("; ".join(labels), len(cuts))
         return Step("; ".join(labels), len(cuts), stalled=True)
+
+    def _solve_with_known(
+        self, run: Run, cuts: WorkingSet, cache: PlaneCache, groups: Ints, tol: float
+    ) -> tuple[MasterSolution, int]:
+        """The master's answer once no labelling found before is worth another one; how many were.
+
+        A bound follows from each answer; the upper one is left to the oracles.
+        """
+        recalls = 0
+        while True:
+            answer = self._solve(run, cuts, tol)
+            run.bound(cuts, answer.multipliers)
+            gap = run.certificate.upper - run.certificate.lower
+            if recalls == MAX_RECALLS or cache.capacity == 0 or not np.isfinite(gap):
+                return answer, recalls
+            intercepts, slopes = cache.summed(answer.w, groups)
+            excess = intercepts + slopes @ answer.w - cuts.group_values(answer.w)
+            if float(np.maximum(excess, 0.0).sum()) <= max(RECALL * gap, 1e-12):
+                return answer, recalls
+            known = [
+                Cut(int(g), float(intercepts[g]), slopes[g]) for g in np.flatnonzero(excess > 0)
+            ]
+            cuts.retire(answer.multipliers, self.max_idle)
+            if not cuts.add(known):
+                return self._solve(run, cuts, tol), recalls
+            recalls += 1
 
     def _solve(self, run: Run, cuts: WorkingSet, tol: float) -> MasterSolution:
         """The master's answer, checked; that of cvxpy when the master fails."""
@@ -135,6 +177,10 @@ class CuttingPlane(Solver):
         omega = run.risk.regularizer.as_quadratic(run.risk.space)
         strongly_convex = omega is not None and bool(omega.curvature.min() > 0)
         return 0.5 if self.slack == "n" or strongly_convex else 0.7
+
+    def _cache_capacity(self, risk: RegularizedRisk) -> int:
+        fits: int = CACHE_BYTES // (8 * risk.n_samples * risk.space.dim)
+        return min(self.cached_planes, fits)
 
     def _capacity(self, cuts: WorkingSet) -> int:
         if self.max_cuts is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,15 @@ class Evaluation:
         """One for each group."""
         triples = zip(self.intercepts, self.slopes, strict=True)
         return [Cut(g, float(intercept), slope) for g, (intercept, slope) in enumerate(triples)]
+
+    def summed(self, groups: Ints) -> Evaluation:
+        """The same with its groups, such as single samples, summed to larger ones."""
+        n_groups = int(groups.max()) + 1
+        slopes = np.zeros((n_groups, self.w.size))
+        np.add.at(slopes, groups, self.slopes)
+        sums = (np.bincount(groups, v) for v in (self.intercepts, self.values, self.slacks))
+        intercepts, values, slacks = sums
+        return replace(self, slopes=slopes, intercepts=intercepts, values=values, slacks=slacks)
 
 
 class Evaluator:

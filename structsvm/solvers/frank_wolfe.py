@@ -14,8 +14,8 @@ from structsvm.errors import SettingsError
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import Run, Solver, Step, Stopping
+from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.requirements import strongly_convex
-from structsvm.solvers.separation import Plane
 
 __all__ = ["BlockFrankWolfe"]
 
@@ -68,56 +68,46 @@ class BlockFrankWolfe(Solver):
         risk = run.risk
         samples = np.arange(risk.n_samples)
         dual = _Dual(risk, strongly_convex(risk, "BlockFrankWolfe"))
-        caches = [_Cache(self.cached_planes, risk.space.dim) for _ in samples]
+        cache = PlaneCache(risk.n_samples, self.cached_planes, risk.space.dim)
         iteration = 0
         if run.saved is None:
             run.start(samples)
         else:
             iteration = int(run.saved["iteration"])
             dual.restore(run.saved)
-            _restore(caches, run.saved)
+            cache.restore(run.saved)
         while True:
             iteration += 1
             rng = np.random.default_rng((self.random_state, iteration))
             estimate = 0.0
             for i in rng.permutation(samples):
                 plane = run.plane(i, dual.w)
-                caches[i].add(plane)
+                cache.add(i, plane.intercept, plane.slope)
                 estimate += dual.step(i, plane.intercept, plane.slope)
             for _ in range(self.cached_passes if self.cached_planes else 0):
                 for i in rng.permutation(samples):
-                    dual.step(i, *caches[i].best(dual.w))
+                    dual.step(i, *cache.best(i, dual.w))
             run.bound_by(dual.offset, dual.slope)
             room = run.certificate.null - run.certificate.lower
             if iteration % EVERY == 0 or estimate <= self.stopping.tol * room:
-                known = np.array([caches[i].value(dual.w) for i in samples])
-                evaluation = run.evaluate(dual.w, samples, known)
+                evaluation = run.evaluate(dual.w, samples, cache.values(dual.w))
                 for i, cut in enumerate(evaluation.cuts()):
                     dual.step(i, cut.intercept, cut.slope)
                 run.bound_by(dual.offset, dual.slope)
-            n_cuts = sum(len(cache) for cache in caches)
-            yield Step("block Frank-Wolfe", n_cuts, state=partial(_state, iteration, dual, caches))
+            yield Step(
+                "block Frank-Wolfe", len(cache), state=partial(_state, iteration, dual, cache)
+            )
 
 
-def _state(iteration: int, dual: _Dual, caches: list[_Cache]) -> dict[str, NDArray[Any]]:
+def _state(iteration: int, dual: _Dual, cache: PlaneCache) -> dict[str, NDArray[Any]]:
     """What a run can go on from."""
-    return {
+    return cache.state() | {
         "iteration": np.array(iteration),
         "dual_slopes": dual.slopes,
         "dual_offsets": dual.offsets,
         "dual_slope": dual.slope,
         "dual_w": dual.w,
-        "cache_sizes": np.array([len(cache.slopes) for cache in caches]),
-        "cache_slopes": np.concatenate([cache.slopes for cache in caches]),
-        "cache_intercepts": np.concatenate([cache.intercepts for cache in caches]),
     }
-
-
-def _restore(caches: list[_Cache], state: Mapping[str, NDArray[Any]]) -> None:
-    ends = state["cache_sizes"].cumsum()
-    for cache, end, size in zip(caches, ends, state["cache_sizes"], strict=True):
-        cache.slopes = list(state["cache_slopes"][end - size : end])
-        cache.intercepts = state["cache_intercepts"][end - size : end].tolist()
 
 
 class _Dual:
@@ -154,36 +144,3 @@ class _Dual:
         self.slope += size * away
         self.w = self.space.project(self.target - self.slope / self.curvature)
         return gain
-
-
-class _Cache:
-    """The latest planes of one sample; the null one is always among them."""
-
-    def __init__(self, capacity: int, dim: int) -> None:
-        self.capacity = capacity
-        self.intercepts: list[float] = [0.0]
-        self.slopes: list[Floats] = [np.zeros(dim)]
-
-    def __len__(self) -> int:
-        """Planes, without the null one."""
-        return len(self.slopes) - 1
-
-    def add(self, plane: Plane) -> None:
-        """Add a plane that is not here yet, in place of the oldest one if there is no room."""
-        if self.capacity == 0 or any(np.array_equal(plane.slope, s) for s in self.slopes):
-            return
-        self.intercepts.append(plane.intercept)
-        self.slopes.append(plane.slope)
-        if len(self) > self.capacity:
-            del self.intercepts[1], self.slopes[1]
-
-    def best(self, w: Floats) -> tuple[float, Floats]:
-        """The largest plane at ``w``."""
-        values = [o + float(s @ w) for o, s in zip(self.intercepts, self.slopes, strict=True)]
-        k = int(np.argmax(values))
-        return self.intercepts[k], self.slopes[k]
-
-    def value(self, w: Floats) -> float:
-        """The value of the largest plane at ``w``, at least 0."""
-        intercept, slope = self.best(w)
-        return intercept + float(slope @ w)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from structsvm.errors import SettingsError
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Quadratic
 
-__all__ = ["strongly_convex"]
+__all__ = ["is_admissible", "strongly_convex"]
+
+Floats = NDArray[np.float64]
 
 
 def strongly_convex(risk: RegularizedRisk, solver: str) -> Quadratic:
@@ -29,3 +34,14 @@ def strongly_convex(risk: RegularizedRisk, solver: str) -> Quadratic:
             f"got {risk.regularizer}: {remedy}"
         )
     return omega
+
+
+def is_admissible(risk: RegularizedRisk, w: Floats) -> bool:
+    """Whether ``w`` keeps the further constraints up to 1e-6 of its size."""
+    if risk.constraints is None:
+        return True
+    B, _, _ = risk.space.variable()
+    metric = risk.space.to_metric(w)
+    B.value = metric
+    size = max(1.0, float(np.abs(metric).max()))
+    return all(np.max(c.violation()) <= 1e-6 * size for c in risk.constraints(B))

@@ -1,0 +1,78 @@
+"""The latest planes of every sample: labellings that are tried before an oracle is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["PlaneCache"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class PlaneCache:
+    """``intercept + <slope, w>``, lower bounds of a sample's loss, so many for each sample.
+
+    Shah, Kolmogorov and Lampert (2015). The null plane, of the true labelling, is always among
+    them; it is what an empty place holds.
+    """
+
+    def __init__(self, n_samples: int, capacity: int, dim: int) -> None:
+        self.capacity = capacity
+        self._intercepts: Floats = np.zeros((n_samples, capacity))
+        self._slopes: Floats = np.zeros((n_samples, capacity, dim))
+        self._seen: Ints = np.zeros(n_samples, dtype=np.int64)
+
+    def __len__(self) -> int:
+        """Planes of all samples, the null ones not counted."""
+        return int(np.minimum(self._seen, self.capacity).sum())
+
+    def add(self, i: int, intercept: float, slope: Floats) -> None:
+        """Keep a plane of sample ``i`` that is not here yet, in the place of its oldest one."""
+        known = (self._slopes[i] == slope).all(axis=1) & (self._intercepts[i] == intercept)
+        if self.capacity == 0 or known.any():
+            return
+        place = self._seen[i] % self.capacity
+        self._intercepts[i, place], self._slopes[i, place] = intercept, slope
+        self._seen[i] += 1
+
+    def best(self, i: int, w: Floats) -> tuple[float, Floats]:
+        """The plane of sample ``i`` that is largest at ``w``."""
+        values = self._intercepts[i] + self._slopes[i] @ w
+        if not values.max(initial=0.0) > 0:
+            return 0.0, np.zeros_like(w)
+        k = int(values.argmax())
+        return float(self._intercepts[i, k]), self._slopes[i, k]
+
+    def values(self, w: Floats) -> Floats:
+        """The largest plane of each sample at ``w``, at least 0, (N,)."""
+        n, capacity, dim = self._slopes.shape
+        values = self._slopes.reshape(n * capacity, dim) @ w
+        return np.max(self._intercepts + values.reshape(n, capacity), axis=1, initial=0.0)
+
+    def summed(self, w: Floats, groups: Ints) -> tuple[Floats, Floats]:
+        """Sums over groups of the planes largest at ``w``: intercepts (G,) and slopes (G, d)."""
+        n_groups = int(groups.max()) + 1
+        intercepts, slopes = np.zeros(n_groups), np.zeros((n_groups, w.size))
+        for i, g in enumerate(groups):
+            intercept, slope = self.best(i, w)
+            intercepts[g] += intercept
+            slopes[g] += slope
+        return intercepts, slopes
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The arrays that :meth:`restore` takes."""
+        return {
+            "cache_intercepts": self._intercepts,
+            "cache_slopes": self._slopes,
+            "cache_seen": self._seen,
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Hold what another cache of the same size held."""
+        self._intercepts, self._slopes = state["cache_intercepts"], state["cache_slopes"]
+        self._seen = state["cache_seen"]
