@@ -140,8 +140,11 @@ class _System:
         S = spread.T @ spread + offset.T @ offset
         S.flat[:: len(S) + 1] += 1.0
         # LAPACK itself, which takes no empty matrix: SciPy's wrappers cost more than small systems.
-        self.factor, info = dpotrf(S, lower=1, overwrite_a=1) if S.size else (S, 0)
-        self.is_regular = info == 0
+        self.factor: Floats = S
+        self.is_regular = True
+        if S.size:
+            self.factor, info = dpotrf(S, lower=1, overwrite_a=1)
+            self.is_regular = info == 0
 
     def solve(self, residual: Floats, xz: Floats, sy: Floats) -> _Iterate:
         """The direction for a residual of stationarity and targets of complementarity."""

@@ -316,7 +316,7 @@ class Run:
             return self._evaluator(w, groups)
         samples = np.arange(self.risk.n_samples)
         evaluation = self._evaluator(w, samples)
-        for i in samples:
+        for i in range(self.risk.n_samples):
             cache.add(i, float(evaluation.intercepts[i]), evaluation.slopes[i])
         return evaluation if np.array_equal(groups, samples) else evaluation.summed(groups)
 

@@ -59,9 +59,11 @@ class Evaluation:
         """The same with its groups, such as single samples, summed to larger ones."""
         n_groups = int(groups.max()) + 1
         slopes = np.zeros((n_groups, self.w.size))
+        intercepts, values, slacks = np.zeros((3, n_groups))
         np.add.at(slopes, groups, self.slopes)
-        sums = (np.bincount(groups, v) for v in (self.intercepts, self.values, self.slacks))
-        intercepts, values, slacks = sums
+        np.add.at(intercepts, groups, self.intercepts)
+        np.add.at(values, groups, self.values)
+        np.add.at(slacks, groups, self.slacks)
         return replace(self, slopes=slopes, intercepts=intercepts, values=values, slacks=slacks)
 
 

@@ -52,7 +52,8 @@ class PlaneCache:
         """The largest plane of each sample at ``w``, at least 0, (N,)."""
         n, capacity, dim = self._slopes.shape
         values = self._slopes.reshape(n * capacity, dim) @ w
-        return np.max(self._intercepts + values.reshape(n, capacity), axis=1, initial=0.0)
+        values = self._intercepts + values.reshape(n, capacity)
+        return np.asarray(values.max(axis=1, initial=0.0))
 
     def summed(self, w: Floats, groups: Ints) -> tuple[Floats, Floats]:
         """Sums over groups of the planes largest at ``w``: intercepts (G,) and slopes (G, d)."""
