@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import HDBSCAN, KMeans, SpectralClustering
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tables import table
 
-from structsvm import Clustering, MetricLearner
+from structsvm import Clustering, MetricLearner, baselines
 from structsvm.partitions.losses import partition_loss
 from structsvm.persistence import load, save
 
@@ -73,6 +73,27 @@ class TestRealTables:
         X, y = read(name)
         assert same_rows_loss(X, y, Clustering(oracle=oracle)) <= same_rows
         assert held_out_losses(X, y, Clustering(oracle=oracle)).mean() <= held_out
+
+    @pytest.mark.filterwarnings("ignore:constant in every table")
+    def test_many_clusters_beat_the_closed_formulas(self, read):
+        """Split by split, LDA and RCA with the same labels; with at least 4 clusters."""
+        tables = {"movement_libras": (read("movement_libras"), 14.5)}
+        tables["digits"] = (load_digits(return_X_y=True), 1.75)
+        for (X, y), target in tables.values():
+            losses = []
+            for seed in range(2):
+                train, test = halves(X, y, seed)
+                learner = MetricLearner(Clustering()).fit(*train)
+                truths, samples = learner.encode(*train), [learner.standardizer_(train[0])]
+                decoder, (truth,) = learner.problem_.decoder, learner.encode(*test)
+                losses.append([-learner.score(*test)])
+                for name in ("lda", "rca"):
+                    rival = baselines.fit(name, decoder, samples, truths, shrinkage=1e-3)
+                    guess = learner.decode_with(rival, test[0], truth.n_clusters)[0]
+                    losses[-1].append(partition_loss(truth, guess))
+            ours, *rivals = np.array(losses).T
+            assert ours.mean() <= target
+            assert all((ours < rival).all() for rival in rivals)
 
     def test_learning_pays_on_a_table_with_noise(self):
         """Wine beside as many columns of noise: plain K-means no longer finds the cultivars."""
