@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -296,3 +297,9 @@ def _ancestors(found: Class, classes: dict[str, Class]) -> Iterator[Class]:
 
 def _listed(title: str, lines: list[str]) -> str:
     return "\n  ".join([f"{title}:", *lines])
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    """Pytest imports them by name: of two of one name it would refuse the second."""
+    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert not [name for name, count in names.items() if count > 1]
