@@ -25,11 +25,13 @@ from _cache import Pieces
 from _report import PAPER, SHARED, publish
 from har_spsw import split
 
-from structsvm import Alternation, MetricLearner, PartialLabels, baselines
+from structsvm import Alternation, ChangePoint, MetricLearner, PartialLabels, baselines
 from structsvm.datasets import arrays_and_labels
-from structsvm.partitions.completing import known_parts, read_labels
+from structsvm.errors import DataError, LearningError
+from structsvm.partitions.completing import calibrate_partial, known_parts, read_labels
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.samples import Standardizer
 
 SEEDS = range(3)
 FRACTIONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
@@ -46,12 +48,18 @@ class Data:
         self.Xs, self.ys = arrays_and_labels(learn)
         self.test, self.truths = arrays_and_labels(test)
 
-    def loss(self, learner: MetricLearner, metric: DecodingMetric | None = None) -> float:
-        """Mean test loss; the number of segments is left open."""
-        mine = DecodingMetric(learner.components_.T, learner.penalty_)
-        guesses = learner.decode_with(mine if metric is None else metric, self.test)
-        pairs = zip(learner.encode(self.test, self.truths), guesses, strict=True)
-        return float(np.mean([partition_loss(t, g) for t, g in pairs]))
+    def loss_of(self, metric: DecodingMetric) -> float:
+        """Mean test loss of a metric; the number of segments is left open."""
+        problem, standardize = ChangePoint(), Standardizer("recording")
+        losses = []
+        for X, y in zip(self.test, self.truths, strict=True):
+            guess = metric.decode(problem.decoder, standardize(X))
+            losses.append(partition_loss(problem.encode(y, X.shape[0]), guess))
+        return float(np.mean(losses))
+
+    def loss(self, learner: MetricLearner) -> float:
+        """That of a learned one."""
+        return self.loss_of(DecodingMetric(learner.components_.T, learner.penalty_))
 
     def stretches(self, fraction: float, seed: int) -> list[Any]:
         """A stretch of each recording, somewhere."""
@@ -80,20 +88,27 @@ def _regions(y: Any, exact: bool) -> list[tuple[int, int, Any]]:
 
 
 def by_stretch(data: Data, fraction: float, seed: int) -> dict[str, float]:
-    """With a stretch of each recording."""
+    """With a stretch of each recording.
+
+    With too few labels the best metric is zero, which is refused: that counts as no learning.
+    """
     labels = data.stretches(fraction, seed)
-    learner = MetricLearner().fit(data.Xs, labels)
-    losses = {"ours": data.loss(learner)}
-    losses["untrained"] = data.loss(learner, learner.baselines_["untrained"])
+    samples = [Standardizer("recording")(X) for X in data.Xs]
+    known = read_labels(ChangePoint(), samples, labels)
+    parts, truths = known_parts(samples, known)
+    penalty = calibrate_partial(ChangePoint(), samples, known).penalty
+    untrained = data.loss_of(DecodingMetric(np.eye(samples[0].shape[1]), penalty))
+    rca = baselines.rca(ChangePoint().decoder, parts, truths)
+    losses = {"untrained": untrained, "RCA": data.loss_of(rca)}
+    ways = {"ours": Alternation()}
     if fraction < 1:
-        for name, how in {
-            "ours, latent": Alternation(formulation="latent"),
-            "labelled stretches alone": Alternation(max_rounds=0),
-        }.items():
+        ways["ours, latent"] = Alternation(formulation="latent")
+        ways["labelled stretches alone"] = Alternation(max_rounds=0)
+    for name, how in ways.items():
+        try:
             losses[name] = data.loss(MetricLearner(alternation=how).fit(data.Xs, labels))
-    samples = [learner.standardizer_(X) for X in data.Xs]
-    parts, truths = known_parts(samples, read_labels(learner.problem_, samples, labels))
-    losses["RCA"] = data.loss(learner, baselines.rca(learner.problem_.decoder, parts, truths))
+        except (LearningError, DataError):
+            losses[name] = untrained
     return losses
 
 
@@ -108,14 +123,14 @@ def by_count(data: Data, n: int, seed: int) -> dict[str, float]:
     return {
         "labelled recordings alone": data.loss(alone),
         "and 95 - n unlabelled ones": data.loss(together),
-        "untrained": data.loss(alone, alone.baselines_["untrained"]),
+        "untrained": data.loss_of(alone.baselines_["untrained"]),
     }
 
 
 def by_regions(data: Data, exact: bool) -> dict[str, float]:
     """With regions only."""
     learner = MetricLearner().fit(data.Xs, data.regions(exact))
-    untrained = data.loss(learner, learner.baselines_["untrained"])
+    untrained = data.loss_of(learner.baselines_["untrained"])
     return {"ours": data.loss(learner), "untrained": untrained}
 
 
@@ -166,6 +181,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=SHARED / "har_spsw")
     parser.add_argument("--seconds", type=float, default=400, help="begin nothing after this")
+    parser.add_argument("--unfinished", action="store_true", help="publish what there is")
     args = parser.parse_args()
     warnings.simplefilter("ignore")  # one labelled recording, and the like
     data, pieces = Data(args.data), Pieces("har_label_fraction", args.seconds)
@@ -180,7 +196,14 @@ def main() -> None:
                 fractions[f"{f:.0%}"].append(found)
         for n in COUNTS:
             counts[str(n)].append(pieces.get(f"count {n} {seed}", partial(by_count, data, n, seed)))
-    pieces.finish()
+    if args.unfinished:
+        for columns in (fractions, counts):
+            for name, draws in list(columns.items()):
+                columns[name] = [found for found in draws if found is not None]
+                if not columns[name]:
+                    del columns[name]
+    else:
+        pieces.finish()
     publish("har_label_fraction", rows_of(fractions, "labelled time"))
     publish("har_label_count", rows_of(counts, "labelled recordings"))
     kinds = {"number of changes": [exact], "whether there is one": [some]}

@@ -48,7 +48,8 @@ def suggest_labels(
 
     Those of smallest margin between the best and the second-best labelling of the stretch: the best
     segmentation of the recording, and the best one that has another number of changes there, both
-    exact (:class:`~structsvm.oracles.sequential.SequentialOracle`).
+    exact (:class:`~structsvm.oracles.sequential.SequentialOracle`). Labelling these measured worse
+    than labelling at random (docs/results.md): they show where the model hesitates.
 
     Parameters
     ----------
