@@ -16,8 +16,8 @@ import pytest
 from enumerated import Listed, listed_risk
 
 from structsvm.datasets import relevant_changes
-from structsvm.errors import OracleError, SettingsError
-from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from
+from structsvm.errors import OracleError, SettingsError, StructSVMError
+from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from, local
 from structsvm.partitions.problem import MetricProblem
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
@@ -146,6 +146,33 @@ def test_a_dask_worker_killed_in_mid_run_changes_nothing(client, caplog):
     assert "its work is done again" in caplog.text
     client.wait_for_workers(2, timeout=30)
     assert killed[-1] not in client.run(os.getpid).values()
+
+
+def test_a_process_killed_in_mid_run_changes_nothing():
+    """Whether it held the lock of the queue of tasks or not, and was missed or not."""
+    risk = listed_risk(SPACE, OMEGA, n_samples=12, n_labels=60, seed=5)
+    method, killed = CuttingPlane(Stopping(1e-6, 100)), []
+
+    def kill(entry):
+        if entry.iteration == 1:
+            killed.append(min(local._pools[2]._processes))
+            os.kill(killed[-1], signal.SIGKILL)
+
+    solution = method.solve(risk, kill, backend=Processes(2))
+    assert len(killed) == 1
+    assert solution.n_iter > 3
+    assert_same(method.solve(risk), solution)
+
+
+def kill_yourself(part, argument):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_workers_that_keep_dying_are_a_clear_error():
+    with Processes(2).open([1, 2]) as session:
+        with pytest.raises(StructSVMError, match="workers keep dying"):
+            session.map(kill_yourself, 0)
+        assert session.map(slow_number, 1) == [2, 3]
 
 
 class Traffic:

@@ -1,10 +1,11 @@
-"""Threads and processes of this machine, through joblib."""
+"""Threads of this machine, through joblib, and processes, through its loky."""
 
 from __future__ import annotations
 
 import logging
 import pickle
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import Any
 
 import cloudpickle
 import joblib
-from joblib.externals.loky import BrokenProcessPool
+from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor, wait
+from joblib.externals.loky.process_executor import ShutdownExecutorError
 
 from structsvm.errors import StructSVMError
 from structsvm.parallel.base import RETRIES, Backend, Done, Session, Task, deal, work
@@ -21,6 +23,9 @@ from structsvm.parallel.base import RETRIES, Backend, Done, Session, Task, deal,
 __all__ = ["Processes", "Threads"]
 
 logger = logging.getLogger("structsvm")
+
+IDLE = 300
+"""Seconds after which a worker without work ends."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class Threads(Backend):
 
 @dataclass(frozen=True)
 class Processes(Backend):
-    """Processes of this machine, through joblib, which keeps them for the next run.
+    """Processes of this machine, kept for the next run.
 
     A worker reads each share it works on from a file, once.
     """
@@ -71,16 +76,44 @@ class _InProcesses(Session):
         self._paths = paths
 
     def shares(self, task: Task, argument: Any) -> list[Done]:
-        call = joblib.delayed(_work_on_file)
         for retry in range(RETRIES + 1):
-            pool = joblib.Parallel(len(self._paths), "loky", batch_size=1, max_nbytes=None)
+            futures: list[Future[Done]] = []
             try:
-                return list(pool(call(task, path, argument) for path in self._paths))
-            except BrokenProcessPool as error:
+                pool = _pool(len(self._paths))
+                futures = [pool.submit(_work_on_file, task, p, argument) for p in self._paths]
+                return [future.result() for future in futures]
+            except (BrokenProcessPool, ShutdownExecutorError) as error:
+                _discard(len(self._paths))
                 if retry == RETRIES:
                     raise StructSVMError(f"workers keep dying: {error}") from error
                 logger.warning("a worker process died: its work is done again")
+            except KeyboardInterrupt:
+                _discard(len(self._paths))  # its workers have been interrupted too
+                raise
+            except BaseException:
+                wait(futures)
+                raise
         raise AssertionError
+
+
+_pools: dict[int, ProcessPoolExecutor] = {}
+"""Pools of so many workers, kept for the next run.
+
+Not joblib's own: it waits for a pool that broke to end in order, which it may never do.
+"""
+
+
+def _pool(n_workers: int) -> ProcessPoolExecutor:
+    if n_workers not in _pools:
+        _pools[n_workers] = ProcessPoolExecutor(n_workers, timeout=IDLE)
+    return _pools[n_workers]
+
+
+def _discard(n_workers: int) -> None:
+    """End the workers of a pool, without waiting for what they are at."""
+    pool = _pools.pop(n_workers, None)
+    if pool is not None:
+        pool.shutdown(wait=False, kill_workers=True)
 
 
 _read: dict[str, list[Any]] = {}
