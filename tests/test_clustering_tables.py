@@ -38,7 +38,9 @@ def held_out_losses(X, y, problem, n=5):
 
 
 def same_rows_loss(X, y, problem):
-    return -MetricLearner(problem, lam=0.001).fit(X, y).score(X, y)
+    """At the optimum: within the default tolerance ionosphere has metrics from 0.76 to 0.82."""
+    learner = MetricLearner(problem, lam=0.001, tol=1e-3, max_iter=200)
+    return -learner.fit(X, y).score(X, y)
 
 
 class TestRealTables:
