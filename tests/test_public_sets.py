@@ -4,7 +4,9 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+import rdata
 from local_server import serving
 
 from structsvm import datasets
@@ -12,11 +14,12 @@ from structsvm.datasets import conversions, public, read_recording
 from structsvm.datasets.annotated import TCPD
 from structsvm.datasets.fetch import BEEDANCE, HAR_SPSW, MOCAP6, SETS
 from structsvm.datasets.images import WEIZMANN_HORSE
-from structsvm.datasets.tables import MOVEMENT_LIBRAS
+from structsvm.datasets.neuroblastoma import NEUROBLASTOMA
+from structsvm.datasets.tables import IONOSPHERE, LETTER, MOVEMENT_LIBRAS
 from structsvm.errors import DownloadError, SettingsError
 
 NOBODY = "http://127.0.0.1:9"
-EVERY = (*SETS, TCPD, WEIZMANN_HORSE, MOVEMENT_LIBRAS)
+EVERY = (*SETS, TCPD, WEIZMANN_HORSE, MOVEMENT_LIBRAS, LETTER, IONOSPHERE, NEUROBLASTOMA)
 every = pytest.mark.parametrize("public_set", EVERY, ids=[one.name for one in EVERY])
 
 
@@ -31,7 +34,12 @@ def offline(monkeypatch):
 def upstream(tmp_path, shared_data):
     """Those files of the repositories that are here as their authors publish them."""
     root = tmp_path / "upstream"
-    here = {MOCAP6: {"mocap6.mat": "mocap6/mocap6.mat"}, BEEDANCE: {}, TCPD: {}}
+    here = {
+        MOCAP6: {"mocap6.mat": "mocap6/mocap6.mat"},
+        NEUROBLASTOMA: {"data/intreg.RData": "neuroblastoma/intreg.RData"},
+        BEEDANCE: {},
+        TCPD: {},
+    }
     for path in BEEDANCE.checksums:
         here[BEEDANCE][path] = f"beedance/original/{Path(path).name}"
     for path in TCPD.checksums:
@@ -276,6 +284,42 @@ class TestTables:
         (tmp_path / "libras").write_text("\n".join(",".join(line) for line in lines))
         monkeypatch.setattr(type(MOVEMENT_LIBRAS), "fetch", lambda *_: tmp_path / "libras")
         assert_same(datasets.fetch_movement_libras(), shared)
+
+    @pytest.mark.parametrize(
+        ("name", "file", "label"),
+        [
+            ("letter", "LetterRecognition.rda", "lettr"),
+            ("ionosphere", "Ionosphere.rda", "Class"),
+        ],
+    )
+    def test_tables_of_r(self, name, file, label, tmp_path, shared_data, monkeypatch):
+        """Upstream the labels are a factor; in ionosphere so are two features of zeros and ones."""
+        shared = self.shared(shared_data, name)
+        frame = pd.DataFrame(shared.X, columns=list(shared.features))
+        factors = ["V1", "V2"] if name == "ionosphere" else []
+        for column in factors:
+            frame[column] = pd.Categorical(frame[column].astype(int).astype(str))
+        frame[label] = pd.Categorical(shared.y)
+        rdata.write_rda(tmp_path / file, {file.split(".")[0]: frame})
+        monkeypatch.setattr(type(LETTER), "fetch", lambda _, path, __: tmp_path / Path(path).name)
+        assert_same(getattr(datasets, f"fetch_{name}")(), shared)
+
+
+def test_annotated_profiles(upstream, tmp_path, shared_data, monkeypatch):
+    """The R file of the sample says what the tables written from it say."""
+    folder = shared_data / "neuroblastoma"
+    known = datasets.read_profiles(folder / "intreg_signals.csv", folder / "intreg_annotations.csv")
+    with serving(upstream) as server:
+        monkeypatch.setenv(public.MIRROR_VARIABLE, server.url)
+        found = datasets.fetch_neuroblastoma(data_home=tmp_path)
+    assert sum(len(profile.regions) for profile in found) == 8
+    by_name = {profile.recording.name: profile for profile in known}
+    for profile in found:
+        other = by_name.pop(profile.recording.name)
+        np.testing.assert_allclose(profile.recording.X, other.recording.X, atol=1e-12)
+        np.testing.assert_array_equal(profile.positions, other.positions)
+        assert (profile.profile, profile.regions) == (other.profile, other.regions)
+    assert not by_name
 
 
 @every

@@ -20,10 +20,20 @@ from structsvm.datasets.files import (
 )
 from structsvm.datasets.image_folder import LabelledImage, images_and_labels, read_images
 from structsvm.datasets.images import SegmentedImage, fetch_weizmann_horse
-from structsvm.datasets.neuroblastoma import AnnotatedProfile, annotation_errors, read_profiles
+from structsvm.datasets.neuroblastoma import (
+    AnnotatedProfile,
+    annotation_errors,
+    fetch_neuroblastoma,
+    read_profiles,
+)
 from structsvm.datasets.recording import Recording, arrays_and_labels
 from structsvm.datasets.synthetic import relevant_changes
-from structsvm.datasets.tables import balance_scale, fetch_movement_libras
+from structsvm.datasets.tables import (
+    balance_scale,
+    fetch_ionosphere,
+    fetch_letter,
+    fetch_movement_libras,
+)
 
 __all__ = [
     "Annotated",
@@ -39,8 +49,11 @@ __all__ = [
     "fetch_beedance",
     "fetch_har_spsw",
     "fetch_hasc1",
+    "fetch_ionosphere",
+    "fetch_letter",
     "fetch_mocap6",
     "fetch_movement_libras",
+    "fetch_neuroblastoma",
     "fetch_skab",
     "fetch_tcpd",
     "fetch_tep",

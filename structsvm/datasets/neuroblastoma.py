@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.datasets.public import PublicSet, read_r
 from structsvm.datasets.recording import Recording, listed
 from structsvm.errors import DataError
 from structsvm.extras import require
@@ -25,8 +25,16 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Region
 from structsvm.partitions.partial import PartialLabels
 
-__all__ = ["AnnotatedProfile", "annotation_errors", "read_profiles"]
+__all__ = ["AnnotatedProfile", "annotation_errors", "fetch_neuroblastoma", "read_profiles"]
 
+NEUROBLASTOMA = PublicSet(
+    "neuroblastoma",
+    "cran/animint2",
+    "1478452f006bcf1aae6657e4ce86fa3dab4a6af8",
+    licence="GPL-3 (of the R package animint2)",
+    citation="Hocking et al. (2013), Learning smoothing models of copy number profiles using "
+    "breakpoint annotations, BMC Bioinformatics 14:164",
+)
 ANNOTATIONS = {
     "normal": (0, False),
     "breakpoint": (1, True),
@@ -86,8 +94,47 @@ def read_profiles(
         Naming the file and the column, the annotation or the region.
     """
     pandas = require("pandas", "files", "reading annotated profiles")
-    signals = _keyed(_table(pandas, profiles), Path(profiles))
-    marks = _keyed(_table(pandas, annotations), Path(annotations))
+    return _annotated(
+        _keyed(_table(pandas, profiles), profiles),
+        _keyed(_table(pandas, annotations), annotations),
+        profiles,
+        annotations,
+    )
+
+
+def fetch_neuroblastoma(*, data_home: str | PathLike[str] | None = None) -> list[AnnotatedProfile]:
+    """Seven chromosomes of neuroblastoma copy-number profiles with eight annotated regions.
+
+    A sample; the full set (R package neuroblastoma) is for :func:`read_profiles`.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        As in :func:`fetch_har_spsw`.
+
+    Returns
+    -------
+    list of AnnotatedProfile
+        Of 129 to 283 probes; a region holds no or exactly one change.
+
+    Notes
+    -----
+    Licence: GPL-3, that of the R package animint2. The tables are in R's format, read with the
+    library rdata (extra ``datasets``).
+
+    References
+    ----------
+    Hocking et al. (2013), Learning smoothing models of copy number profiles using breakpoint
+    annotations, BMC Bioinformatics 14:164.
+    """
+    path = NEUROBLASTOMA.fetch("data/intreg.RData", data_home)
+    tables = read_r(path)["intreg"]
+    signals, marks = (_keyed(tables[name], path) for name in ("signals", "annotations"))
+    return _annotated(signals, marks, path, path)
+
+
+def _annotated(signals: Any, marks: Any, profiles: Any, annotations: Any) -> list[AnnotatedProfile]:
+    """The profiles of two tables that were read from ``profiles`` and ``annotations``."""
     by_key = dict(tuple(signals.groupby("key", sort=False)))
     found = []
     for key, rows in marks.groupby("key", sort=False):
@@ -120,7 +167,7 @@ def _table(pandas: Any, path: str | PathLike[str]) -> Any:
         raise DataError(f"{path}: cannot be read: {error}") from error
 
 
-def _keyed(table: Any, path: Path) -> Any:
+def _keyed(table: Any, path: Any) -> Any:
     """The table with one spelling of its columns, and a key for each chromosome."""
     for name, spellings in SPELLINGS.items():
         given = [column for column in spellings if column in table.columns]

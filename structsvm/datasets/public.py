@@ -18,7 +18,7 @@ from structsvm.datasets.recording import Recording, share_features
 from structsvm.errors import DownloadError
 from structsvm.extras import require
 
-__all__ = ["DATA_VARIABLE", "MIRROR_VARIABLE", "Fetch", "PublicSet"]
+__all__ = ["DATA_VARIABLE", "MIRROR_VARIABLE", "Fetch", "PublicSet", "read_r"]
 
 DATA_VARIABLE = "STRUCTSVM_DATA"
 """Environment variable: the folder that holds the public sets."""
@@ -114,6 +114,13 @@ class PublicSet:
             f"{self.checksums[path]}{wrong}. All files of the set are in {self.archive}, to be "
             f"unpacked into {raw} without its top folder"
         )
+
+
+def read_r(path: Path) -> dict[str, Any]:
+    """The objects of a file that R saved, data frames as those of pandas."""
+    rdata = require("rdata", "datasets", "reading a table of R")
+    found: dict[str, Any] = rdata.read_rda(path)
+    return found
 
 
 @cache

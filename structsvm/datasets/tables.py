@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from itertools import product
 from os import PathLike
+from typing import Any
 
 import numpy as np
 
-from structsvm.datasets.public import PublicSet
+from structsvm.datasets.public import PublicSet, read_r
 from structsvm.datasets.recording import Recording
 
-__all__ = ["balance_scale", "fetch_movement_libras"]
+__all__ = ["balance_scale", "fetch_ionosphere", "fetch_letter", "fetch_movement_libras"]
 
 MOVEMENT_LIBRAS = PublicSet(
     "movement_libras",
@@ -19,6 +20,23 @@ MOVEMENT_LIBRAS = PublicSet(
     licence="none stated there; the set is of the UCI Machine Learning Repository",
     citation="Dias, Madeo, Rocha, Biscaro and Peres (2009), Hand movement recognition for "
     "Brazilian sign language, IJCNN",
+)
+LETTER = PublicSet(
+    "letter",
+    "cran/mlbench",
+    "a6ad5ce6cccb46dcaa5df2a6e184aaae97077817",
+    licence="GPL-2 (of the R package mlbench); the set is of the UCI Machine Learning Repository",
+    citation="Frey and Slate (1991), Letter recognition using Holland-style adaptive classifiers, "
+    "Machine Learning 6, 161-182; in R: Leisch and Dimitriadou, mlbench",
+)
+IONOSPHERE = PublicSet(
+    "ionosphere",
+    LETTER.repository,
+    LETTER.commit,
+    licence=LETTER.licence,
+    citation="Sigillito, Wing, Hutton and Baker (1989), Classification of radar returns from the "
+    "ionosphere using neural networks, Johns Hopkins APL Technical Digest 10, 262-266; in R: "
+    "Leisch and Dimitriadou, mlbench",
 )
 N_POINTS = 45
 
@@ -74,3 +92,65 @@ def fetch_movement_libras(*, data_home: str | PathLike[str] | None = None) -> Re
     table = np.loadtxt(path, delimiter=",", skiprows=1)
     features = tuple(f"{axis}{i}" for i in range(1, N_POINTS + 1) for axis in "xy")
     return Recording("movement_libras", table[:, :-1], table[:, -1].astype(np.int64), features)
+
+
+def fetch_letter(*, data_home: str | PathLike[str] | None = None) -> Recording:
+    """Printed capital letters in 20 distorted fonts: 20,000 rows, 16 features, 26 kinds.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        As in :func:`fetch_har_spsw`.
+
+    Returns
+    -------
+    Recording
+        Moments and edge counts of the letter's image, from 0 to 15; ``y`` is the letter.
+
+    Notes
+    -----
+    Licence: that of the R package mlbench, GPL-2; the set is of the UCI Machine Learning
+    Repository. The table is in R's format, read with the library rdata (extra ``datasets``).
+
+    References
+    ----------
+    Frey and Slate (1991), Letter recognition using Holland-style adaptive classifiers, Machine
+    Learning 6, 161-182; in R: Leisch and Dimitriadou, mlbench.
+    """
+    path = LETTER.fetch("data/LetterRecognition.rda", data_home)
+    return _table("letter", read_r(path)["LetterRecognition"], "lettr")
+
+
+def fetch_ionosphere(*, data_home: str | PathLike[str] | None = None) -> Recording:
+    """Radar returns from the ionosphere: 351 rows, 34 features, good or bad.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        As in :func:`fetch_har_spsw`.
+
+    Returns
+    -------
+    Recording
+        Features ``V1`` to ``V34``, of which ``V2`` is constant; ``y`` is "good" or "bad".
+
+    Notes
+    -----
+    Licence: that of the R package mlbench, GPL-2; the set is of the UCI Machine Learning
+    Repository. The table is in R's format, read with the library rdata (extra ``datasets``).
+
+    References
+    ----------
+    Sigillito, Wing, Hutton and Baker (1989), Classification of radar returns from the ionosphere
+    using neural networks, Johns Hopkins APL Technical Digest 10, 262-266; in R: Leisch and
+    Dimitriadou, mlbench.
+    """
+    path = IONOSPHERE.fetch("data/Ionosphere.rda", data_home)
+    return _table("ionosphere", read_r(path)["Ionosphere"], "Class")
+
+
+def _table(name: str, frame: Any, label: str) -> Recording:
+    """A data frame of R whose factors of numbers are numbers."""
+    features = frame.drop(columns=label)
+    X = features.astype(str).astype(np.float64).to_numpy()
+    return Recording(name, X, np.array(frame[label], dtype=str), tuple(map(str, features)))
