@@ -4,7 +4,7 @@ The paper does not state its protocol, and its Euclidean column comes out of non
 and wine 3.4 printed), so both protocols are ours. *Same rows*: learn and cluster the same table, as
 Xing et al. do; weak regularizer (lam = 0.001; 0.1 on letter), 10 seeds of K-means. *Held out*:
 learn on half of the rows of each cluster with the default settings, cluster the other half, 10
-splits; nothing is tuned on the test rows, and nothing by hand. 5 instead of 10 on letter.
+splits; nothing is tuned on the test rows, and nothing by hand.
 
 With names of tables or a protocol, only those are computed anew; the others are of the last run.
 """
