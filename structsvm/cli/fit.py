@@ -60,6 +60,7 @@ def add_parser(commands: Any) -> None:
     )
     partial_options(parser.add_argument_group("labels that do not say everything"))
     _learning_options(parser.add_argument_group("learning"))
+    _running_options(parser.add_argument_group("running"))
     _problem_options(parser.add_argument_group("problem"))
 
 
@@ -169,6 +170,9 @@ def _learning_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--max-iter", type=int, default=200, metavar="N", help="rounds at most (default: 200)"
     )
+
+
+def _running_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--master",
         default="auto",
