@@ -22,6 +22,7 @@ from structsvm.testing import check_problem
 from structsvm.weights import Free
 
 CLASSES = range(3)
+ASKED: set[bytes] = set()  # what the fickle problem was asked: it remembers where nobody looks
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,11 @@ class Classes(Problem):
         if self.broken == "minimises":
             return Separation(int(np.argmin(scores)), math.inf, Quality.HEURISTIC)
         if self.broken == "fickle":
-            return Separation(int(np.random.default_rng().integers(3)), math.inf, Quality.HEURISTIC)
+            question = w.tobytes() + x.tobytes()
+            best = int(np.argmax(scores))
+            answer = y if question in ASKED and y != best else best
+            ASKED.add(question)
+            return Separation(answer, math.inf, Quality.HEURISTIC)
         return Separation(int(np.argmax(scores)), 0.0, Quality.EXACT)
 
     def predict(self, w, x):
@@ -106,13 +111,14 @@ YS = [0, 1, 2, 1]
         ("truth only", "its cut bounds nothing from above here"),
         ("forgets the loss", "worse than the truth|bounds nothing from above here"),
         ("minimises", "worse than the truth, which has 0"),
-        ("fickle", "another labelling on a second call|worse than the truth"),
+        ("fickle", "another labelling on a second call"),
         ("decodes wrongly", r"predict reached the score .* maximise <w, joint_feature"),
         ("nonlinear", "not linear in w"),
     ],
 )
 def test_a_broken_promise_is_named(broken: str, complaint: str) -> None:
     everything = lambda x: CLASSES  # noqa: E731
+    ASKED.clear()
     with pytest.raises(PluginError, match=complaint):
         check_problem(Classes(broken), XS, YS, labellings=everything)
 
