@@ -14,10 +14,11 @@ from structsvm.errors import DataWarning, OracleError, SettingsError
 from structsvm.graphs.convert import as_graph
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
-from structsvm.graphs.labels import NodeLabels
+from structsvm.graphs.labels import NodeLabels, region_loss, region_rand
 from structsvm.graphs.similarity import Similarity
 from structsvm.oracles.cut_decoder import CutDecoder, Embedding
 from structsvm.oracles.cut_hinge import CutHinge, NormalizedHinge, PlainHinge, Point
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import metric_factor
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer
@@ -138,6 +139,14 @@ class NormalizedCut:
     def seeded(self, random_state: int) -> NormalizedCut:
         """The same with another seed."""
         return replace(self, random_state=random_state)
+
+    def agreement(self, truth: NodeLabels, guess: EquivalenceMatrix) -> float:
+        """What model selection maximises: minus the loss, or the adjusted Rand index.
+
+        The index where the number of clusters is unknown: one single cluster has a loss of K - 1,
+        less than most cuts of an image into two.
+        """
+        return -region_loss(truth, guess) if self.known_clusters else region_rand(truth, guess)
 
     def graph(self, x: Any) -> FeatureGraph:
         """A graph from whatever stands for one; raises DataError."""

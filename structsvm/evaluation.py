@@ -7,12 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.graph_cuts.evaluation import CutEvaluation, evaluate_cuts
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner import MetricLearner
-from structsvm.model_selection.verdict import Contrast, Verdict
+from structsvm.model_selection.verdict import LEARNED, Contrast, Verdict
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import (
     adjusted_rand_index,
@@ -21,13 +22,11 @@ from structsvm.partitions.losses import (
     partition_loss,
 )
 from structsvm.partitions.metric import DecodingMetric
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import PartitionProblem, disagreement, measure
 from structsvm.partitions.words import RECORDINGS, Words
 from structsvm.progress import stage
 
 __all__ = ["Evaluation", "RecordingScores", "Scores", "decode_with_all", "evaluate"]
-
-LEARNED = "learned"
 
 
 @dataclass(frozen=True)
@@ -43,23 +42,33 @@ class Scores:
     f1: float | None
     """Of the changes, a hit being one within the margin, at most 1; None where nothing changes,
     because the samples have no order."""
+    disagreement: float
+    """What verdicts go by, 0 is perfect: the loss, or, where that is easily fooled, what the
+    problem's index of agreement lacks to a perfect one."""
 
     @classmethod
     def mean(cls, scores: Sequence[Scores]) -> Scores:
         """The mean of each."""
-        rows = [(s.loss, s.covering, s.adjusted_rand) for s in scores]
+        rows = [(s.loss, s.covering, s.adjusted_rand, s.disagreement) for s in scores]
         f1s = [s.f1 for s in scores if s.f1 is not None]
-        loss, covered, rand = (float(value) for value in np.mean(rows, axis=0))
-        return cls(loss, covered, rand, float(np.mean(f1s)) if f1s else None)
+        loss, covered, rand, lack = (float(value) for value in np.mean(rows, axis=0))
+        return cls(loss, covered, rand, float(np.mean(f1s)) if f1s else None, lack)
 
     @classmethod
-    def of(cls, truth: EquivalenceMatrix, guess: EquivalenceMatrix, margin: int | None) -> Scores:
-        """All scores of a partition; F1 unless ``margin`` is None."""
+    def of(
+        cls,
+        problem: PartitionProblem,
+        truth: EquivalenceMatrix,
+        guess: EquivalenceMatrix,
+        margin: int,
+    ) -> Scores:
+        """All scores of a partition; ``margin`` is that of F1."""
         return cls(
             partition_loss(truth, guess),
             covering(truth, guess),
             adjusted_rand_index(truth, guess),
-            None if margin is None else margin_f1(truth, guess, margin),
+            margin_f1(truth, guess, margin) if problem.contiguous else None,
+            disagreement(problem, truth, guess),
         )
 
 
@@ -87,6 +96,8 @@ class Evaluation:
     margin: int
     """Of the F1 score, in samples."""
     words: Words = RECORDINGS
+    measure: str = "loss"
+    """What verdicts go by, in a word: "loss" or "disagreement"."""
 
     @classmethod
     def of(
@@ -98,12 +109,13 @@ class Evaluation:
         margin: int = 5,
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them."""
-        tolerance = margin if problem.contiguous else None
         rows = []
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
-            scores = {m: Scores.of(truth, found[i], tolerance) for m, found in guesses.items()}
+            scores = {
+                m: Scores.of(problem, truth, found[i], margin) for m, found in guesses.items()
+            }
             rows.append(RecordingScores(name, truth.n_clusters, scores))
-        return cls(tuple(rows), margin, problem.words)
+        return cls(tuple(rows), margin, problem.words, measure(problem, truths[0]))
 
     @property
     def scores(self) -> dict[str, Scores]:
@@ -124,24 +136,21 @@ class Evaluation:
         return self.scores["untrained"]
 
     def contrast(self, rival: str) -> Contrast:
-        """The loss of a rival minus that of the learned metric, recording by recording."""
-        losses = {
-            n: np.array([r.scores[n].loss for r in self.recordings]) for n in (rival, LEARNED)
-        }
-        units = np.arange(len(self.recordings))
-        return Contrast.of(rival, losses[rival] - losses[LEARNED], units)
+        """The disagreement of a rival minus that of the learned metric, paired by recording."""
+        return Contrast.paired(rival, self._judged)
 
     @property
     def verdict(self) -> Verdict:
         """Whether learning paid; ``print`` it."""
-        return Verdict(
-            untrained=self.contrast("untrained"),
-            rca=self.contrast("rca") if "rca" in self.recordings[0].scores else None,
-            loss=self.learned.loss,
-            best=None,
-            grouped=False,
-            words=self.words,
-        )
+        return Verdict.of(self._judged, self.words, self.measure)
+
+    @property
+    def _judged(self) -> dict[str, NDArray[np.float64]]:
+        """What the verdict goes by, of each recording, by name of the metric."""
+        return {
+            name: np.array([r.scores[name].disagreement for r in self.recordings])
+            for name in self.recordings[0].scores
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: the scores of each metric, verdict and recordings."""

@@ -12,6 +12,7 @@ from tables import table
 
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, Status, baselines, evaluate
 from structsvm.errors import DataError, LearningError, SettingsError
+from structsvm.evaluation import Evaluation
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.problem import MetricProblem, certified_upper
@@ -294,6 +295,27 @@ class TestMessages:
         assert found.startswith("Too few to tell: 1 independent table cannot support a verdict")
         assert "On 1 held-out table," in found
         assert found.endswith("More labelled tables would tell.")
+
+    def test_the_verdict_does_not_fall_for_one_single_cluster(self):
+        """It has less loss than any answer to tables of six close clusters."""
+        rng, y = np.random.default_rng(0), np.arange(60) % 6
+        truth = EquivalenceMatrix.from_labels(y)
+        one = EquivalenceMatrix.from_labels(np.zeros(60, dtype=int))
+        half = [np.where(rng.random(60) < 0.5, y, rng.permutation(y)) for _ in range(6)]
+        guesses = {
+            "learned": [EquivalenceMatrix.from_labels(labels) for labels in half],
+            "untrained": [one] * 6,
+        }
+
+        def judged(problem):
+            return Evaluation.of([truth] * 6, guesses, list("abcdef"), problem)
+
+        told, counted = judged(Clustering()), judged(Clustering("unknown"))
+        assert told.learned.loss == counted.learned.loss > told.untrained.loss == 5
+        assert told.verdict.harms
+        assert counted.verdict.pays
+        assert "the disagreement of the learned metric is" in str(counted.verdict)
+        assert counted.learned.disagreement == pytest.approx(1 - counted.learned.adjusted_rand)
 
 
 @pytest.mark.parametrize(

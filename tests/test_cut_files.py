@@ -61,14 +61,15 @@ def test_evaluation(learner, graphs):
     assert set(found.scores) == {"learned", "untrained", "grid"}
     assert found.scores["learned"].loss == pytest.approx(-CutLearner.score(_known(learner), Xs, ys))
     assert found.scores["learned"].loss < found.scores["grid"].loss
-    assert found.contrast("grid").n == 6
-    assert "The mean loss of 6 is" in found.verdict
+    assert found.verdict.untrained.n == 6
+    assert found.verdict.rival == found.contrast("grid")
+    assert "On 6 held-out graphs, the disagreement of the learned metric" in str(found.verdict)
     plain = found.to_dict()
     assert len(plain["images"]) == 6
-    assert plain["contrasts"]["grid"]["mean"] > 0
+    assert plain["verdict"]["contrasts"]["grid"]["mean"] > 0
     few = evaluate_cuts(learner, Xs[:2], ys[:2], 2, names=["one", "two"])
     assert few.names == ("one", "two")
-    assert few.verdict.startswith("Too few to tell")
+    assert str(few.verdict).startswith("Too few to tell: 2 independent graphs")
     same = evaluate(learner, Xs, ys, "true")
     assert same.to_dict() == plain
 
@@ -84,9 +85,34 @@ def test_evaluation(learner, graphs):
 )
 def test_verdicts(untrained, learned, answer):
     losses = {"untrained": untrained, "learned": learned}
-    each = {name: tuple(CutScores(x, None, 0.0) for x in row) for name, row in losses.items()}
+    each = {name: tuple(CutScores(x, None, 0.0, x) for x in row) for name, row in losses.items()}
     found = CutEvaluation(tuple(map(str, range(len(learned)))), each)
-    assert found.verdict.startswith(answer)
+    assert str(found.verdict).startswith(answer)
+
+
+def test_one_single_cluster_is_no_cut_to_fall_for(learner, graphs):
+    """It has a loss of K - 1 = 1, less than most cuts into two: its index is 0."""
+    Xs, ys = learner.graphs(graphs[0][6:]), graphs[1][6:]
+    truths = learner.encode(Xs, ys)
+    one = [EquivalenceMatrix.from_labels(np.zeros(g.n_samples, dtype=int)) for g in Xs]
+    rng = np.random.default_rng(0)
+    poor = []
+    for truth in truths:  # a third of the nodes in the wrong cluster
+        labels = np.array(truth.M.labels)
+        wrong = rng.choice(labels.size, labels.size // 3, replace=False)
+        labels[wrong] = 1 - labels[wrong]
+        poor.append(EquivalenceMatrix.from_labels(labels))
+    guesses = {"learned": poor, "untrained": one}
+    found = CutEvaluation.of(learner, Xs, truths, guesses, [str(i) for i in range(len(Xs))])
+    assert found.scores["untrained"].loss < found.scores["learned"].loss
+    assert found.verdict.pays
+    told = CutEvaluation.of(_known(learner), Xs, truths, guesses, found.names)
+    assert told.verdict.harms
+    assert learner.score(Xs, ys) == pytest.approx(
+        np.mean(
+            [region_rand(t, g) for t, g in zip(truths, learner.predict_partitions(Xs), strict=True)]
+        )
+    )
 
 
 def _known(learner):
@@ -110,8 +136,8 @@ def test_three_labels_have_no_jaccard_distance(rng):
     (graph,), (y,) = planted(rng, n=1, K=3)
     from structsvm.graphs import node_labels
 
-    scores = CutScores.of(node_labels(y, graph), EquivalenceMatrix.from_labels(y))
-    assert scores == CutScores(0.0, None, 1.0)
+    scores = CutScores.of(NormalizedCut(), node_labels(y, graph), EquivalenceMatrix.from_labels(y))
+    assert scores == CutScores(0.0, None, 1.0, 0.0)
     assert CutScores.mean([scores]).jaccard is None
 
 

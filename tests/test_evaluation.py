@@ -27,7 +27,7 @@ def learner() -> MetricLearner:
 
 
 def _scores(loss: float) -> Scores:
-    return Scores(loss, covering=0.5, adjusted_rand=0.5, f1=0.5)
+    return Scores(loss, covering=0.5, adjusted_rand=0.5, f1=0.5, disagreement=loss)
 
 
 def made_up(*losses: tuple[float, float]) -> Evaluation:
@@ -61,7 +61,7 @@ class TestScores:
         assert result.learned.covering > result.untrained.covering
         assert result.learned.f1 > result.untrained.f1
         assert str(result.verdict).startswith("Learning pays, but RCA may do as well. On 5 held")
-        assert result.verdict.beats_rca is False
+        assert result.verdict.beats_rival is False
         assert "that of RCA" in str(result.verdict)
 
     def test_numbers_of_segments(self, learner):
@@ -75,6 +75,7 @@ class TestScores:
         alone = evaluate(learner, *TEST, n_segments=1)
         assert {r.scores["learned"] == r.scores["pca"] for r in alone.recordings} == {True}
         contrast = alone.contrast("pca")
+        assert "than that of PCA" in str(contrast)
         assert (contrast.mean, contrast.se, contrast.won, contrast.lost) == (0.0, 0.0, 0, 0)
 
     def test_margin_widens_the_hits(self, learner):
@@ -86,8 +87,8 @@ class TestScores:
         names = ["learned", "untrained", "pca", "rca"]
         assert list(plain) == [*names, "verdict", "recordings"]
         for name in names:
-            assert list(plain[name]) == ["loss", "covering", "adjusted_rand", "f1"]
-        assert plain["verdict"]["untrained"]["n"] == 5
+            assert list(plain[name]) == ["loss", "covering", "adjusted_rand", "f1", "disagreement"]
+        assert plain["verdict"]["contrasts"]["untrained"]["n"] == 5
         assert [r["name"] for r in plain["recordings"]] == list("abcde")
         assert list(plain["recordings"][0]) == ["name", "n_segments", *names]
 
@@ -95,7 +96,7 @@ class TestScores:
         learner = MetricLearner(metric="diagonal").fit(*TRAIN)
         result = evaluate(learner, *TEST)
         assert list(result.scores) == ["learned", "untrained"]
-        assert result.verdict.rca is None
+        assert result.verdict.rival is None
         assert "RCA" not in str(result.verdict)
 
 
@@ -133,7 +134,7 @@ class TestVerdict:
     def test_one_recording_has_no_interval(self):
         found = made_up((3, 1))
         assert "inf" not in str(found.verdict)
-        assert found.to_dict()["verdict"]["untrained"]["se"] is None
+        assert found.to_dict()["verdict"]["contrasts"]["untrained"]["se"] is None
 
 
 class TestBadInput:

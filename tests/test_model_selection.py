@@ -110,7 +110,7 @@ def test_best_is_the_untrained_metric_where_there_is_nothing_to_learn():
         learner.fit(*data)
     assert learner.best_candidate_ == "untrained"
     assert not learner.verdict_.pays
-    assert learner.verdict_.beats_rca is None
+    assert learner.verdict_.beats_rival is None
     expected = learner.decode_with(learner.baselines_["untrained"], data[0])
     assert learner.predict_partitions(data[0], use="best") == expected
     assert learner.predict_partitions(data[0]) != expected
@@ -334,6 +334,7 @@ def test_standard_error_of_groups_is_that_of_their_means_when_they_are_equal():
     [
         (1.0, 1.0, "Learning pays."),
         (1.0, 0.0, "Learning pays, but RCA may do as well."),
+        (1.0, -1.0, "Learning pays, but RCA pays more."),
         (0.0, 1.0, "Nothing shows that learning pays"),
         (-1.0, 0.0, "Learning harms."),
     ],
@@ -348,7 +349,7 @@ def test_verdict_in_words(shift, rca_shift, answer):
     assert verdict.pays == (shift > 0)
     assert ("use='best'" in str(verdict)) == (shift <= 0)
     plain = verdict.to_dict()
-    assert plain["untrained"]["n"] == 10
+    assert plain["contrasts"]["untrained"]["n"] == 10
     assert plain["sentence"] == str(verdict)
 
 
@@ -356,8 +357,9 @@ def test_a_verdict_on_one_unit_has_no_interval():
     contrast = Contrast.of("untrained", np.ones(4), np.zeros(4, dtype=int))
     assert (contrast.low, contrast.high) == (-np.inf, np.inf)
     plain = Verdict(contrast, None, 1.0, "full", True).to_dict()
-    assert plain["untrained"]["low"] is None
-    assert plain["rca"] is None
+    assert plain["contrasts"]["untrained"]["low"] is None
+    assert list(plain["contrasts"]) == ["untrained"]
+    assert plain["beats_rival"] is None
 
 
 def test_folds():

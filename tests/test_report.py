@@ -59,7 +59,7 @@ def test_the_page_shows_what_an_evaluation_says(learner):
     assert str(expected.verdict) in words
     for name, scores in expected.scores.items():
         assert page.data["means"][name]["loss"] == scores.loss
-    assert page.data["gains"]["rca"]["low"] == expected.verdict.rca.low
+    assert page.data["gains"]["rca"]["low"] == expected.verdict.rival.low
     ends = [r["ends"] for r in page.data["recordings"]]
     Xs = [r.X for r in TEST]
     assert [e["learned"] for e in ends] == learner.predict_breakpoints(Xs)

@@ -130,7 +130,7 @@ def evaluate(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) 
         table.add_row(name, *values, style="bold" if name == "learned" else None)
     n = "1 image" if len(images) == 1 else f"mean of {len(images)} images"
     about = f"{n} (perfect: loss and distance 0, adjusted Rand 1)"
-    terminal.report(result.to_dict(), about, table, result.verdict)
+    terminal.report(result.to_dict(), about, table, str(result.verdict))
     return 0
 
 

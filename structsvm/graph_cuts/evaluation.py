@@ -7,20 +7,20 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graph_cuts.metric import CutMetric
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels, jaccard_distance, region_loss, region_rand
-from structsvm.model_selection.verdict import MIN_UNITS, Contrast
+from structsvm.model_selection.verdict import LEARNED, Contrast, Verdict
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.plain import finite
+from structsvm.partitions.words import GRAPHS, IMAGES, Words
+from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.progress import stage
 
 __all__ = ["CutEvaluation", "CutScores", "cut_with_all", "evaluate_cuts"]
-
-IN_WORDS = {"grid": "the best point of the grid", "untrained": "the start of learning"}
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,15 @@ class CutScores:
     """Jaccard distance of the object, 0 is perfect; None unless there are two true labels."""
     adjusted_rand: float
     """At most 1, which is perfect; 0 for one single cluster."""
+    disagreement: float
+    """What verdicts go by, 0 is perfect: the loss, or 1 minus the index for an unknown number."""
 
     @classmethod
-    def of(cls, truth: NodeLabels, guess: EquivalenceMatrix) -> CutScores:
+    def of(cls, problem: NormalizedCut, truth: NodeLabels, guess: EquivalenceMatrix) -> CutScores:
         """All scores of a cut."""
-        return cls(
-            region_loss(truth, guess), jaccard_distance(truth, guess), region_rand(truth, guess)
-        )
+        loss, rand = region_loss(truth, guess), region_rand(truth, guess)
+        judged = loss if problem.known_clusters else 1.0 - rand
+        return cls(loss, jaccard_distance(truth, guess), rand, judged)
 
     @classmethod
     def mean(cls, scores: Sequence[CutScores]) -> CutScores:
@@ -49,6 +51,7 @@ class CutScores:
             float(np.mean([s.loss for s in scores])),
             float(np.mean(distances)) if distances else None,
             float(np.mean([s.adjusted_rand for s in scores])),
+            float(np.mean([s.disagreement for s in scores])),
         )
 
 
@@ -59,6 +62,28 @@ class CutEvaluation:
     names: tuple[str, ...]
     each: Mapping[str, tuple[CutScores, ...]]
     """Of every graph, by metric: "learned", "untrained" and, if it was tuned, "grid"."""
+    words: Words = GRAPHS
+    measure: str = "loss"
+    """What verdicts go by, in a word: "loss" or "disagreement"."""
+
+    @classmethod
+    def of(
+        cls,
+        learner: CutLearner,
+        graphs: Sequence[FeatureGraph],
+        truths: Sequence[NodeLabels],
+        guesses: Mapping[str, Sequence[EquivalenceMatrix]],
+        names: Sequence[str],
+    ) -> CutEvaluation:
+        """Score cuts, those in each metric."""
+        problem = learner.problem_
+        each = {
+            name: tuple(CutScores.of(problem, t, g) for t, g in zip(truths, found, strict=True))
+            for name, found in guesses.items()
+        }
+        words = GRAPHS if any(graph.regions is None for graph in graphs) else IMAGES
+        measure = "loss" if problem.known_clusters else "disagreement"
+        return cls(tuple(names), each, words, measure)
 
     @property
     def scores(self) -> dict[str, CutScores]:
@@ -66,34 +91,27 @@ class CutEvaluation:
         return {name: CutScores.mean(scores) for name, scores in self.each.items()}
 
     def contrast(self, rival: str) -> Contrast:
-        """The loss of a rival minus that of the learned metric, graph by graph."""
-        theirs, ours = (
-            np.array([scores.loss for scores in self.each[name]]) for name in (rival, "learned")
-        )
-        return Contrast.of(rival, theirs - ours, np.arange(ours.size))
+        """The disagreement of a rival minus that of the learned metric, paired by graph."""
+        return Contrast.paired(rival, self._judged)
 
     @property
-    def verdict(self) -> str:
-        """Whether learning paid against the strongest of its rivals, in words."""
-        contrasts = [self.contrast(name) for name in self.each if name != "learned"]
-        n, loss = len(self.names), self.scores["learned"].loss
-        if n < MIN_UNITS:
-            answer = f"Too few to tell: at least {MIN_UNITS} are needed."
-        elif all(contrast.is_gain for contrast in contrasts):
-            answer = "Learning pays."
-        elif any(contrast.is_harm for contrast in contrasts):
-            answer = "Learning harms."
-        else:
-            answer = "Nothing shows that learning pays: the difference may be chance."
-        return f"{answer} The mean loss of {n} is {loss:.3g}: {'; '.join(map(_told, contrasts))}."
+    def verdict(self) -> Verdict:
+        """Whether learning paid; ``print`` it."""
+        return Verdict.of(self._judged, self.words, self.measure)
+
+    @property
+    def _judged(self) -> dict[str, NDArray[np.float64]]:
+        """What the verdict goes by, of each graph, by name of the metric."""
+        return {
+            name: np.array([scores.disagreement for scores in found])
+            for name, found in self.each.items()
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        rivals = [name for name in self.each if name != "learned"]
         return {
             **{name: asdict(scores) for name, scores in self.scores.items()},
-            "verdict": self.verdict,
-            "contrasts": {name: finite(asdict(self.contrast(name))) for name in rivals},
+            "verdict": self.verdict.to_dict(),
             "images": [
                 {"name": name, **{metric: asdict(found[i]) for metric, found in self.each.items()}}
                 for i, name in enumerate(self.names)
@@ -129,11 +147,7 @@ def evaluate_cuts(
     if len(names) != len(truths):
         raise DataError(f"{len(truths)} graphs but {len(names)} names")
     guesses = cut_with_all(learner, graphs, truths, n_clusters)
-    each = {
-        name: tuple(CutScores.of(t, g) for t, g in zip(truths, found, strict=True))
-        for name, found in guesses.items()
-    }
-    return CutEvaluation(tuple(names), each)
+    return CutEvaluation.of(learner, graphs, truths, guesses, names)
 
 
 def cut_with_all(
@@ -149,13 +163,5 @@ def cut_with_all(
     if isinstance(counts, str):
         raise SettingsError(f"n_clusters must be an integer, 'true' or None, got {counts!r}")
     learned = CutMetric(learner.components_.T, learner.threshold_)
-    metrics = stage("metrics", list({**learner.baselines_, "learned": learned}.items()))
+    metrics = stage("metrics", list({**learner.baselines_, LEARNED: learned}.items()))
     return {name: learner.decode_with(metric, graphs, counts) for name, metric in metrics}
-
-
-def _told(contrast: Contrast) -> str:
-    word = "lower" if contrast.mean >= 0 else "higher"
-    counts = f"better on {contrast.won}, worse on {contrast.lost}"
-    if np.isfinite(contrast.low):
-        counts = f"95 % interval {contrast.low:.2g} to {contrast.high:.2g}; {counts}"
-    return f"{abs(contrast.mean):.2g} {word} than {IN_WORDS[contrast.rival]} ({counts})"

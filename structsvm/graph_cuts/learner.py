@@ -19,7 +19,7 @@ from structsvm.graph_cuts.inputs import as_list, encode_all, start_scale, teachi
 from structsvm.graph_cuts.metric import CutMetric
 from structsvm.graph_cuts.training import Training, counting
 from structsvm.graphs.graph import FeatureGraph
-from structsvm.graphs.labels import NodeLabels, region_loss
+from structsvm.graphs.labels import NodeLabels
 from structsvm.interop import fitted
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import metric_space
@@ -217,13 +217,16 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         return [graph.X @ self.components_.T for graph in self.graphs(Xs)]
 
     def score(self, Xs: Any, ys: Any) -> float:
-        """Minus the mean loss over pixels (0 is perfect): larger is better."""
+        """The mean agreement with the truth over pixels, for model selection: larger is better.
+
+        Minus the loss, 0 being perfect; the adjusted Rand index for an unknown number of clusters.
+        """
         graphs = self.graphs(Xs)
         truths = encode_all(graphs, ys)
         known = self.problem_.known_clusters
         counts = [truth.n_clusters for truth in truths] if known else None
         pairs = zip(truths, self.predict_partitions(graphs, counts), strict=True)
-        return -float(np.mean([region_loss(t, g) for t, g in pairs]))
+        return float(np.mean([self.problem_.agreement(t, g) for t, g in pairs]))
 
     def feature_weights(self) -> Floats:
         """How much each feature counts, (P,); where learning started, all are 1."""

@@ -18,7 +18,7 @@ from structsvm.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import DecodingMetric
 from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import PartitionProblem, disagreement
 from structsvm.partitions.samples import Standardizer
 
 __all__ = ["BASELINES", "CANDIDATES", "Candidate", "Labelled", "Trial", "menu", "try_on"]
@@ -72,12 +72,6 @@ class Labelled:
         )
 
     @property
-    def measure(self) -> str:
-        """What :attr:`Trial.losses` are called: perfect agreement is 0, or as an index 1."""
-        perfect = self.problem.agreement(self.truths[0], self.truths[0])
-        return "loss" if perfect == 0 else "disagreement"
-
-    @property
     def labels(self) -> list[Ints]:
         """A label for each sample of each recording, as :meth:`MetricLearner.fit` takes them."""
         return [self.problem.decode(truth) for truth in self.truths]
@@ -89,8 +83,7 @@ class Trial:
 
     losses: Floats
     """Of each held-out recording, (n, 2): segmented by the penalty, and with K given; NaN if the
-    candidate failed. What its agreement with the truth lacks to a perfect one, which is the loss
-    unless the problem measures agreement by an index."""
+    candidate failed. See :func:`structsvm.partitions.problem.disagreement`."""
     seconds: float
     """To learn and to calibrate."""
     converged: bool = True
@@ -141,7 +134,7 @@ def try_on(template: MetricLearner, candidate: Candidate, train: Labelled, test:
         Z = standardizer(X)
         for column, K in enumerate((None, truth.n_clusters)):
             guess = metric.decode(problem.decoder, Z, K)
-            losses[i, column] = problem.agreement(truth, truth) - problem.agreement(truth, guess)
+            losses[i, column] = disagreement(problem, truth, guess)
     return Trial(losses, seconds, converged)
 
 

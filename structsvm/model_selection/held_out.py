@@ -15,6 +15,7 @@ from structsvm.learner import MetricLearner
 from structsvm.model_selection.candidates import Candidate, Labelled, Trial, try_on
 from structsvm.model_selection.folds import Folds
 from structsvm.model_selection.verdict import Contrast, Verdict, chosen, standard_error
+from structsvm.partitions.problem import measure
 from structsvm.partitions.words import Words
 
 __all__ = ["HeldOut"]
@@ -87,7 +88,7 @@ class HeldOut:
             criterion,
             rule,
             data.problem.words,
-            data.measure,
+            measure(data.problem, data.truths[0]),
         )
 
     @property
@@ -130,7 +131,7 @@ class HeldOut:
         }
         return Verdict(
             untrained=contrasts["untrained"],
-            rca=contrasts.get("rca"),
+            rival=contrasts.get("rca"),
             loss=float(honest.mean()),
             best=self.best.name,
             grouped=folds.grouped,

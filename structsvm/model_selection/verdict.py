@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,12 +13,15 @@ from scipy import stats
 from structsvm.partitions.words import RECORDINGS, Words
 from structsvm.plain import finite
 
-__all__ = ["MIN_UNITS", "Contrast", "Verdict", "chosen", "standard_error"]
+__all__ = ["LEARNED", "MIN_UNITS", "STRONGEST", "Contrast", "Verdict", "chosen", "standard_error"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 CONFIDENCE = 0.95
+LEARNED = "learned"
+STRONGEST = ("rca", "grid")
+"""Rivals that a verdict is about, next to the untrained metric."""
 MIN_UNITS = 5
 """Recordings, or groups of them, below which no verdict is given: even if learning won on all of
 four, a fair coin does so too once in eight."""
@@ -96,6 +100,12 @@ class Contrast:
         won, lost = int((differences > 1e-9).sum()), int((differences < -1e-9).sum())
         return cls(rival, mean, se, mean - half, mean + half, differences.size, G, won, lost)
 
+    @classmethod
+    def paired(cls, rival: str, losses: Mapping[str, Floats]) -> Contrast:
+        """Of the losses of independent recordings, by metric, :data:`LEARNED` among them."""
+        ours = losses[LEARNED]
+        return cls.of(rival, losses[rival] - ours, np.arange(ours.size))
+
     @property
     def is_gain(self) -> bool:
         """Whether the whole interval is above zero."""
@@ -112,10 +122,12 @@ class Contrast:
         counts = f"better on {self.won}, worse on {self.lost}"
         if np.isfinite(self.low):
             counts = f"95 % interval of the gain {self.low:.2g} to {self.high:.2g}; {counts}"
-        return f"{abs(self.mean):.2g} {word} than {_IN_WORDS[self.rival]} ({counts})"
+        return f"{abs(self.mean):.2g} {word} than that of {_in_words(self.rival)} ({counts})"
 
 
-_IN_WORDS = {"untrained": "that of the untrained metric", "rca": "that of RCA"}
+def _in_words(rival: str) -> str:
+    """A rival as sentences name it."""
+    return {"untrained": "the untrained metric", "grid": "the grid"}.get(rival, rival.upper())
 
 
 @dataclass(frozen=True)
@@ -128,8 +140,9 @@ class Verdict:
 
     untrained: Contrast
     """Against the identity with its best penalty."""
-    rca: Contrast | None
-    """Against relevant component analysis; None when that is no candidate or failed."""
+    rival: Contrast | None
+    """Against the strongest that needs no structured learning: relevant component analysis, or for
+    cuts the grid; None when that is no candidate, was not tuned or failed."""
     loss: float
     """Mean held-out loss of the learned metric, ``|M - M_i|_F^2``."""
     best: str | None
@@ -139,6 +152,25 @@ class Verdict:
     words: Words = RECORDINGS
     measure: str = "loss"
     """What losses are called: "disagreement" where agreement is an index, such as Rand's."""
+
+    @classmethod
+    def of(cls, losses: Mapping[str, Floats], words: Words, measure: str) -> Verdict:
+        """From the losses of independent recordings, by metric, nothing having been chosen."""
+        contrasts = {name: Contrast.paired(name, losses) for name in losses if name != LEARNED}
+        return cls(
+            untrained=contrasts["untrained"],
+            rival=next((contrasts[name] for name in STRONGEST if name in contrasts), None),
+            loss=float(losses[LEARNED].mean()),
+            best=None,
+            grouped=False,
+            words=words,
+            measure=measure,
+        )
+
+    @property
+    def contrasts(self) -> dict[str, Contrast]:
+        """Against the untrained metric and, if there is one, the rival; by name."""
+        return {c.rival: c for c in (self.untrained, self.rival) if c is not None}
 
     @property
     def is_supported(self) -> bool:
@@ -151,9 +183,14 @@ class Verdict:
         return self.is_supported and self.untrained.is_gain
 
     @property
-    def beats_rca(self) -> bool | None:
-        """Whether it beats RCA beyond chance; None when RCA was not tried."""
-        return None if self.rca is None else self.is_supported and self.rca.is_gain
+    def harms(self) -> bool:
+        """Whether the untrained metric beats learning beyond chance."""
+        return self.is_supported and self.untrained.is_harm
+
+    @property
+    def beats_rival(self) -> bool | None:
+        """Whether it beats the rival beyond chance; None when that was not tried."""
+        return None if self.rival is None else self.is_supported and self.rival.is_gain
 
     def __str__(self) -> str:
         """One plain sentence, and what to do."""
@@ -162,7 +199,7 @@ class Verdict:
     @property
     def found(self) -> str:
         """What the answer rests on, and what to do."""
-        rivals = [str(c) for c in (self.untrained, self.rca) if c is not None]
+        rivals = map(str, self.contrasts.values())
         found = (
             f"the {self.measure} of the learned metric is {self.loss:.2g}: {', and '.join(rivals)}"
         )
@@ -190,30 +227,31 @@ class Verdict:
             return "Learning harms."
         if not self.untrained.is_gain:
             return "Nothing shows that learning pays: the difference may be chance."
-        if self.rca is not None and not self.rca.is_gain:
-            return "Learning pays, but RCA may do as well."
-        return "Learning pays."
+        if self.rival is None or self.rival.is_gain:
+            return "Learning pays."
+        name = _in_words(self.rival.rival)
+        return (
+            f"Learning pays, but {name} {'pays more' if self.rival.is_harm else 'may do as well'}."
+        )
 
     @property
     def _advice(self) -> str:
         if self.pays or (self.best is None and self.untrained.is_harm):
             return ""
-        if self.best in _IN_WORDS:
-            return (
-                f" predict(..., use='best') uses {_IN_WORDS[self.best].removeprefix('that of ')}."
-            )
+        if self.best in ("untrained", *STRONGEST):
+            return f" predict(..., use='best') uses {_in_words(self.best)}."
         guess = "" if self.best is None else " It still is the best guess."
         return f"{guess} More labelled {self.words.whole}s would tell."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what is not a number becomes None."""
-        contrasts = {"untrained": self.untrained, "rca": self.rca}
         return {
             "pays": self.pays,
-            "beats_rca": self.beats_rca,
+            "beats_rival": self.beats_rival,
             "is_supported": self.is_supported,
             "loss": self.loss,
+            "measure": self.measure,
             "best": self.best,
             "sentence": str(self),
-            **{name: None if c is None else finite(asdict(c)) for name, c in contrasts.items()},
+            "contrasts": {name: finite(asdict(c)) for name, c in self.contrasts.items()},
         }

@@ -25,7 +25,15 @@ from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
-__all__ = ["MetricProblem", "PartitionProblem", "certified_upper", "encode_all", "per_recording"]
+__all__ = [
+    "MetricProblem",
+    "PartitionProblem",
+    "certified_upper",
+    "disagreement",
+    "encode_all",
+    "measure",
+    "per_recording",
+]
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -105,6 +113,18 @@ class PartitionProblem(Contract):
     @abstractmethod
     def decode(self, M: EquivalenceMatrix) -> NDArray[np.int64]:
         """An equivalence matrix to one label per sample, (T,)."""
+
+
+def disagreement(
+    problem: PartitionProblem, truth: EquivalenceMatrix, guess: EquivalenceMatrix
+) -> float:
+    """What the agreement of a guess lacks to a perfect one: usually the loss."""
+    return problem.agreement(truth, truth) - problem.agreement(truth, guess)
+
+
+def measure(problem: PartitionProblem, truth: EquivalenceMatrix) -> str:
+    """What :func:`disagreement` is called: a "loss" if perfect agreement is 0, not an index."""
+    return "loss" if problem.agreement(truth, truth) == 0 else "disagreement"
 
 
 @dataclass(frozen=True)

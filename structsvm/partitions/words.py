@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["RECORDINGS", "TABLES", "Words"]
+__all__ = ["GRAPHS", "IMAGES", "RECORDINGS", "TABLES", "Words"]
 
 
 @dataclass(frozen=True)
@@ -26,3 +26,5 @@ class Words:
 
 RECORDINGS = Words("recording", "segment", "sample")
 TABLES = Words("table", "cluster", "row")
+GRAPHS = Words("graph", "cluster", "node")
+IMAGES = Words("image", "part", "pixel")

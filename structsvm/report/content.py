@@ -71,8 +71,7 @@ def content(
         else _tables(learner, Xs, truths, guesses["learned"])
     )
     rows = zip(evaluation.recordings, truths, pictures, strict=True)
-    verdict = evaluation.verdict
-    contrasts = {"untrained": verdict.untrained} | ({"rca": verdict.rca} if verdict.rca else {})
+    gains = evaluation.verdict.contrasts
     plain: dict[str, Any] = finite(
         {
             "kind": "recordings" if contiguous else "tables",
@@ -80,11 +79,12 @@ def content(
             "items": f"{words.item}s",
             "parts": f"{words.part}s",
             "scores": _scores(evaluation.margin if contiguous else None),
+            "measure": evaluation.measure,
             "perfect": "Perfect: loss 0, all others 1.",
             "views": _views(contiguous),
             "axes": heaviest_directions(learner, 2)[0],
             "means": {name: asdict(scores) for name, scores in evaluation.scores.items()},
-            "gains": {name: asdict(contrast) for name, contrast in contrasts.items()},
+            "gains": {name: asdict(contrast) for name, contrast in gains.items()},
             "metric": _metric(learner),
             "facts": _facts(learner),
             "history": _history(learner),

@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.extras import require
-from structsvm.graph_cuts.evaluation import CutEvaluation, CutScores, cut_with_all
+from structsvm.graph_cuts.evaluation import CutEvaluation, cut_with_all
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graphs.graph import FeatureGraph
-from structsvm.partitions.words import Words
+from structsvm.partitions.words import IMAGES
 from structsvm.plain import finite
 from structsvm.report.sheet import Sheet, checked_names
 from structsvm.report.words import spread_in_words
 
 __all__ = ["cut_sheet"]
 
-IMAGES = Words("image", "part", "pixel")
 SCORES = [("loss", "loss"), ("jaccard", "Jaccard distance"), ("adjusted_rand", "adj. Rand")]
 SIDE = (120, 320)
 """Pixels of the longer side of a drawn image, at least and at most."""
@@ -46,11 +45,7 @@ def cut_sheet(
             raise DataError(f"graph {i} is not of an image: a page on cuts shows images")
     truths = learner.encode(graphs, ys)
     guesses = cut_with_all(learner, graphs, truths, n_clusters)
-    each = {
-        name: tuple(CutScores.of(t, g) for t, g in zip(truths, found, strict=True))
-        for name, found in guesses.items()
-    }
-    evaluation = CutEvaluation(tuple(names), each)
+    evaluation = CutEvaluation.of(learner, graphs, truths, guesses, names)
     side = int(np.clip(SIDE[1] * np.sqrt(FULL / len(graphs)), *SIDE))
     recordings = []
     for i, (graph, truth) in enumerate(zip(graphs, truths, strict=True)):
@@ -63,7 +58,7 @@ def cut_sheet(
                 "T": int(np.prod(shape)),
                 "K": truth.n_clusters,
                 "found": {name: found[i].n_clusters for name, found in guesses.items()},
-                "scores": {name: asdict(scores[i]) for name, scores in each.items()},
+                "scores": {name: asdict(scores[i]) for name, scores in evaluation.each.items()},
                 "size": list(shape),
                 "cuts": {name: _drawn(Xs[i], labels, side) for name, labels in cuts.items()},
             }
@@ -76,8 +71,6 @@ def cut_sheet(
 def _sheet(
     learner: CutLearner, evaluation: CutEvaluation, recordings: list[dict[str, Any]], seen: int
 ) -> Sheet:
-    contrasts = {name: evaluation.contrast(name) for name in evaluation.each if name != "learned"}
-    answer, point, rest = str(evaluation.verdict).partition(". ")
     notes = [
         f"The metric was learned from {seen} of these: the figures are better than on new ones."
     ]
@@ -87,20 +80,19 @@ def _sheet(
         "items": "pixels",
         "parts": "parts",
         "scores": SCORES,
+        "measure": evaluation.measure,
         "perfect": "Perfect: loss and distance 0, adjusted Rand 1.",
         "views": [("marked", "parts marked")],
         "axes": [],
         "means": {name: asdict(scores) for name, scores in evaluation.scores.items()},
-        "gains": {name: asdict(contrast) for name, contrast in contrasts.items()},
+        "gains": {name: asdict(c) for name, c in evaluation.verdict.contrasts.items()},
         "metric": _metric(learner),
         "facts": _facts(learner),
         "history": [{"upper": step.objective, "lower": None} for step in learner.solution_.history],
         "recordings": recordings,
     }
     return Sheet(
-        answer=f"{answer}{point}".strip(),
-        found=rest,
-        state=_state(answer),
+        verdict=evaluation.verdict,
         notes=tuple(notes if seen else ()),
         words=IMAGES,
         sure="How learning ended",
@@ -109,10 +101,6 @@ def _sheet(
         data=finite(data),
         drag="Arrows up and down move, too. ",
     )
-
-
-def _state(answer: str) -> str:
-    return {"Learning pays": "yes", "Learning harms": "no"}.get(answer, "open")
 
 
 def _map(graph: FeatureGraph, found: Any) -> NDArray[np.int64]:

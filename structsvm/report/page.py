@@ -15,7 +15,6 @@ from structsvm import __version__
 from structsvm.evaluation import Evaluation, decode_with_all
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner import MetricLearner
-from structsvm.model_selection.verdict import Verdict
 from structsvm.partitions.samples import check_samples
 from structsvm.report.content import content
 from structsvm.report.cuts import cut_sheet
@@ -71,8 +70,9 @@ def report_page(
         js="\n".join(_asset(name) for name in SCRIPTS),
         data=_embedded(sheet.data),
         state=sheet.state,
-        answer=html.escape(sheet.answer),
-        found=html.escape(sheet.found),
+        answer=html.escape(sheet.verdict.answer),
+        found=html.escape(sheet.verdict.found),
+        measure=sheet.verdict.measure.capitalize(),
         notes="\n".join(notes),
         singular=sheet.words.whole,
         plural=f"{sheet.words.whole}s",
@@ -100,11 +100,8 @@ def metric_sheet(
     guesses = decode_with_all(learner, Xs, truths, n_segments)
     evaluation = Evaluation.of(truths, guesses, names, learner.problem_, margin)
     arrays, _ = check_samples(Xs, None, learner.n_features_in_, words)
-    verdict = evaluation.verdict
     return Sheet(
-        answer=verdict.answer,
-        found=verdict.found,
-        state=_state(verdict),
+        verdict=evaluation.verdict,
         notes=_notes(learner, sum(X in learner.training_data_ for X in arrays)),
         words=words,
         sure="How sure the optimum is",
@@ -112,13 +109,6 @@ def metric_sheet(
         "(dashed), iteration by iteration.",
         data=content(learner, arrays, ys, truths, guesses, evaluation),
     )
-
-
-def _state(verdict: Verdict) -> str:
-    """How the verdict is marked."""
-    if verdict.pays:
-        return "yes"
-    return "no" if verdict.is_supported and verdict.untrained.is_harm else "open"
 
 
 def _notes(learner: MetricLearner, seen: int) -> tuple[str, ...]:

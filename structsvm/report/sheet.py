@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from structsvm.errors import DataError
+from structsvm.model_selection.verdict import Verdict
 from structsvm.partitions.words import Words
 
 __all__ = ["Sheet", "checked_names"]
@@ -16,12 +17,7 @@ __all__ = ["Sheet", "checked_names"]
 class Sheet:
     """The content of a page, whatever was learned."""
 
-    answer: str
-    """The verdict alone."""
-    found: str
-    """What it rests on."""
-    state: str
-    """How it is marked: "yes", "no" or "open"."""
+    verdict: Verdict
     notes: tuple[str, ...]
     """What a reader must know before trusting the figures."""
     words: Words
@@ -32,6 +28,13 @@ class Sheet:
     data: dict[str, Any]
     """What the scripts of the page read."""
     drag: str = "Drag over a stretch to zoom in. "
+
+    @property
+    def state(self) -> str:
+        """How the verdict is marked: "yes", "no" or "open"."""
+        if self.verdict.pays:
+            return "yes"
+        return "no" if self.verdict.harms else "open"
 
 
 def checked_names(names: Sequence[str] | None, n: int, words: Words) -> list[str]:

@@ -106,7 +106,7 @@ class TestEvaluate:
         names = ["learned", "untrained", "pca", "rca"]
         assert list(report) == [*names, "verdict", "recordings"]
         for name in names:
-            assert list(report[name]) == ["loss", "covering", "adjusted_rand", "f1"]
+            assert list(report[name]) == ["loss", "covering", "adjusted_rand", "f1", "disagreement"]
         assert [r["name"] for r in report["recordings"]] == [r.name for r in TEST]
 
     def test_recordings_that_were_learned_from_are_noticed(self, run):

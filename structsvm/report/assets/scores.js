@@ -5,12 +5,17 @@ const COLUMNS = [
   { key: "T", title: DATA.items, of: (r) => r.T, show: String },
   { key: "K", title: `true ${DATA.parts}`, of: (r) => r.K, show: String },
   { key: "found", title: "found", of: (r) => r.found.learned, show: String },
-  { key: "learned", title: "loss, learned", of: (r) => r.scores.learned.loss, show: fixed },
-  { key: "untrained", title: "loss, untrained", of: (r) => r.scores.untrained.loss, show: fixed },
-  { key: "gain", title: "gain", of: (r) => r.scores.untrained.loss - r.scores.learned.loss, show: gain },
-  ...DATA.scores.filter(([key]) => key !== "loss").map(([key, title]) => (
+  { key: "learned", title: `${DATA.measure}, learned`, of: (r) => r.scores.learned.disagreement, show: fixed },
+  { key: "untrained", title: `${DATA.measure}, untrained`, of: (r) => r.scores.untrained.disagreement, show: fixed },
+  { key: "gain", title: "gain", of: lead, show: gain },
+  ...DATA.scores.filter(([key]) => key !== DATA.measure).map(([key, title]) => (
     { key, title, of: (r) => r.scores.learned[key], show: fixed })),
 ];
+
+// How much closer to the truth the learned metric comes than the untrained one.
+function lead(r) {
+  return r.scores.untrained.disagreement - r.scores.learned.disagreement;
+}
 
 // A sign and an arrow besides the colour.
 function gain(value) {
@@ -37,7 +42,7 @@ function drawGains() {
   const x = scale(low - room, high + room, 90, width - 10);
   const words = found.map(([rival, g]) =>
     `against ${MARKS[rival] || rival} ${number(g.mean)}, 95 % interval ${number(g.low)} to ${number(g.high)}`);
-  const drawn = picture(width, height, `Loss saved ${words.join("; ")}`);
+  const drawn = picture(width, height, `Saved ${DATA.measure} ${words.join("; ")}`);
   drawn.append(line(x(0), 4, x(0), height - 24, { class: "reference" }), xAxis(x, low, high, height - 24, 6));
   found.forEach(([rival, g], i) => {
     const y = 22 + 44 * i, stroke = color("learned");
@@ -78,7 +83,7 @@ function showRows() {
   const value = COLUMNS.find((column) => column.key === table.key).of;
   const order = (a, b) => (a === b ? 0 : a === null || a > b ? 1 : -1);
   table.rows = DATA.recordings.filter((r) => r.name.toLowerCase().includes(part)
-    && (!worse || r.scores.learned.loss > r.scores.untrained.loss + 1e-9));
+    && (!worse || lead(r) < -1e-9));
   table.rows.sort((r, s) => (table.up ? 1 : -1) * order(value(r), value(s)));
   byId("table").querySelector("tbody").replaceChildren(...table.rows.map(row));
   byId("shown").textContent = `${table.rows.length} of ${DATA.recordings.length} shown`;
