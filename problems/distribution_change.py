@@ -15,9 +15,10 @@ from structsvm.partitions.features import FeatureMap
 from structsvm.partitions.labelled import LabelledSample
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.samples import check_samples
 from structsvm.problems.change_point import ChangePoint
 
-__all__ = ["DistributionChange", "hermite_functions", "robust_scale"]
+__all__ = ["DistributionChange", "Moments", "hermite_functions", "robust_scale"]
 
 Floats = NDArray[np.float64]
 
@@ -59,6 +60,18 @@ def robust_scale(X: Floats) -> tuple[Floats, Floats]:
     return location, np.where(sigma > tiny, sigma, 1.0)
 
 
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Robust Hermite moments of recordings, and what they were made with."""
+
+    features: list[Floats]
+    """``psi_1, ..., psi_r`` of every channel, channel by channel, (T_i, P r) each."""
+    location: Floats
+    """Median of each channel of each recording, (N, P)."""
+    sigma: Floats
+    """Its robust standard deviation, (N, P)."""
+
+
 @dataclass(frozen=True)
 class DistributionChange(PartitionProblem, FeatureMap):
     """Segment recordings where the distribution of their channels changes: mean, scale or shape.
@@ -66,7 +79,8 @@ class DistributionChange(PartitionProblem, FeatureMap):
     Every channel becomes its first robust Hermite moments, in which a change of distribution is a
     change of mean (Lajugie et al., section "Detecting changes in distribution"); what is learned is
     how much each of them matters. Location and scale of a channel are estimated for each recording
-    by itself, robustly (:func:`robust_scale`).
+    by itself, robustly (:func:`robust_scale`), and those of the recordings that were learned from
+    are kept in the learner's ``training_data_`` and its model file.
 
     Parameters
     ----------
@@ -90,8 +104,32 @@ class DistributionChange(PartitionProblem, FeatureMap):
 
     def expand(self, X: Floats) -> Floats:
         """The moments, channel by channel, (T, P n_moments)."""
-        location, sigma = robust_scale(X)
+        location, sigma = self.channel_scales(X)
         return hermite_functions((X - location) / sigma, self.n_moments).reshape(X.shape[0], -1)
+
+    def channel_scales(self, X: Floats) -> tuple[Floats, Floats]:
+        """Median and robust standard deviation, :func:`robust_scale`."""
+        return robust_scale(X)
+
+    def moments(self, Xs: Any) -> Moments:
+        """The features that learning starts from, for a look at them or for other methods.
+
+        Parameters
+        ----------
+        Xs : list of arrays or data frames of shape (T_i, P)
+
+        Raises
+        ------
+        DataError
+            Naming the recording and the offending number.
+        """
+        arrays, _ = check_samples(Xs)
+        scales = [self.channel_scales(X) for X in arrays]
+        return Moments(
+            features=[self.expand(X) for X in arrays],
+            location=np.stack([location for location, _ in scales]),
+            sigma=np.stack([sigma for _, sigma in scales]),
+        )
 
     def expanded_names(self, names: Sequence[str]) -> list[str]:
         """``channel psi1``, ``channel psi2``, ..."""

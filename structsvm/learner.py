@@ -223,7 +223,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.baselines_ = {"untrained": learned.untrained}
         self.standardizer_ = standardizer
         self.problem_, self.whitening_ = partition, learned.start.whitening
-        self.training_data_ = TrainingData.of(arrays, learned.truths)
+        self.training_data_ = TrainingData.of(arrays, learned.truths, standardizer.features)
         self.n_features_in_ = arrays[0].shape[1]
         self.n_iter_ = learned.solution.n_iter
         self.converged_ = learned.solution.status.converged

@@ -214,9 +214,7 @@ def _learner(header: dict[str, Any], arrays: Arrays) -> MetricLearner:
         name: DecodingMetric(arrays[f"baseline.{name}"], penalty)
         for name, penalty in header["baselines"].items()
     }
-    learner.training_data_ = TrainingData(
-        **{name: tuple(values) for name, values in header["training_data"].items()}
-    )
+    learner.training_data_ = TrainingData.from_plain(header["training_data"])
     learner.solution_ = _solution(header["solution"], arrays["solution.w"])
     learner.certified_upper_ = header.get("certified_upper", learner.solution_.upper)
     learner.alternated_ = None  # completions are not stored

@@ -12,7 +12,7 @@ from structsvm import (
     load,
     save,
 )
-from structsvm.errors import SettingsError
+from structsvm.errors import DataError, SettingsError
 from structsvm.interop.fitted import feature_names
 from structsvm.partitions.losses import margin_f1, partition_loss
 from structsvm.partitions.samples import Standardizer
@@ -89,6 +89,41 @@ def test_is_a_problem_like_any_other(tmp_path) -> None:
     assert copy.predict_breakpoints(Xs, n_segments=5) == learner.predict_breakpoints(
         Xs, n_segments=5
     )
+
+
+def test_scales_of_each_recording_are_kept(tmp_path) -> None:
+    """Seen with the moments, with a learned model, and in its file; none for other problems."""
+    Xs, ys = recordings("variance", 3, 3)
+    Xs = [10.0**i * np.column_stack([X, 7 + 2 * X]) for i, X in enumerate(Xs)]
+    problem = DistributionChange(3)
+    made = problem.moments(Xs)
+    expected = [robust_scale(X) for X in Xs]
+    np.testing.assert_array_equal(made.location, [location for location, _ in expected])
+    np.testing.assert_array_equal(made.sigma, [sigma for _, sigma in expected])
+    np.testing.assert_allclose(made.sigma[:, 1], 2 * made.sigma[:, 0])
+    for X, features, location, sigma in zip(
+        Xs, made.features, made.location, made.sigma, strict=True
+    ):
+        psi = hermite_functions((X - location) / sigma, 3)
+        np.testing.assert_array_equal(features, psi.reshape(len(X), -1))
+
+    learner = MetricLearner(problem).fit(Xs, ys)
+    np.testing.assert_array_equal(learner.training_data_.location, made.location)
+    np.testing.assert_array_equal(learner.training_data_.scale, made.sigma)
+    save(learner, tmp_path / "m.structsvm")
+    assert load(tmp_path / "m.structsvm").training_data_ == learner.training_data_
+    levels = [y[:, None] + 0.1 * X / X.std() for X, y in zip(Xs, ys, strict=True)]
+    assert MetricLearner().fit([X[:, :1] for X in levels], ys).training_data_.scale == ()
+
+
+def test_moments_refuse_what_learning_refuses() -> None:
+    with pytest.raises(DataError, match="recording 1 has nan in row 4"):
+        DistributionChange().moments(
+            [np.ones((9, 1)), np.where(np.arange(9) == 4, np.nan, 1)[:, None]]
+        )
+    one = DistributionChange(2).moments([[[3.0]]])
+    assert (one.location.tolist(), one.sigma.tolist()) == ([[3.0]], [[1.0]])
+    np.testing.assert_array_equal(one.features[0], hermite_functions(np.zeros((1, 1)), 2)[0])
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,8 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
             "n_recordings": len(data),
             "n_samples": list(data.n_samples),
             "n_segments": list(data.n_clusters),
+            "location": list(data.location),
+            "scale": list(data.scale),
         },
         "certificate": {
             "status": solution.status.name,

@@ -61,9 +61,7 @@ def learner(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> CutLearn
         name: CutMetric(arrays[f"baseline.{name}"], threshold)
         for name, threshold in header["baselines"].items()
     }
-    found.training_data_ = TrainingData(
-        **{name: tuple(values) for name, values in header["training_data"].items()}
-    )
+    found.training_data_ = TrainingData.from_plain(header["training_data"])
     plain = dict(header["solution"])
     status = Status[plain.pop("status")]
     history = tuple(DescentEntry(*row) for row in plain.pop("history"))

@@ -24,5 +24,9 @@ class FeatureMap(ABC):
         """The features of a recording (T, P) as it was measured, (T, P')."""
 
     @abstractmethod
+    def channel_scales(self, X: Floats) -> tuple[Floats, Floats]:
+        """Location and scale of each channel of a recording (T, P) that the map uses, (P,) each."""
+
+    @abstractmethod
     def expanded_names(self, names: Sequence[str]) -> list[str]:
         """The names of the P' features, made of those of the P channels."""
