@@ -133,7 +133,7 @@ def one_slack_cuts(risk: RegularizedRisk, n_cuts: int) -> WorkingSet:
     """The cuts of that many rounds of the plain 1-slack method."""
     run, groups = Run(risk, Stopping()), np.zeros(risk.n_samples, dtype=np.int64)
     cuts = WorkingSet(1, risk.space.dim)
-    cuts.add(run.start(groups).cuts())
+    cuts.add(run.start(groups))
     while len(cuts) < n_cuts:
         cuts.add(run.evaluate(NewtonMaster().solve(risk, cuts).w, groups).cuts())
     return cuts
