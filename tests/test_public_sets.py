@@ -1,5 +1,6 @@
 """Public sets: the way they are downloaded, converted and kept, and what is in them."""
 
+import inspect
 import shutil
 from pathlib import Path
 
@@ -332,12 +333,11 @@ def test_every_file_has_a_checksum(public_set):
 
 @every
 def test_licence_and_citation_are_documented(public_set):
-    doc = " ".join(getattr(datasets, f"fetch_{public_set.name}").__doc__.split())
-    assert "Licence: " in doc
-    assert "References" in doc
-    assert public_set.citation.split(")")[0] in doc
-    if "BSD" in public_set.licence or "CC" in public_set.licence or "GPL" in public_set.licence:
-        assert public_set.licence.split(" (")[0].split(",")[0].split()[-1] in doc
+    doc = inspect.getdoc(getattr(datasets, f"fetch_{public_set.name}"))
+    assert doc.count("\nNotes\n-----\n") == doc.count("\nReferences\n----------\n") == 1
+    notes, references = doc.split("\nNotes\n-----\n")[1].split("\nReferences\n----------\n")
+    assert " ".join(notes.split()).endswith(f"Licence: {public_set.licence}.")
+    assert " ".join(references.split()) == f"{public_set.citation}."
 
 
 @pytest.mark.parametrize(

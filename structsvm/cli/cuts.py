@@ -30,7 +30,7 @@ from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.progress import stage
 from structsvm.status import Status
 
-__all__ = ["describe", "draw", "evaluate", "fit", "predict", "show"]
+__all__ = ["describe", "draw", "evaluate", "fit", "predict", "read_to_judge", "show"]
 
 INTERRUPTED = 130
 NOT_FOR_CUTS = (
@@ -132,6 +132,14 @@ def evaluate(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) 
     about = f"{n} (perfect: loss and distance 0, adjusted Rand 1)"
     terminal.report(result.to_dict(), about, table, str(result.verdict))
     return 0
+
+
+def read_to_judge(
+    args: argparse.Namespace, terminal: Terminal
+) -> tuple[list[str], list[Any], list[Any]]:
+    """Names, pixels and label maps of the images of ``args.paths``, to judge a model by."""
+    images = _read(args, terminal, need_labels=True)
+    return [image.name for image in images], *images_and_labels(images)
 
 
 def show(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -> int:

@@ -10,10 +10,9 @@ from rich import box
 from rich.table import Table
 
 from structsvm.cli import cuts
-from structsvm.cli.inputs import check_labels, read_for, warn_of_training
+from structsvm.cli.inputs import read_to_judge
 from structsvm.cli.parser import evaluation_options, file_options, report_options
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets.recording import arrays_and_labels
 from structsvm.evaluation import Evaluation, evaluate
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.persistence import load
@@ -49,14 +48,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     learner = load(args.model)
     if isinstance(learner, CutLearner):
         return cuts.evaluate(args, terminal, learner)
-    recordings = read_for(learner, args, terminal, need_labels=True)
-    check_labels(recordings, learner.problem_)
-    warn_of_training(recordings, learner, terminal)
-    Xs, ys = arrays_and_labels(recordings)
+    names, Xs, ys = read_to_judge(learner, args, terminal)
     with terminal.working("partitioning"):
-        result = evaluate(
-            learner, Xs, ys, args.n_segments, args.margin, names=[r.name for r in recordings]
-        )
+        result = evaluate(learner, Xs, ys, args.n_segments, args.margin, names=names)
     terminal.report(result.to_dict(), *readable(result))
     return 0
 

@@ -6,17 +6,18 @@ import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.files import find_recordings, read_recording
-from structsvm.datasets.recording import Recording, share_features
+from structsvm.datasets.recording import Recording, arrays_and_labels, share_features
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.words import Words
 from structsvm.progress import stage
 
-__all__ = ["check_labels", "check_output", "read", "read_for", "warn_of_training"]
+__all__ = ["check_labels", "check_output", "read", "read_for", "read_to_judge"]
 
 
 def read(
@@ -63,6 +64,22 @@ def read_for(
     return recordings
 
 
+def read_to_judge(
+    learner: MetricLearner, args: argparse.Namespace, terminal: Terminal
+) -> tuple[list[str], list[Any], list[Any]]:
+    """Names, samples and labels of the recordings of ``args.paths``, to judge the model by."""
+    recordings = read_for(learner, args, terminal, need_labels=True)
+    check_labels(recordings, learner.problem_)
+    seen = sum(recording.X in learner.training_data_ for recording in recordings)
+    if seen:
+        these = learner.problem_.words.wholes(len(recordings))
+        terminal.warn(
+            f"the model was learned from {seen} of these {these}: "
+            "the figures are better than on new ones"
+        )
+    return [recording.name for recording in recordings], *arrays_and_labels(recordings)
+
+
 def _with_features_of(
     learner: MetricLearner, recordings: Sequence[Recording], model: Path
 ) -> list[Recording]:
@@ -101,19 +118,6 @@ def _check_counts(
                 f"{recording.where} has {T} {words.item}s: "
                 f"it cannot have {n_segments} {words.part}s"
             )
-
-
-def warn_of_training(
-    recordings: Sequence[Recording], learner: MetricLearner, terminal: Terminal
-) -> None:
-    """Say so when a model is judged by what it was learned from."""
-    seen = sum(recording.X in learner.training_data_ for recording in recordings)
-    if seen:
-        these = learner.problem_.words.wholes(len(recordings))
-        terminal.warn(
-            f"the model was learned from {seen} of these {these}: "
-            "the figures are better than on new ones"
-        )
 
 
 def check_output(path: Path, suffixes: Sequence[str] = ()) -> None:

@@ -14,11 +14,11 @@ from rich.theme import Theme
 
 __all__ = [
     "Parser",
+    "count_option",
     "evaluation_options",
     "file_options",
     "positive",
     "report_options",
-    "true_or_positive",
 ]
 
 THEME = Theme(
@@ -130,13 +130,7 @@ def evaluation_options() -> argparse.ArgumentParser:
     """Options of commands that compare with labels."""
     options = argparse.ArgumentParser(add_help=False)
     group = options.add_argument_group("evaluation")
-    group.add_argument(
-        "--n-segments",
-        "--n-clusters",
-        type=true_or_positive,
-        metavar="true|N",
-        help="as many as the labels have, or N (default: as the learned penalty decides)",
-    )
+    count_option(group)
     group.add_argument(
         "--margin",
         type=int,
@@ -145,6 +139,17 @@ def evaluation_options() -> argparse.ArgumentParser:
         help="samples within which a change counts as found, for F1 (default: 5)",
     )
     return options
+
+
+def count_option(group: argparse._ActionsContainer) -> None:
+    """How many segments, where there may be labels to count them in."""
+    group.add_argument(
+        "--n-segments",
+        "--n-clusters",
+        type=true_or_positive,
+        metavar="true|N",
+        help="as many as the labels have, or N (default: as the learned penalty decides)",
+    )
 
 
 def positive(text: str) -> int:

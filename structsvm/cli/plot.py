@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from structsvm.atomic import write_atomically
 from structsvm.cli import cuts
 from structsvm.cli.inputs import check_labels, check_output, read_for
-from structsvm.cli.parser import file_options, report_options, true_or_positive
+from structsvm.cli.parser import count_option, file_options, report_options
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError, SettingsError
 from structsvm.extras import require
@@ -79,13 +79,7 @@ def add_parser(commands: Any) -> None:
         "largest weight; of a model: its largest weights (the default), its matrix, its "
         "eigenvalues, or the certified gap while it was learned",
     )
-    parser.add_argument(
-        "--n-segments",
-        "--n-clusters",
-        type=true_or_positive,
-        metavar="true|N",
-        help="as many as the labels have, or N (default: as the learned penalty decides)",
-    )
+    count_option(parser)
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:

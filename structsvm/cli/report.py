@@ -7,16 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.atomic import write_atomically
-from structsvm.cli.inputs import (
-    check_labels,
-    check_output,
-    read_for,
-    warn_of_training,
-)
+from structsvm.cli import cuts
+from structsvm.cli.inputs import check_output, read_to_judge
 from structsvm.cli.parser import evaluation_options, file_options, report_options
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets.image_folder import images_and_labels, read_images
-from structsvm.datasets.recording import arrays_and_labels
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.persistence import load
 from structsvm.report import report_page
@@ -53,19 +47,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Evaluate, and write the page."""
     check_output(args.output, (".html", ".htm"))
     learner = load(args.model)
-    data: tuple[list[Any], list[Any]]
     if isinstance(learner, CutLearner):
-        images = read_images(args.paths, args.masks, need_labels=True)
-        names, data = [image.name for image in images], images_and_labels(images)
+        names, Xs, ys = cuts.read_to_judge(args, terminal)
     else:
-        recordings = read_for(learner, args, terminal, need_labels=True)
-        check_labels(recordings, learner.problem_)
-        warn_of_training(recordings, learner, terminal)
-        names, data = [r.name for r in recordings], arrays_and_labels(recordings)
+        names, Xs, ys = read_to_judge(learner, args, terminal)
     with terminal.working("partitioning"):
         page = report_page(
             learner,
-            *data,
+            Xs,
+            ys,
             names=names,
             title=args.title or f"What {args.model.stem} is worth",
             n_segments=args.n_segments,

@@ -36,6 +36,7 @@ class Annotated:
     """Sorted segment ends, the last being T, by annotator."""
 
 
+@TCPD.cited
 def fetch_tcpd(
     names: Sequence[str] | None = None, *, data_home: str | PathLike[str] | None = None
 ) -> list[Annotated]:
@@ -53,15 +54,6 @@ def fetch_tcpd(
     -------
     list of Annotated
         Nearly all have one feature; run_log has two. Missing values are NaN (uk_coal_employ).
-
-    Notes
-    -----
-    Licence: that of each series is in its README in the repository; the code is MIT.
-
-    References
-    ----------
-    van den Burg and Williams (2020), An evaluation of change point detection algorithms,
-    arXiv:2003.06222.
     """
     known = {
         PurePosixPath(path).stem: path for path in TCPD.checksums if path.startswith("datasets/")

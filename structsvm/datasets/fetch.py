@@ -36,8 +36,8 @@ SKAB = PublicSet(
     "skab",
     "waico/SKAB",
     "b2c0d46c2971dcbfe71e26087b6d231998bb91c2",
-    licence="GPL-3.0 (of the repository)",
-    citation="Katser and Kozitsin (2020), Skoltech Anomaly Benchmark, Kaggle, "
+    licence="GPL-3.0 (of the repository, data included)",
+    citation="Katser and Kozitsin (2020), Skoltech Anomaly Benchmark (SKAB), Kaggle, "
     "doi:10.34740/KAGGLE/DSV/1693952",
 )
 MOCAP6 = PublicSet(
@@ -46,7 +46,8 @@ MOCAP6 = PublicSet(
     "0fbfc4d2e13c55e30970aaebc73c90092679f4e1",
     licence="2-clause BSD, (c) 2015 Mike Hughes; motion data from mocap.cs.cmu.edu",
     citation="Fox, Hughes, Sudderth and Jordan (2014), Joint modeling of multiple time series via "
-    "the beta process, Annals of Applied Statistics 8(3), 1281-1313",
+    "the beta process with application to motion capture segmentation, Annals of Applied "
+    "Statistics 8(3), 1281-1313",
 )
 BEEDANCE = PublicSet(
     "beedance",
@@ -70,7 +71,8 @@ TEP = PublicSet(
     "tep",
     "YKatser/CPDE",
     "c8b25303e7a6b7e89939c28176fcde711962eafa",
-    licence="University of Illinois, MIT-like (TEP_data/readme.txt); repository GPL-3.0",
+    licence="University of Illinois, MIT-like, (c) 1998-2002 (TEP_data/readme.txt); repository "
+    "GPL-3.0",
     citation="Katser, Kozitsin, Lobachev and Maksimov (2021), Unsupervised offline changepoint "
     "detection ensembles, Applied Sciences 11(9), 4280",
 )
@@ -87,6 +89,7 @@ SETS = (HAR_SPSW, SKAB, MOCAP6, BEEDANCE, HASC1, TEP, TSSB)
 SKAB_FOLDERS = ("valve1", "valve2", "other")
 
 
+@HAR_SPSW.cited
 def fetch_har_spsw(
     subjects: Iterable[int] | None = None, *, data_home: Home = None
 ) -> list[Recording]:
@@ -112,14 +115,8 @@ def fetch_har_spsw(
 
     Notes
     -----
-    Licence: CC BY 4.0. Phone and watch are put on a common grid of 50 Hz by linear interpolation;
-    labels are those of the phone's file.
-
-    References
-    ----------
-    Matey-Sanz, Casteleyn and Granell (2023), Dataset of inertial measurements of smartphones and
-    smartwatches for human activity recognition, Data in Brief 51, 109809;
-    doi:10.5281/zenodo.8398688.
+    Phone and watch are put on a common grid of 50 Hz by linear interpolation; labels are those of
+    the phone's file.
     """
     names = sorted({PurePosixPath(path).name[:6] for path in HAR_SPSW.checksums})
     if subjects is not None:
@@ -129,6 +126,7 @@ def fetch_har_spsw(
     return HAR_SPSW.recordings(names, conversions.activity, data_home)
 
 
+@SKAB.cited
 def fetch_skab(folders: Sequence[str] = SKAB_FOLDERS, *, data_home: Home = None) -> list[Recording]:
     """Faults of a water-circulation testbed: 34 experiments, 8 sensors, a sample each second.
 
@@ -143,15 +141,6 @@ def fetch_skab(folders: Sequence[str] = SKAB_FOLDERS, *, data_home: Home = None)
     -------
     list of Recording
         ``y`` numbers the segments between the marked changes: normal, transition, fault, ...
-
-    Notes
-    -----
-    Licence: GPL-3.0, that of the repository, data included.
-
-    References
-    ----------
-    Katser and Kozitsin (2020), Skoltech Anomaly Benchmark (SKAB), Kaggle,
-    doi:10.34740/KAGGLE/DSV/1693952.
     """
     _check("folders", folders, set(SKAB_FOLDERS))
     files = [PurePosixPath(path) for path in SKAB.checksums]
@@ -159,6 +148,7 @@ def fetch_skab(folders: Sequence[str] = SKAB_FOLDERS, *, data_home: Home = None)
     return SKAB.recordings(names, conversions.water_loop, data_home)
 
 
+@MOCAP6.cited
 def fetch_mocap6(*, data_home: Home = None) -> list[Recording]:
     """Six exercise sessions of motion capture: 12 joint angles, 12 actions, 5 to 8 segments.
 
@@ -172,20 +162,12 @@ def fetch_mocap6(*, data_home: Home = None) -> list[Recording]:
     list of Recording
         24 features at 10 Hz: mean and log(1 + std) of each channel over 1.5 seconds. ``y`` numbers
         the actions. Few and short: too little to tell metrics apart.
-
-    Notes
-    -----
-    Licence: 2-clause BSD, (c) 2015 Mike Hughes. Motion data from mocap.cs.cmu.edu.
-
-    References
-    ----------
-    Fox, Hughes, Sudderth and Jordan (2014), Joint modeling of multiple time series via the beta
-    process with application to motion capture segmentation, Annals of Applied Statistics 8(3).
     """
     names = ("s13_29", "s13_30", "s13_31", "s14_06", "s14_14", "s14_20")
     return MOCAP6.recordings(names, conversions.exercise, data_home)
 
 
+@BEEDANCE.cited
 def fetch_beedance(*, data_home: Home = None) -> list[Recording]:
     """Six waggle dances of honeybees: position and heading, 15 to 29 segments.
 
@@ -203,19 +185,13 @@ def fetch_beedance(*, data_home: Home = None) -> list[Recording]:
 
     Notes
     -----
-    Licence: 3-clause BSD, that of the repository. That the published range of the heading is one
-    full turn is an assumption.
-
-    References
-    ----------
-    Oh, Rehg, Balch and Dellaert (2008), Learning and inferring motion patterns using parametric
-    segmental switching linear dynamic systems, IJCV 77, 103-124. This copy: Chang, Li, Yang and
-    Poczos (2019), Kernel change-point detection with auxiliary deep generative models, ICLR.
+    That the published range of the heading is one full turn is an assumption.
     """
     names = [f"bee{i}" for i in range(1, 7)]
     return BEEDANCE.recordings(names, conversions.bee, data_home)
 
 
+@HASC1.cited
 def fetch_hasc1(*, data_home: Home = None) -> list[Recording]:
     """One long accelerometer recording with 65 changes of activity.
 
@@ -228,19 +204,11 @@ def fetch_hasc1(*, data_home: Home = None) -> list[Recording]:
     -------
     list of one Recording
         Mean and log(std + 0.01) of the three axes over blocks of 20 samples.
-
-    Notes
-    -----
-    Licence: 3-clause BSD, that of the repository.
-
-    References
-    ----------
-    Chang, Li, Yang and Poczos (2019), Kernel change-point detection with auxiliary deep generative
-    models, ICLR.
     """
     return HASC1.recordings(["hasc1"], conversions.hasc, data_home)
 
 
+@TEP.cited
 def fetch_tep(faults: Iterable[int] = range(1, 22), *, data_home: Home = None) -> list[Recording]:
     """The Tennessee Eastman process: 52 variables, 21 faults that set in at sample 160.
 
@@ -256,21 +224,13 @@ def fetch_tep(faults: Iterable[int] = range(1, 22), *, data_home: Home = None) -
     list of Recording
         ``y`` is 0 before the fault and 1 from there on. Each fault is another one, so that little
         is learned from some about others.
-
-    Notes
-    -----
-    Licence: University of Illinois, MIT-like, (c) 1998-2002; the repository is GPL-3.0.
-
-    References
-    ----------
-    Katser, Kozitsin, Lobachev and Maksimov (2021), Unsupervised offline changepoint detection
-    ensembles, Applied Sciences 11(9), 4280.
     """
     names = [f"fault{fault:02d}" for fault in faults]
     _check("faults", names, {f"fault{fault:02d}" for fault in range(1, 22)})
     return TEP.recordings(names, conversions.fault, data_home)
 
 
+@TSSB.cited
 def fetch_tssb(names: Sequence[str] | None = None, *, data_home: Home = None) -> list[Recording]:
     """The Time Series Segmentation Benchmark: 75 univariate series of 1 to 9 segments.
 
@@ -286,15 +246,6 @@ def fetch_tssb(names: Sequence[str] | None = None, *, data_home: Home = None) ->
     list of Recording
         One feature, ``x``: there is no metric to learn before you add some. ``y`` numbers the
         segments.
-
-    Notes
-    -----
-    Licence: 3-clause BSD.
-
-    References
-    ----------
-    Ermshaus, Schaefer and Leser (2023), ClaSP: parameter-free time series segmentation, Data
-    Mining and Knowledge Discovery.
     """
     known = sorted({PurePosixPath(path).stem for path in TSSB.checksums} - {"desc"})
     if names is not None:

@@ -22,7 +22,9 @@ WEIZMANN_HORSE = PublicSet(
     "ZJW-HUST/Deeplab-Weizmann-Horse",
     "9e226a491e88e2f49e6021adafe4908c88ace342",
     licence="none stated there: ask the authors before you pass the images on",
-    citation="Borenstein and Ullman (2002), Class-specific, top-down segmentation, ECCV",
+    citation="Borenstein and Ullman (2002), Class-specific, top-down segmentation, ECCV; "
+    "Borenstein, Sharon and Ullman (2004), Combining top-down and bottom-up segmentation, CVPR "
+    "workshops",
 )
 N_HORSES = 327
 
@@ -38,6 +40,7 @@ class SegmentedImage:
     """(h, w)."""
 
 
+@WEIZMANN_HORSE.cited
 def fetch_weizmann_horse(
     numbers: Iterable[int] = range(1, N_HORSES + 1),
     *,
@@ -61,12 +64,7 @@ def fetch_weizmann_horse(
 
     Notes
     -----
-    Licence: none is stated in the repository. The paper has a 328th image, which is not there.
-
-    References
-    ----------
-    Borenstein and Ullman (2002), Class-specific, top-down segmentation, ECCV; Borenstein, Sharon
-    and Ullman (2004), Combining top-down and bottom-up segmentation, CVPR workshops.
+    The paper has a 328th image, which is not there.
     """
     if longest_side < 1:
         raise SettingsError(f"longest_side must be >= 1, got {longest_side}")

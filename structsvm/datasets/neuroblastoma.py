@@ -102,6 +102,7 @@ def read_profiles(
     )
 
 
+@NEUROBLASTOMA.cited
 def fetch_neuroblastoma(*, data_home: str | PathLike[str] | None = None) -> list[AnnotatedProfile]:
     """Seven chromosomes of neuroblastoma copy-number profiles with eight annotated regions.
 
@@ -119,13 +120,7 @@ def fetch_neuroblastoma(*, data_home: str | PathLike[str] | None = None) -> list
 
     Notes
     -----
-    Licence: GPL-3, that of the R package animint2. The tables are in R's format, read with the
-    library rdata (extra ``datasets``).
-
-    References
-    ----------
-    Hocking et al. (2013), Learning smoothing models of copy number profiles using breakpoint
-    annotations, BMC Bioinformatics 14:164.
+    The tables are in R's format, read with the library rdata (extra ``datasets``).
     """
     path = NEUROBLASTOMA.fetch("data/intreg.RData", data_home)
     tables = read_r(path)["intreg"]

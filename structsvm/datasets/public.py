@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from structsvm.datasets.files import read_recording, write_recording
 from structsvm.datasets.recording import Recording, share_features
@@ -31,6 +32,8 @@ TIMEOUT = 30.0
 Fetch = Callable[[str], Path]
 """From a path of the repository to the file on this machine, downloaded if it is not there."""
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 logger = logging.getLogger("structsvm")
 
 
@@ -48,6 +51,18 @@ class PublicSet:
     licence: str
     """What the repository itself states."""
     citation: str
+
+    def cited(self, loader: F) -> F:
+        """Decorates a loader: its docstring ends with the licence and whom to cite."""
+        if loader.__doc__:  # not with python -OO
+            notes = "" if "\n    Notes\n" in loader.__doc__ else "    Notes\n    -----\n"
+            licence, citation = (
+                textwrap.fill(f"{text}.", 99, initial_indent="    ", subsequent_indent="    ")
+                for text in (f"Licence: {self.licence}", self.citation)
+            )
+            references = f"    References\n    ----------\n{citation}"
+            loader.__doc__ = f"{loader.__doc__.rstrip()}\n\n{notes}{licence}\n\n{references}\n    "
+        return loader
 
     @property
     def checksums(self) -> dict[str, str]:

@@ -65,6 +65,7 @@ def balance_scale() -> Recording:
     return Recording("balance_scale", X, y, features)
 
 
+@MOVEMENT_LIBRAS.cited
 def fetch_movement_libras(*, data_home: str | PathLike[str] | None = None) -> Recording:
     """Hand movements of Brazilian sign language: 360 rows, 45 points of a curve, 15 kinds.
 
@@ -77,16 +78,6 @@ def fetch_movement_libras(*, data_home: str | PathLike[str] | None = None) -> Re
     -------
     Recording
         Features ``x1, y1, ..., x45, y45``; ``y`` is the kind, 1 to 15. 30 rows come twice.
-
-    Notes
-    -----
-    Licence: none is stated in the repository that it is fetched from; the set is of the UCI
-    Machine Learning Repository.
-
-    References
-    ----------
-    Dias, Madeo, Rocha, Biscaro and Peres (2009), Hand movement recognition for Brazilian sign
-    language, IJCNN.
     """
     path = MOVEMENT_LIBRAS.fetch("data/movement_libras.data", data_home)
     table = np.loadtxt(path, delimiter=",", skiprows=1)
@@ -94,6 +85,7 @@ def fetch_movement_libras(*, data_home: str | PathLike[str] | None = None) -> Re
     return Recording("movement_libras", table[:, :-1], table[:, -1].astype(np.int64), features)
 
 
+@LETTER.cited
 def fetch_letter(*, data_home: str | PathLike[str] | None = None) -> Recording:
     """Printed capital letters in 20 distorted fonts: 20,000 rows, 16 features, 26 kinds.
 
@@ -109,18 +101,13 @@ def fetch_letter(*, data_home: str | PathLike[str] | None = None) -> Recording:
 
     Notes
     -----
-    Licence: that of the R package mlbench, GPL-2; the set is of the UCI Machine Learning
-    Repository. The table is in R's format, read with the library rdata (extra ``datasets``).
-
-    References
-    ----------
-    Frey and Slate (1991), Letter recognition using Holland-style adaptive classifiers, Machine
-    Learning 6, 161-182; in R: Leisch and Dimitriadou, mlbench.
+    The table is in R's format, read with the library rdata (extra ``datasets``).
     """
     path = LETTER.fetch("data/LetterRecognition.rda", data_home)
     return _table("letter", read_r(path)["LetterRecognition"], "lettr")
 
 
+@IONOSPHERE.cited
 def fetch_ionosphere(*, data_home: str | PathLike[str] | None = None) -> Recording:
     """Radar returns from the ionosphere: 351 rows, 34 features, good or bad.
 
@@ -136,14 +123,7 @@ def fetch_ionosphere(*, data_home: str | PathLike[str] | None = None) -> Recordi
 
     Notes
     -----
-    Licence: that of the R package mlbench, GPL-2; the set is of the UCI Machine Learning
-    Repository. The table is in R's format, read with the library rdata (extra ``datasets``).
-
-    References
-    ----------
-    Sigillito, Wing, Hutton and Baker (1989), Classification of radar returns from the ionosphere
-    using neural networks, Johns Hopkins APL Technical Digest 10, 262-266; in R: Leisch and
-    Dimitriadou, mlbench.
+    The table is in R's format, read with the library rdata (extra ``datasets``).
     """
     path = IONOSPHERE.fetch("data/Ionosphere.rda", data_home)
     return _table("ionosphere", read_r(path)["Ionosphere"], "Class")
