@@ -55,7 +55,11 @@ class ClusterDecoder(CalibratingOracle):
         return search.maximize(objective, constraint)
 
     def calibrate(
-        self, Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], penalties: Floats
+        self,
+        Zs: Sequence[Floats],
+        truths: Sequence[EquivalenceMatrix],
+        penalties: Floats,
+        weights: Floats | None = None,
     ) -> Calibration:
         """One Ward tree for each table, cut at every penalty; the best by adjusted Rand index.
 
@@ -66,7 +70,7 @@ class ClusterDecoder(CalibratingOracle):
             _curves(ward_levels(Z - Z.mean(axis=0), penalties, self.random_state), truth)
             for Z, truth in pairs
         ]
-        losses, agreements = np.mean(curves, axis=0)
+        losses, agreements = np.average(curves, axis=0, weights=weights)
         return Calibration(penalties, losses, criterion=-agreements)
 
 

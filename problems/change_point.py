@@ -72,7 +72,12 @@ class ChangePoint(PartitionProblem):
         """The recording itself: the same program, loss-augmented."""
         return SearchedSample(X, truth, SequentialOracle())
 
-    def unit(self, Xs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]) -> float | None:
+    def unit(
+        self,
+        Xs: Sequence[Floats],
+        truths: Sequence[EquivalenceMatrix],
+        weights: Floats | None = None,
+    ) -> float | None:
         """The calibrated penalty."""
         return None
 

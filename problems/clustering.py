@@ -136,7 +136,12 @@ class Clustering(PartitionProblem):
             )
         return SearchedSample(X, truth, semidefinite)
 
-    def unit(self, Xs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]) -> float | None:
+    def unit(
+        self,
+        Xs: Sequence[Floats],
+        truths: Sequence[EquivalenceMatrix],
+        weights: Floats | None = None,
+    ) -> float | None:
         """With K known, the scatter within the true clusters for each change of cluster.
 
         There is no penalty then that would have to suit the labels. With K unknown, the calibrated
@@ -145,8 +150,9 @@ class Clustering(PartitionProblem):
         if not self.known_clusters:
             return None
         samples = list(zip(Xs, truths, strict=True))
-        changes = sum((M.n_clusters - 1) / M.n_samples for _, M in samples)
-        total, within = np.sum([_scatter(X, M) for X, M in samples], axis=0) / changes
+        changes = [(M.n_clusters - 1) / M.n_samples for _, M in samples]
+        scatter = np.average([_scatter(X, M) for X, M in samples], axis=0, weights=weights)
+        total, within = scatter / np.average(changes, weights=weights)
         return float(max(within, 1e-6 * total))
 
     def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:

@@ -144,9 +144,14 @@ class DistributionChange(PartitionProblem, FeatureMap):
         """That of the base."""
         return self.base.sample(X, truth)
 
-    def unit(self, Xs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]) -> float | None:
+    def unit(
+        self,
+        Xs: Sequence[Floats],
+        truths: Sequence[EquivalenceMatrix],
+        weights: Floats | None = None,
+    ) -> float | None:
         """That of the base."""
-        return self.base.unit(Xs, truths)
+        return self.base.unit(Xs, truths, weights)
 
     @property
     def shrinkage(self) -> float | None:

@@ -8,7 +8,7 @@ scikit-learn 1.8 or newer: ``make rivals`` makes an environment for them.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -33,27 +33,33 @@ Floats = NDArray[np.float64]
 
 
 def untrained(
-    oracle: Oracle, Xs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]
+    oracle: Oracle,
+    Xs: Sequence[Floats],
+    truths: Sequence[EquivalenceMatrix],
+    weights: Floats | None = None,
 ) -> DecodingMetric:
     """The identity with its best penalty on the training samples: hand-tuned segmentation."""
-    return DecodingMetric(np.eye(Xs[0].shape[1]), calibrate(oracle, Xs, truths).penalty)
+    return _calibrated(np.eye(Xs[0].shape[1]), oracle, Xs, truths, weights)
 
 
 def pca(
-    oracle: Oracle, Xs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]
+    oracle: Oracle,
+    Xs: Sequence[Floats],
+    truths: Sequence[EquivalenceMatrix],
+    weights: Floats | None = None,
 ) -> DecodingMetric:
     """The leading principal components, as many (1, 2, 4, ...) as calibrate best.
 
     The components are those of all samples stacked; the penalty is calibrated for each number.
     """
-    scatter = sum(X.T @ X for X in (X - X.mean(axis=0) for X in Xs))
+    scatter = _sum((X.T @ X for X in (X - X.mean(axis=0) for X in Xs)), weights)
     _, vectors = np.linalg.eigh(scatter)
     P = vectors.shape[0]
     best, least = None, np.inf
     ranks = [2**k for k in range(max(1, int(np.log2(P)) + 1)) if 2**k < P or P == 1]
     for rank in stage("ranks of PCA", ranks):
         factor = vectors[:, ::-1][:, :rank]
-        calibration = calibrate(oracle, [X @ factor for X in Xs], truths)
+        calibration = calibrate(oracle, [X @ factor for X in Xs], truths, weights)
         if calibration.merit < least:
             best, least = DecodingMetric(factor, calibration.penalty), calibration.merit
     assert best is not None
@@ -64,6 +70,7 @@ def rca(
     oracle: Oracle,
     Xs: Sequence[Floats],
     truths: Sequence[EquivalenceMatrix],
+    weights: Floats | None = None,
     shrinkage: float = 0.5,
 ) -> DecodingMetric:
     """Relevant component analysis: the inverse of the covariance within the true clusters.
@@ -76,14 +83,15 @@ def rca(
     shrinkage : float in [0, 1]
         0 is plain RCA, 1 the identity.
     """
-    factor = within_whitening(Xs, truths, shrinkage)
-    return DecodingMetric(factor, calibrate(oracle, [X @ factor for X in Xs], truths).penalty)
+    factor = within_whitening(Xs, truths, shrinkage, weights)
+    return _calibrated(factor, oracle, Xs, truths, weights)
 
 
 def lda(
     oracle: Oracle,
     Xs: Sequence[Floats],
     truths: Sequence[EquivalenceMatrix],
+    weights: Floats | None = None,
     shrinkage: float = 1e-3,
 ) -> DecodingMetric:
     """Linear discriminant analysis: RCA on the subspace that the centres of the clusters span.
@@ -96,12 +104,12 @@ def lda(
     shrinkage : float in [0, 1]
         As for :func:`rca`.
     """
-    whitening = within_whitening(Xs, truths, shrinkage)
+    whitening = within_whitening(Xs, truths, shrinkage, weights)
     centred = [(X - X.mean(axis=0)) @ whitening for X in Xs]
-    between = sum(M.gram(Z) for Z, M in zip(centred, truths, strict=True))
+    between = _sum((M.gram(Z) for Z, M in zip(centred, truths, strict=True)), weights)
     rank = min(sum(M.n_clusters - 1 for M in truths), whitening.shape[0])
     factor = whitening @ np.linalg.eigh(between)[1][:, ::-1][:, : max(rank, 1)]
-    return DecodingMetric(factor, calibrate(oracle, [X @ factor for X in Xs], truths).penalty)
+    return _calibrated(factor, oracle, Xs, truths, weights)
 
 
 def metric_learn(
@@ -142,7 +150,25 @@ def metric_learn(
                 f"metric-learn {library.__version__} does not run with scikit-learn "
                 f"{sklearn.__version__} ({error}): `make rivals` makes an environment for it"
             ) from error
-    return DecodingMetric(factor, calibrate(oracle, [X @ factor for X in Xs], truths).penalty)
+    return _calibrated(factor, oracle, Xs, truths)
+
+
+def _calibrated(
+    factor: Floats,
+    oracle: Oracle,
+    Xs: Sequence[Floats],
+    truths: Sequence[EquivalenceMatrix],
+    weights: Floats | None = None,
+) -> DecodingMetric:
+    """A metric with its best penalty."""
+    calibration = calibrate(oracle, [X @ factor for X in Xs], truths, weights)
+    return DecodingMetric(factor, calibration.penalty)
+
+
+def _sum(terms: Iterable[Floats], weights: Floats | None) -> Floats:
+    """The sum over samples, weighted."""
+    stacked = np.array(list(terms))
+    return np.asarray(stacked.sum(axis=0) if weights is None else np.tensordot(weights, stacked, 1))
 
 
 def grid(
@@ -192,7 +218,8 @@ def fit(name: str, oracle: Any, Xs: Any, truths: Any, **settings: Any) -> Any:
         Standardised.
     truths : sequence of EquivalenceMatrix, or of NodeLabels
     **settings
-        Of the function of that name, or of the class in metric-learn.
+        Of the function of that name, or of the class in metric-learn. The first four take
+        ``weights`` (N,): a weight of 2 stands for a sample that is there twice.
     """
     own: dict[str, Callable[..., Any]] = {
         "grid": grid,

@@ -6,17 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from structsvm import baselines
-from structsvm.choices import regularizer_from
 from structsvm.errors import SettingsError
 from structsvm.extras import require
+from structsvm.learner import MetricLearner
 from structsvm.parallel import single_threaded
-from structsvm.partitions.problem import MetricProblem, PartitionProblem, encode_all
-from structsvm.partitions.samples import Standardizer, check_samples
-from structsvm.partitions.start import Start
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.plain import finite
 from structsvm.plotting.learning import plot_gap
 from structsvm.problem import RegularizedRisk
@@ -35,11 +29,8 @@ __all__ = [
     "Comparison",
     "compare_on",
     "compare_solvers",
-    "metric_risk",
     "solver_named",
 ]
-
-Floats = NDArray[np.float64]
 
 DEFAULT_SOLVERS = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")
 AXES = ("seconds", "oracle_calls")
@@ -165,10 +156,8 @@ def compare_solvers(
     -------
     Comparison
     """
-    risk = metric_risk(
-        problem, Xs, ys, metric=metric, lam=lam, regularizer=regularizer, standardize=standardize
-    )
-    return compare_on(risk, solvers, stopping=stopping)
+    learner = MetricLearner(problem, metric, regularizer, lam, standardize=standardize)
+    return compare_on(learner.risk(Xs, ys), solvers, stopping=stopping)
 
 
 def compare_on(
@@ -229,30 +218,3 @@ def solver_named(name: str, stopping: Stopping) -> Solver:
             "a slash, as in cutting-plane/newton or one-slack/clarabel"
         )
     return solver_from(method, stopping, master or "auto")
-
-
-def metric_risk(
-    problem: PartitionProblem,
-    Xs: Any,
-    ys: Any,
-    *,
-    metric: str,
-    lam: float,
-    regularizer: str | Regularizer,
-    standardize: str | None,
-) -> RegularizedRisk:
-    """The objective of :class:`structsvm.MetricLearner`."""
-    arrays, _ = check_samples(Xs, words=problem.words)
-    truths = encode_all(problem, arrays, ys)
-    standardizer = Standardizer.fit(standardize, arrays)
-    samples = [standardizer(X) for X in arrays]
-    untrained = baselines.untrained(problem.decoder, samples, truths)
-    regularizer = regularizer_from(regularizer)
-    if not (np.isfinite(lam) and lam > 0):
-        raise SettingsError(f"lam must be > 0, got {lam}")
-    learning = MetricProblem(problem, metric, arrays[0].shape[1])
-    shrinkage = problem.shrinkage if metric == "full" else None
-    start = Start.of(problem, samples, truths, untrained.penalty, shrinkage)
-    return learning.risk(
-        [start(X) for X in samples], truths, learning.regularizer(regularizer, lam)
-    )

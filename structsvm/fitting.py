@@ -20,13 +20,14 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, DecodingMetric, calibrate, metric_factor
 from structsvm.partitions.problem import MetricProblem, certified_upper
 from structsvm.partitions.start import Start
+from structsvm.partitions.training_set import TrainingSet
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.alternating import Alternated
 from structsvm.solvers.base import Solver
 
-__all__ = ["Learned", "Learning", "learn"]
+__all__ = ["Learned", "Learning", "Prepared", "learn"]
 
 Floats = NDArray[np.float64]
 
@@ -82,25 +83,58 @@ class Learned:
     alternated: Alternated | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Standardised recordings whose partitions are known, and what ``lam`` has no part in."""
+
+    data: TrainingSet
+    untrained: DecodingMetric
+    start: Start
+    risk: RegularizedRisk
+
+    @classmethod
+    def of(
+        cls, learning: Learning, data: TrainingSet, untrained: DecodingMetric | None = None
+    ) -> Prepared:
+        """The objective, from the units in which the untrained metric is the identity.
+
+        Parameters
+        ----------
+        untrained : DecodingMetric, optional
+            The identity with its calibrated penalty, if that is known already.
+        """
+        problem, truths, weights = learning.problem, data.truths, data.weights
+        partition = problem.partition
+        if untrained is None:
+            untrained = baselines.untrained(partition.decoder, data.arrays, truths, weights)
+        start = Start.of(
+            partition, data.arrays, truths, untrained.penalty, learning.shrinkage, weights
+        )
+        units = [start(X) for X in data.arrays]
+        risk = problem.risk(units, truths, learning.regularizer, learning.constraints, weights)
+        return cls(data, untrained, start, risk)
+
+    def learned(self, learning: Learning, solution: Solution) -> Learned:
+        """The metric of a solution, its penalty calibrated."""
+        data, problem = self.data, learning.problem
+        factor = self.start.restore(usable_factor(problem, solution, learning.lam))
+        Zs = [X @ factor for X in data.arrays]
+        calibration = calibrate(problem.partition.decoder, Zs, data.truths, data.weights)
+        upper = certified_upper(self.risk, solution)
+        return Learned(
+            factor, calibration, solution, upper, self.start, self.untrained, data.truths
+        )
+
+
 def learn(
-    learning: Learning,
-    samples: Sequence[Floats],
-    truths: Sequence[EquivalenceMatrix],
-    resume: str | PathLike[str] | None = None,
+    learning: Learning, data: TrainingSet, resume: str | PathLike[str] | None = None
 ) -> Learned:
-    """Learn from standardised samples and their partitions."""
-    problem, decoder = learning.problem, learning.problem.partition.decoder
-    untrained = baselines.untrained(decoder, samples, truths)
-    start = Start.of(problem.partition, samples, truths, untrained.penalty, learning.shrinkage)
-    units = [start(X) for X in samples]
-    risk = problem.risk(units, truths, learning.regularizer, learning.constraints)
+    """Learn from standardised recordings whose partitions are known."""
+    prepared = Prepared.of(learning, data)
     solution = learning.solver.solve(
-        risk, learning.callback, backend=learning.backend, resume=resume
+        prepared.risk, learning.callback, backend=learning.backend, resume=resume
     )
-    factor = start.restore(usable_factor(problem, solution, learning.lam))
-    calibration = calibrate(decoder, [X @ factor for X in samples], truths)
-    upper = certified_upper(risk, solution)
-    return Learned(factor, calibration, solution, upper, start, untrained, truths)
+    return prepared.learned(learning, solution)
 
 
 def usable_factor(problem: MetricProblem, solution: Solution, lam: float) -> Floats:

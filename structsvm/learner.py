@@ -12,33 +12,33 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm import baselines
-from structsvm.choices import regularizer_from, shrinkage_from
+from structsvm.choices import learning_from, partition_from
 from structsvm.errors import SettingsError
-from structsvm.fitting import Learning, learn
+from structsvm.fitting import Learning, Prepared, learn
 from structsvm.interop import fitted, frames, pairs, ruptures
+from structsvm.interop.routing import DATA_UNDER_OUR_NAMES
 from structsvm.masters.base import Master
-from structsvm.parallel import Backend, backend_from
-from structsvm.partitions.completing import Known, known_parts, read_labels
+from structsvm.parallel import Backend
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, DecodingMetric
-from structsvm.partitions.problem import MetricProblem, PartitionProblem, encode_all
+from structsvm.partitions.problem import PartitionProblem, encode_all
 from structsvm.partitions.samples import (
     Counts,
     Standardizer,
     check_samples,
+    check_weights,
     cluster_counts,
     one_of,
     warn_about_constant_features,
 )
 from structsvm.partitions.training import TrainingData
-from structsvm.problems.change_point import ChangePoint
+from structsvm.partitions.training_set import TrainingSet
+from structsvm.problem import RegularizedRisk
 from structsvm.progress import stage
 from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
-from structsvm.solvers.auto import solver_from
-from structsvm.solvers.base import Solver, Stopping
-from structsvm.unstored import refuse_unstored
-from structsvm.weak import Alternation, checked, learn_partial, of_use
+from structsvm.solvers.base import Solver
+from structsvm.weak import Alternation, is_partial, learn_partial, of_use
 
 __all__ = ["MetricLearner"]
 
@@ -127,6 +127,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     n_features_in_, n_iter_, converged_ : int, int, bool
     """
 
+    __metadata_request__fit = DATA_UNDER_OUR_NAMES
+    __metadata_request__score = DATA_UNDER_OUR_NAMES
+
     def __init__(
         self,
         problem: PartitionProblem | None = None,
@@ -165,6 +168,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Xs: Any,
         ys: Any,
         *,
+        sample_weight: Any = None,
         feature_names: Sequence[str] | None = None,
         resume: str | PathLike[str] | None = None,
         held_out: tuple[Any, Any] | None = None,
@@ -176,6 +180,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Xs : list of arrays or data frames of shape (T_i, P)
         ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
             or of :class:`PartialLabels`; -1 in a vector of numbers marks samples without a label
+        sample_weight : array of shape (N,), optional
+            How much each recording counts, in the objective as in all that is measured on the
+            training labels; 2 stands for a recording that is there twice, 0 for one that is not.
         feature_names : sequence of str, optional
             Taken from data frames when not given.
         resume : path, optional
@@ -194,25 +201,21 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         LearningError
             When the best metric is zero: the regularizer outweighs the labels.
         """
-        partition = self._partition
-        arrays, names = check_samples(Xs, feature_names, words=partition.words)
-        self._learning(1)  # refuses bad settings before anything is made of the data
-        labels = read_labels(partition, arrays, ys)
-        truths, how = checked(partition, labels), self.alternation or Alternation()
-        used = of_use(labels, how)
-        arrays, labels = [arrays[i] for i in used], [labels[i] for i in used]
-        warn_about_constant_features(arrays, names, partition.words)
-        standardizer = Standardizer.fit(self.standardize, arrays, partition)
-        samples = [standardizer(X) for X in arrays]
-        learning = self._learning(samples[0].shape[1])
-        learning.check(samples)
-        if truths is not None:
-            learned = learn(learning, samples, truths, resume)
+        learning_from(self.get_params(deep=False), 1)  # refuses bad settings before any work
+        read = TrainingSet.read(self._partition, Xs, ys, feature_names, sample_weight).counted()
+        partial, how = is_partial(read), self.alternation or Alternation()
+        read = of_use(read, how)
+        standardizer, data, learning = self._standardized(read)
+        if not partial:
+            learned = learn(learning, data, resume)
         elif resume is not None:
             raise SettingsError("resume= keeps one convex problem: it is not for partial labels")
         else:
-            others = self._held_out(held_out, standardizer, names)
-            learned = learn_partial(learning, samples, labels, how, others)
+            others = None
+            if held_out is not None:
+                others = TrainingSet.read(read.partition, *held_out, read.names)
+                others = others.mapped(standardizer)
+            learned = learn_partial(learning, data, how, others)
 
         self.components_ = learned.factor.T
         self.calibration_: Calibration = learned.calibration
@@ -222,37 +225,50 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.alternated_ = learned.alternated
         self.baselines_ = {"untrained": learned.untrained}
         self.standardizer_ = standardizer
-        self.problem_, self.whitening_ = partition, learned.start.whitening
-        self.training_data_ = TrainingData.of(arrays, learned.truths, standardizer.features)
-        self.n_features_in_ = arrays[0].shape[1]
+        self.problem_, self.whitening_ = read.partition, learned.start.whitening
+        self.training_data_ = TrainingData.of(read.arrays, learned.truths, standardizer.features)
+        self.n_features_in_ = read.arrays[0].shape[1]
         self.n_iter_ = learned.solution.n_iter
         self.converged_ = learned.solution.status.converged
         self.__dict__.pop("feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = np.asarray(names, dtype=object)
+        if read.names is not None:
+            self.feature_names_in_ = np.asarray(read.names, dtype=object)
         return self
 
-    def _held_out(
-        self, held_out: tuple[Any, Any] | None, standardizer: Standardizer, names: Any
-    ) -> tuple[list[Floats], list[Known]]:
-        """Recordings that only choose the round of alternation, as learning sees them."""
-        if held_out is None:
-            return [], []
-        arrays, _ = check_samples(held_out[0], names, words=self._partition.words)
-        labels = read_labels(self._partition, arrays, held_out[1])
-        return [standardizer(X) for X in arrays], labels
+    def risk(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> RegularizedRisk:
+        """The objective that :meth:`fit` minimises, of fully labelled recordings.
 
-    def fit_baselines(self, Xs: Any, ys: Any) -> MetricLearner:
+        Whoever compares solvers, or writes one, begins here (docs/solvers.md).
+        """
+        read = TrainingSet.read(
+            self._partition, Xs, ys, sample_weight=sample_weight, complete=True
+        ).counted()
+        _, data, learning = self._standardized(read)
+        return Prepared.of(learning, data).risk
+
+    def _standardized(self, read: TrainingSet) -> tuple[Standardizer, TrainingSet, Learning]:
+        """What standardises the recordings, the standardised ones, and how to learn from them."""
+        warn_about_constant_features(read.arrays, read.names, read.partition.words)
+        standardizer = read.standardizer(self.standardize)
+        data = read.mapped(standardizer)
+        learning = learning_from(self.get_params(deep=False), data.arrays[0].shape[1])
+        learning.check(data.arrays)
+        return standardizer, data, learning
+
+    def fit_baselines(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> MetricLearner:
         """Tune on the same labels the rivals :meth:`fit` has no need of, into ``baselines_``.
 
         Of labels in part, on the stretches where they say everything.
         """
         samples = fitted.standardized(self, Xs)
-        samples, truths = known_parts(samples, read_labels(self.problem_, samples, ys))
-        if all(truth.n_clusters == 1 for truth in truths):
+        data = TrainingSet.read(self.problem_, samples, ys, sample_weight=sample_weight)
+        parts = data.counted().parts
+        if all(truth.n_clusters == 1 for truth in parts.truths):
             return self  # no labelled stretch has a change: nothing to tune on
         for name in stage("tuning rivals", ("pca", "rca")):
-            self.baselines_[name] = baselines.fit(name, self.problem_.decoder, samples, truths)
+            self.baselines_[name] = baselines.fit(
+                name, self.problem_.decoder, parts.arrays, parts.truths, weights=parts.weights
+            )
         return self
 
     def predict(
@@ -304,16 +320,18 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         arrays, _ = check_samples(Xs, None, self.n_features_in_, self.problem_.words)
         return encode_all(self.problem_, arrays, ys)
 
-    def score(self, Xs: Any, ys: Any) -> float:
+    def score(self, Xs: Any, ys: Any, sample_weight: Any = None) -> float:
         """The mean agreement with the truth, for model selection: larger is better.
 
         Minus ``|M - M_i|_F^2`` (0 is perfect), or what the problem puts in its place where that is
         easily fooled. The number of clusters is that of the truth if the problem says it is known.
         """
         truths = self.encode(Xs, ys)
+        weights = check_weights(sample_weight, len(truths), self.problem_.words)
         counts = [t.n_clusters for t in truths] if self.problem_.known_clusters else None
         pairs = zip(truths, self.predict_partitions(Xs, counts), strict=True)
-        return float(np.mean([self.problem_.agreement(t, g) for t, g in pairs]))
+        agreements = [self.problem_.agreement(t, g) for t, g in pairs]
+        return float(np.average(agreements, weights=weights))
 
     transform = frames.transform
     set_output = frames.set_output
@@ -327,28 +345,4 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _partition(self) -> PartitionProblem:
-        problem = ChangePoint() if self.problem is None else self.problem
-        if not isinstance(problem, PartitionProblem):
-            raise SettingsError(
-                f"problem must be a PartitionProblem, got {self.problem!r}; CutLearner cuts graphs"
-            )
-        return problem if self.random_state is None else problem.seeded(self.random_state)
-
-    def _learning(self, n_features: int) -> Learning:
-        """The parameters, checked."""
-        refuse_unstored(self.get_params(deep=False))
-        if not (np.isfinite(self.lam) and self.lam > 0):
-            raise SettingsError(f"lam must be > 0, got {self.lam}")
-        problem = MetricProblem(self._partition, self.metric, n_features)
-        problem.weight_space()  # refuses an unknown metric
-        stopping = Stopping(self.tol, self.max_iter)
-        return Learning(
-            problem=problem,
-            regularizer=problem.regularizer(regularizer_from(self.regularizer), self.lam),
-            lam=self.lam,
-            constraints=self.constraints,
-            shrinkage=shrinkage_from(self.whiten, self.metric, self._partition),
-            solver=solver_from(self.solver, stopping, self.master, self.slack),
-            backend=backend_from(self.backend, self.n_jobs),
-            callback=self.callback,
-        )
+        return partition_from(self.problem, self.random_state)

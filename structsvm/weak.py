@@ -12,20 +12,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.fitting import Learned, Learning, learn, usable_factor
-from structsvm.partitions.completing import (
-    Known,
-    PartialRisk,
-    calibrate_partial,
-    known_parts,
-)
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.completing import Known, PartialRisk, calibrate_partial
 from structsvm.partitions.metric import DecodingMetric
-from structsvm.partitions.problem import PartitionProblem, certified_upper
+from structsvm.partitions.problem import certified_upper
 from structsvm.partitions.start import Start, within_whitening
+from structsvm.partitions.training_set import TrainingSet
 from structsvm.solvers.alternating import Alternated, alternate
 from structsvm.status import Status
 
-__all__ = ["Alternation", "checked", "learn_partial", "of_use"]
+__all__ = ["Alternation", "is_partial", "learn_partial", "of_use"]
 
 Floats = NDArray[np.float64]
 
@@ -73,14 +68,12 @@ class Alternation:
 
 def learn_partial(
     learning: Learning,
-    samples: Sequence[Floats],
-    labels: Sequence[Known],
+    data: TrainingSet,
     settings: Alternation,
-    held_out: tuple[Sequence[Floats], Sequence[Known]] = ((), ()),
+    held_out: TrainingSet | None = None,
 ) -> Learned:
-    """Learn from standardised samples and what is known of their partitions."""
-    parts, truths = known_parts(samples, labels)
-    alone = _from_parts(learning, parts, truths, labels)
+    """Learn from standardised recordings and what is known of their partitions."""
+    alone = _from_parts(learning, data)
     if settings.max_rounds == 0:
         if alone is None:
             raise DataError(
@@ -90,15 +83,17 @@ def learn_partial(
         return alone
     if alone is not None and alone.solution.status is Status.INTERRUPTED:
         return alone
-    start = _start(learning, samples, labels) if alone is None else alone.start
+    start = _start(learning, data) if alone is None else alone.start
+    others = data.at([]) if held_out is None else held_out.mapped(start)
     problem, w = learning.problem, None if alone is None else alone.solution.w
     task = PartialRisk(
         problem=problem,
-        samples=[start(X) for X in samples],
-        labels=labels,
+        samples=[start(X) for X in data.arrays],
+        labels=data.labels,
         regularizer=learning.regularizer,
         constraints=learning.constraints,
-        held_out=([start(X) for X in held_out[0]], held_out[1]),
+        weights=data.weights,
+        held_out=(others.arrays, others.labels),
     )
     if settings.formulation == "latent":
         task.refuse_latent()
@@ -107,7 +102,7 @@ def learn_partial(
     else:
         w = problem.join(problem.identity(), 1.0) if w is None else w
         first = task.complete(w)
-    task = task.with_weights_of(first)
+    task = task.in_units_of(first)
     found = alternate(
         task,
         learning.solver,
@@ -118,24 +113,23 @@ def learn_partial(
         callback=learning.callback,
         backend=learning.backend,
     )
-    return _finish(learning, samples, labels, start, found)
+    return _finish(learning, data, start, found)
 
 
-def checked(partition: PartitionProblem, labels: Sequence[Known]) -> list[EquivalenceMatrix] | None:
-    """The partitions, if all are known; DataError for labels that teach nothing."""
-    truths = [known.truth for known in labels if known.truth is not None]
-    if len(truths) == len(labels):
-        partition.check_training(truths)
-        return truths
-    _check_partial(labels)
-    return None
+def is_partial(data: TrainingSet) -> bool:
+    """Whether anything is not known; DataError for labels that teach nothing."""
+    if all(known.truth is not None for known in data.labels):
+        data.partition.check_training(data.truths)
+        return False
+    _check_partial(data.labels)
+    return True
 
 
-def of_use(labels: Sequence[Known], settings: Alternation) -> list[int]:
-    """Which recordings to learn from: those of which something is known, or all."""
+def of_use(data: TrainingSet, settings: Alternation) -> TrainingSet:
+    """The recordings to learn from: those of which something is known, or all."""
     if settings.unlabelled:
-        return list(range(len(labels)))
-    return [i for i, known in enumerate(labels) if known.says_something]
+        return data
+    return data.at([i for i, known in enumerate(data.labels) if known.says_something])
 
 
 def _check_partial(labels: Sequence[Known]) -> None:
@@ -151,68 +145,60 @@ def _check_partial(labels: Sequence[Known]) -> None:
     )
 
 
-def _from_parts(
-    learning: Learning,
-    parts: Sequence[Floats],
-    truths: Sequence[EquivalenceMatrix],
-    labels: Sequence[Known],
-) -> Learned | None:
+def _from_parts(learning: Learning, data: TrainingSet) -> Learned | None:
     """What is learned from everything whose partition is known; None where that is nothing."""
-    if all(M.n_clusters == 1 for M in truths) or not all(k.names_clusters for k in labels):
+    parts = data.parts
+    teaches = any(M.n_clusters > 1 for M in parts.truths)
+    if not teaches or not all(known.names_clusters for known in data.labels):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it is only where to start
         warnings.simplefilter("ignore", DataWarning)
         try:
-            return learn(learning.without_callback(), parts, truths)
+            return learn(learning.without_callback(), parts)
         except LearningError:  # too little is labelled: a zero metric
             return None
 
 
-def _start(learning: Learning, samples: Sequence[Floats], labels: Sequence[Known]) -> Start:
+def _start(learning: Learning, data: TrainingSet) -> Start:
     """The untrained metric, or RCA where there are chunks, and its penalty."""
-    partition = learning.problem.partition
-    parts, truths = known_parts(samples, labels)
+    partition, parts = data.partition, data.parts
     whitening = None
-    if learning.shrinkage is not None and parts:
-        whitening = within_whitening(parts, truths, learning.shrinkage)
-    Zs = samples if whitening is None else [X @ whitening for X in samples]
+    if learning.shrinkage is not None and len(parts):
+        whitening = within_whitening(parts.arrays, parts.truths, learning.shrinkage, parts.weights)
+    whitened = data if whitening is None else data.mapped(lambda X: X @ whitening)
     unit = None
-    if parts and not partition.contiguous:
-        unit = partition.unit(known_parts(Zs, labels)[0], truths)
+    if len(parts) and not partition.contiguous:
+        unit = partition.unit(whitened.parts.arrays, parts.truths, parts.weights)
     if unit is None:
-        unit = calibrate_partial(partition, Zs, labels).penalty
+        unit = calibrate_partial(partition, whitened.arrays, data.labels, data.weights).penalty
     return Start(whitening, unit)
 
 
 def _principal(task: PartialRisk) -> DecodingMetric:
     """As many principal components (1, 2, 4, ...) as agree best with what is known."""
     partition, samples = task.problem.partition, task.samples
-    scatter = sum(X.T @ X for X in (X - X.mean(axis=0) for X in samples))
+    centred = [X - X.mean(axis=0) for X in samples]
+    scatter = sum(w * (X.T @ X) for X, w in zip(centred, task.weights, strict=True))
     vectors = np.linalg.eigh(scatter)[1][:, ::-1]
     best, least = None, np.inf
     for rank in (2**k for k in range(vectors.shape[0].bit_length())):
         factor = vectors[:, :rank]
-        calibration = calibrate_partial(partition, [X @ factor for X in samples], task.labels)
+        Zs = [X @ factor for X in samples]
+        calibration = calibrate_partial(partition, Zs, task.labels, task.weights)
         if calibration.merit < least:
             best, least = DecodingMetric(factor, calibration.penalty), calibration.merit
     assert best is not None
     return best
 
 
-def _finish(
-    learning: Learning,
-    samples: Sequence[Floats],
-    labels: Sequence[Known],
-    start: Start,
-    found: Alternated,
-) -> Learned:
+def _finish(learning: Learning, data: TrainingSet, start: Start, found: Alternated) -> Learned:
     """The metric of the round that is kept, its penalty calibrated on what is known."""
-    partition = learning.problem.partition
     factor = start.restore(usable_factor(learning.problem, found.solution, learning.lam))
-    calibration = calibrate_partial(partition, [X @ factor for X in samples], labels)
-    identity = np.eye(factor.shape[0])
-    untrained = DecodingMetric(identity, calibrate_partial(partition, samples, labels).penalty)
+    known = data.labels, data.weights
+    calibration = calibrate_partial(data.partition, [X @ factor for X in data.arrays], *known)
+    plain = calibrate_partial(data.partition, data.arrays, *known)
+    untrained = DecodingMetric(np.eye(factor.shape[0]), plain.penalty)
     return Learned(
         factor=factor,
         calibration=calibration,

@@ -276,8 +276,13 @@ class Contrary(Segments):
 
 
 class Unitless(Segments):
-    def unit(self, Xs: Any, truths: Any) -> float | None:
+    def unit(self, Xs: Any, truths: Any, weights: Any = None) -> float | None:
         return 0.0
+
+
+class Unweighed(Segments):
+    def unit(self, Xs: Any, truths: Any, weights: Any = None) -> float | None:
+        return float(sum(np.var(X) for X in Xs))
 
 
 class Reseeded(Segments):
@@ -390,6 +395,7 @@ class Noting(Segments):
         (Indulgent(), "check_training accepted samples of one single cluster"),
         (Contrary(), "larger must be better"),
         (Unitless(), "unit is 0.0"),
+        (Unweighed(), "with that sample twice"),
         (Reseeded(), "seeded must return the same kind of problem"),
         (WrongGram(), r"gram of the truth of sample 0 is not X\^T M X"),
         (LazyDecoder(), r"decoder, T=.* but .* has .* see structsvm\.testing\.check_oracle"),

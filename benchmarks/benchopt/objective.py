@@ -3,8 +3,7 @@
 import numpy as np
 from benchopt import BaseObjective
 
-from structsvm.compare import metric_risk
-from structsvm.problems.change_point import ChangePoint
+from structsvm import MetricLearner
 from structsvm.solvers.base import Run, Stopping
 
 
@@ -19,15 +18,7 @@ class Objective(BaseObjective):
     parameters = {"metric": ["diagonal", "full"], "lam": [0.1]}
 
     def set_data(self, Xs, ys):
-        self.risk = metric_risk(
-            ChangePoint(),
-            Xs,
-            ys,
-            metric=self.metric,
-            lam=self.lam,
-            regularizer="squared",
-            standardize="recording",
-        )
+        self.risk = MetricLearner(metric=self.metric, lam=self.lam).risk(Xs, ys)
 
     def get_objective(self):
         return {"risk": self.risk}

@@ -30,7 +30,14 @@ from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.alternating import Completions
 
-__all__ = ["Known", "PartialRisk", "calibrate_partial", "known_parts", "read_labels"]
+__all__ = [
+    "Known",
+    "PartialRisk",
+    "calibrate_partial",
+    "known_parts",
+    "part_weights",
+    "read_labels",
+]
 
 Floats = NDArray[np.float64]
 
@@ -44,6 +51,12 @@ class Known:
     truth: EquivalenceMatrix | None
     """The partition itself, if that is known."""
     contiguous: bool
+
+    @classmethod
+    def of(cls, truth: EquivalenceMatrix, contiguous: bool) -> Known:
+        """Everything is known."""
+        constraint = Constraint(n_clusters=truth.n_clusters)
+        return cls(truth.n_samples, constraint, truth, contiguous)
 
     @property
     def part(self) -> tuple[list[NDArray[np.int64]], list[EquivalenceMatrix]]:
@@ -111,8 +124,7 @@ def read_labels(partition: PartitionProblem, Xs: Sequence[Floats], ys: Any) -> l
     def read(y: Any, T: int) -> Known:
         labels = as_partial(y, T)
         if labels is None:
-            truth = partition.encode(y, T)
-            return Known(T, Constraint(n_clusters=truth.n_clusters), truth, partition.contiguous)
+            return Known.of(partition.encode(y, T), partition.contiguous)
         constraint = labels.constraint(T, partition.contiguous)
         if labels.is_complete:
             truth = partition.encode(labels.codes, T)
@@ -149,22 +161,33 @@ def known_parts(
     return parts, truths
 
 
+def part_weights(labels: Sequence[Known], weights: Floats) -> Floats:
+    """The weight of each of the :func:`known_parts`: that of the sample it is of."""
+    return np.repeat(weights, [len(known.part[0]) for known in labels])
+
+
 def calibrate_partial(
-    partition: PartitionProblem, Zs: Sequence[Floats], labels: Sequence[Known]
+    partition: PartitionProblem,
+    Zs: Sequence[Floats],
+    labels: Sequence[Known],
+    weights: Floats | None = None,
 ) -> Calibration:
     """The penalty that agrees best with what is known.
 
     Segmentations of whole recordings are compared with it; for clusterings, those of the labelled
-    rows alone.
+    rows alone. ``weights`` (N,) are those of the samples, in every mean.
     """
     if not partition.contiguous:
-        return calibrate(partition.decoder, *known_parts(Zs, labels))
-    scatter = np.mean([((Z - Z.mean(axis=0)) ** 2).sum() for Z in Zs])
-    changes = np.mean([max(1, known.n_changes) for known in labels])
+        parts = None if weights is None else part_weights(labels, weights)
+        return calibrate(partition.decoder, *known_parts(Zs, labels), parts)
+    scatter = np.average([((Z - Z.mean(axis=0)) ** 2).sum() for Z in Zs], weights=weights)
+    changes = np.average([max(1, known.n_changes) for known in labels], weights=weights)
     if not scatter > 0:
-        return Calibration(np.ones(1), np.array([np.mean([k.n_changes for k in labels])]))
+        known_changes = np.average([k.n_changes for k in labels], weights=weights)
+        return Calibration(np.ones(1), np.array([known_changes]))
     penalties = penalty_grid(float(scatter / changes))
-    return calibrate_by(partition.decoder, Zs, [known.loss for known in labels], penalties)
+    losses = [known.loss for known in labels]
+    return calibrate_by(partition.decoder, Zs, losses, penalties, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,14 +200,17 @@ class PartialRisk(Completions):
     labels: Sequence[Known]
     regularizer: Regularizer
     constraints: Callable[[Any], list[Any]] | None
-    sample_weight: Floats | None = None
-    """Those of the first completions, so that completing does not change the scale."""
+    weights: Floats
+    """Of the samples, (N,)."""
+    changes: float | None = None
+    """What the weighted sum of losses is divided by: the changes of the first completions, so that
+    completing does not change the scale."""
     held_out: tuple[Sequence[Floats], Sequence[Known]] = ((), ())
 
-    def with_weights_of(self, labels: Sequence[EquivalenceMatrix]) -> PartialRisk:
-        """The same with the weights that these completions suggest."""
-        changes = sum(max(1, y.n_clusters - 1) / y.n_samples for y in labels)
-        return replace(self, sample_weight=np.full(len(labels), 1.0 / changes))
+    def in_units_of(self, labels: Sequence[EquivalenceMatrix]) -> PartialRisk:
+        """The same in the units that these completions suggest."""
+        changes = self.weights @ [max(1, y.n_clusters - 1) / y.n_samples for y in labels]
+        return replace(self, changes=float(changes))
 
     def complete(self, w: Floats) -> list[EquivalenceMatrix]:
         """The best partitions that agree with what is known."""
@@ -207,10 +233,12 @@ class PartialRisk(Completions):
 
     def risk(self, labels: Sequence[EquivalenceMatrix]) -> RegularizedRisk:
         """That of the completed labels."""
-        risk = self.problem.risk(self.samples, labels, self.regularizer, self.constraints)
-        if self.sample_weight is None:
+        risk = self.problem.risk(
+            self.samples, labels, self.regularizer, self.constraints, self.weights
+        )
+        if self.changes is None:
             return risk
-        return replace(risk, sample_weight=self.sample_weight)
+        return replace(risk, sample_weight=self.weights / self.changes)
 
     def same(self, a: EquivalenceMatrix, b: EquivalenceMatrix) -> bool:
         """Whether they group the samples in the same way."""
@@ -223,7 +251,8 @@ class PartialRisk(Completions):
             return None
         partition, factor = self.problem.partition, metric_factor(self.problem.split(w)[0])
         Zs = [X @ factor for X in self.samples]
-        metric = DecodingMetric(factor, calibrate_partial(partition, Zs, self.labels).penalty)
+        calibration = calibrate_partial(partition, Zs, self.labels, self.weights)
+        metric = DecodingMetric(factor, calibration.penalty)
         decode = partial(metric.decode, partition.decoder)
         pairs = zip(Xs, labels, strict=True)
         return float(np.mean([known.loss(decode(X, _count(known))) for X, known in pairs]))

@@ -100,14 +100,24 @@ class CalibratingOracle(Oracle):
 
     @abstractmethod
     def calibrate(
-        self, Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], penalties: Floats
+        self,
+        Zs: Sequence[Floats],
+        truths: Sequence[EquivalenceMatrix],
+        penalties: Floats,
+        weights: Floats | None = None,
     ) -> Calibration:
-        """The training loss, and perhaps another criterion, at each of these penalties."""
+        """The training loss, and perhaps another criterion, at each of these penalties.
+
+        Means over the samples are weighted, if there are weights, (N,).
+        """
 
 
 @single_threaded()
 def calibrate(
-    oracle: Oracle, Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]
+    oracle: Oracle,
+    Zs: Sequence[Floats],
+    truths: Sequence[EquivalenceMatrix],
+    weights: Floats | None = None,
 ) -> Calibration:
     """Decode the training samples for every penalty of a geometric grid, exactly.
 
@@ -120,16 +130,21 @@ def calibrate(
     ----------
     Zs : sequence of arrays (T_i, r)
         The samples in the metric, ``X L``.
+    weights : array of shape (N,), optional
+        Of the samples in every mean; a weight of 2 stands for a sample that is there twice.
     """
     scatter = [float(((Z - Z.mean(axis=0)) ** 2).sum()) for Z in Zs]
     changes = [max(1, truth.n_clusters - 1) for truth in truths]
-    scale = float(np.mean([s / k for s, k in zip(scatter, changes, strict=True)]))
+    shares = [s / k for s, k in zip(scatter, changes, strict=True)]
+    scale = float(np.average(shares, weights=weights))
     if not scale > 0:
-        return Calibration(np.ones(1), np.full(1, _one_cluster_loss(truths)))
+        one_cluster = np.average([truth.n_clusters - 1.0 for truth in truths], weights=weights)
+        return Calibration(np.ones(1), np.full(1, one_cluster))
     penalties = penalty_grid(scale)
     if isinstance(oracle, CalibratingOracle):
-        return oracle.calibrate(Zs, truths, penalties)
-    return calibrate_by(oracle, Zs, [partial(partition_loss, truth) for truth in truths], penalties)
+        return oracle.calibrate(Zs, truths, penalties, weights)
+    losses = [partial(partition_loss, truth) for truth in truths]
+    return calibrate_by(oracle, Zs, losses, penalties, weights)
 
 
 def penalty_grid(scale: float) -> Floats:
@@ -143,11 +158,12 @@ def calibrate_by(
     Zs: Sequence[Floats],
     losses: Sequence[Callable[[EquivalenceMatrix], float]],
     penalties: Floats,
+    weights: Floats | None = None,
 ) -> Calibration:
     """As :func:`calibrate`, by any loss of the partition that is found for each sample."""
     pairs = stage("calibrating the penalty", list(zip(Zs, losses, strict=True)))
     curves = [_loss_curve(oracle, Z, loss, penalties) for Z, loss in pairs]
-    return Calibration(penalties, np.mean(curves, axis=0))
+    return Calibration(penalties, np.average(curves, axis=0, weights=weights))
 
 
 def _loss_curve(
@@ -172,10 +188,6 @@ def _loss_curve(
             at_middle = decode(middle)
             pending += [(low, middle, at_low, at_middle), (middle, high, at_middle, at_high)]
     return losses
-
-
-def _one_cluster_loss(truths: Sequence[EquivalenceMatrix]) -> float:
-    return float(np.mean([truth.n_clusters - 1.0 for truth in truths]))
 
 
 def metric_factor(B: Floats) -> Floats:

@@ -63,10 +63,16 @@ class PartitionProblem(Contract):
         """A training sample, ready for separation; ``X`` (T, P) in the units of learning."""
 
     @abstractmethod
-    def unit(self, Xs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]) -> float | None:
+    def unit(
+        self,
+        Xs: Sequence[Floats],
+        truths: Sequence[EquivalenceMatrix],
+        weights: Floats | None = None,
+    ) -> float | None:
         """The penalty in whose units learning sees the metric; None for the calibrated one.
 
-        ``lam`` has no unit as long as the identity divided by this is a sensible metric.
+        ``lam`` has no unit as long as the identity divided by this is a sensible metric. A sample
+        of weight 2 counts as if it were there twice; ``weights`` (N,), None for all alike.
         """
 
     @property
@@ -220,19 +226,22 @@ class MetricProblem(Problem):
         ys: Sequence[EquivalenceMatrix],
         regularizer: Regularizer,
         constraints: Callable[[Any], list[Any]] | None = None,
+        weights: Floats | None = None,
     ) -> RegularizedRisk:
         """The objective, in units of the mean loss of one single cluster: F(0) is about 2.
 
-        Solvers try the identity first, which is the untrained metric.
+        Both means are weighted, if there are weights, (N,). Solvers try the identity first, which
+        is the untrained metric.
         """
-        changes = sum((y.n_clusters - 1) / y.n_samples for y in ys)
+        weights = np.ones(len(ys)) if weights is None else weights
+        changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in ys])
         samples = [self.partition.sample(x, y) for x, y in zip(xs, ys, strict=True)]
         return RegularizedRisk(
             problem=self,
             xs=samples,
             ys=[sample.truth for sample in samples],
             regularizer=regularizer,
-            sample_weight=np.full(len(ys), 1.0 / changes),
+            sample_weight=weights / changes,
             null=self.null_weight(),
             constraints=constraints,
             start=self.join(self.identity(), 1.0),

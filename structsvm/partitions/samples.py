@@ -19,6 +19,7 @@ __all__ = [
     "Counts",
     "Standardizer",
     "check_samples",
+    "check_weights",
     "cluster_counts",
     "one_of",
     "warn_about_constant_features",
@@ -96,11 +97,16 @@ class Standardizer:
 
     @classmethod
     def fit(
-        cls, kind: str | None, Xs: Sequence[Floats], problem: object | None = None
+        cls,
+        kind: str | None,
+        Xs: Sequence[Floats],
+        problem: object | None = None,
+        weights: Floats | None = None,
     ) -> Standardizer:
         """Learn what has to be learned from the training recordings.
 
-        ``problem`` may be a :class:`~structsvm.partitions.features.FeatureMap`.
+        ``problem`` may be a :class:`~structsvm.partitions.features.FeatureMap`; ``weights`` (N,)
+        are those of the recordings.
         """
         features = problem if isinstance(problem, FeatureMap) else None
         if kind not in STANDARDIZE:
@@ -108,7 +114,10 @@ class Standardizer:
         if kind != "training":
             return cls(kind, features=features)
         stacked = np.vstack(Xs if features is None else [features.expand(X) for X in Xs])
-        return cls(kind, stacked.mean(axis=0), _inverse_scale(stacked), features)
+        rows = np.repeat(np.ones(len(Xs)) if weights is None else weights, [len(X) for X in Xs])
+        mean = np.average(stacked, axis=0, weights=rows)
+        deviation = np.sqrt(np.average((stacked - mean) ** 2, axis=0, weights=rows))
+        return cls(kind, mean, _inverse(deviation, stacked), features)
 
     def __call__(self, X: Floats) -> Floats:
         """Standardise one recording, (T, P), or its features."""
@@ -139,6 +148,35 @@ def warn_about_constant_features(
             DataWarning,
             stacklevel=3,
         )
+
+
+def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floats:
+    """A weight for each of n recordings, the largest being 1; all alike if none are given.
+
+    Raises
+    ------
+    DataError
+        When they are not one finite number >= 0 each, or all of them are zero.
+    """
+    if sample_weight is None:
+        return np.ones(n)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"sample_weight must be {n} numbers, got {sample_weight!r}") from None
+    if weights.shape != (n,):
+        raise DataError(
+            f"{words.wholes(n)} but sample_weight of shape {weights.shape}: give one for each"
+        )
+    for i, weight in enumerate(weights.tolist()):
+        if not 0 <= weight < np.inf:
+            raise DataError(
+                f"sample_weight of {words.whole} {i} is {weight}: give a finite number, 0 to leave "
+                "it out"
+            )
+    if not weights.any():
+        raise DataError(f"every sample_weight is 0: no {words.whole} is left to learn from")
+    return np.asarray(weights / weights.max())
 
 
 def one_of(n_clusters: Counts, n_segments: Counts) -> Counts:
@@ -173,7 +211,10 @@ def cluster_counts(
 
 def _inverse_scale(X: Floats) -> Floats:
     """One over the standard deviation, 0 for a feature that is constant up to rounding."""
-    deviation = X.std(axis=0)
+    return _inverse(X.std(axis=0), X)
+
+
+def _inverse(deviation: Floats, X: Floats) -> Floats:
     varies = deviation > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
     inverse: Floats = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
     return inverse

@@ -33,7 +33,12 @@ class SimpleProblem(PartitionProblem):
         """The samples themselves, separated by the decoder."""
         return SearchedSample(X, truth, self.decoder)
 
-    def unit(self, Xs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]) -> float | None:
+    def unit(
+        self,
+        Xs: Sequence[Floats],
+        truths: Sequence[EquivalenceMatrix],
+        weights: Floats | None = None,
+    ) -> float | None:
         """The calibrated penalty."""
         return None
 

@@ -34,6 +34,7 @@ class Start:
         truths: Sequence[EquivalenceMatrix],
         penalty: float,
         shrinkage: float | None,
+        weights: Floats | None = None,
     ) -> Start:
         """From the standardised samples.
 
@@ -43,14 +44,16 @@ class Start:
             The calibrated one of the identity on ``Xs``.
         shrinkage : float or None
             Of the whitening; None for none.
+        weights : array of shape (N,), optional
+            Of the samples, in all of this.
         """
         whitening = None
         if shrinkage is not None:
-            whitening = within_whitening(Xs, truths, shrinkage)
+            whitening = within_whitening(Xs, truths, shrinkage, weights)
             Xs = [X @ whitening for X in Xs]
-        unit = problem.unit(Xs, truths)
+        unit = problem.unit(Xs, truths, weights)
         if unit is None and whitening is not None:
-            unit = calibrate(problem.decoder, Xs, truths).penalty
+            unit = calibrate(problem.decoder, Xs, truths, weights).penalty
         return cls(whitening, penalty if unit is None else unit)
 
     def __call__(self, X: Floats) -> Floats:
@@ -65,7 +68,10 @@ class Start:
 
 
 def within_whitening(
-    Xs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], shrinkage: float
+    Xs: Sequence[Floats],
+    truths: Sequence[EquivalenceMatrix],
+    shrinkage: float,
+    weights: Floats | None = None,
 ) -> Floats:
     """``C^{-1/2}`` with C the covariance within the true clusters, shrunk to a multiple of I.
 
@@ -76,14 +82,17 @@ def within_whitening(
     shrinkage : float in [0, 1]
         0 leaves C as it is, 1 is the identity up to scale. Half way, a few labelled samples do no
         harm.
+    weights : array of shape (N,), optional
+        Of the samples; a weight of 2 stands for a sample that is there twice.
 
     Returns
     -------
     array of shape (P, P)
         Symmetric: features stay what they were as far as possible.
     """
+    rows = np.repeat(np.ones(len(Xs)) if weights is None else weights, [len(X) for X in Xs])
     deviations = np.vstack([_within(X, M) for X, M in zip(Xs, truths, strict=True)])
-    covariance = deviations.T @ deviations / deviations.shape[0]
+    covariance = (deviations.T * rows) @ deviations / rows.sum()
     P = covariance.shape[0]
     target = np.trace(covariance) / P * np.eye(P)
     values, vectors = np.linalg.eigh((1 - shrinkage) * covariance + shrinkage * target)

@@ -153,6 +153,15 @@ class Kit:
         """Units and training samples."""
         unit = self.problem.unit(Xs, truths)
         self.require(unit is None or unit > 0, f"unit is {unit!r}: return None or a number > 0")
+        if unit is not None:
+            twice = self.problem.unit([*Xs, Xs[0]], [*truths, truths[0]])
+            weights = np.ones(len(Xs))
+            weights[0] = 2.0
+            weighed = self.problem.unit(Xs, truths, weights)
+            self.require(
+                twice is not None and weighed is not None and bool(np.isclose(twice, weighed)),
+                f"unit is {weighed!r} with a weight of 2, and {twice!r} with that sample twice",
+            )
         for i, (X, M) in enumerate(zip(Xs, truths, strict=True)):
             before = X.copy()
             sample = self.problem.sample(X, M)
