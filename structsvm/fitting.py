@@ -114,13 +114,17 @@ class Prepared:
         risk = problem.risk(units, truths, learning.regularizer, learning.constraints, weights)
         return cls(data, untrained, start, risk)
 
-    def learned(self, learning: Learning, solution: Solution) -> Learned:
+    def risk_of(self, learning: Learning) -> RegularizedRisk:
+        """The objective with another ``lam``."""
+        return replace(self.risk, regularizer=learning.regularizer)
+
+    def learned(self, learning: Learning, risk: RegularizedRisk, solution: Solution) -> Learned:
         """The metric of a solution, its penalty calibrated."""
         data, problem = self.data, learning.problem
         factor = self.start.restore(usable_factor(problem, solution, learning.lam))
         Zs = [X @ factor for X in data.arrays]
         calibration = calibrate(problem.partition.decoder, Zs, data.truths, data.weights)
-        upper = certified_upper(self.risk, solution)
+        upper = certified_upper(risk, solution)
         return Learned(
             factor, calibration, solution, upper, self.start, self.untrained, data.truths
         )
@@ -134,7 +138,7 @@ def learn(
     solution = learning.solver.solve(
         prepared.risk, learning.callback, backend=learning.backend, resume=resume
     )
-    return prepared.learned(learning, solution)
+    return prepared.learned(learning, prepared.risk, solution)
 
 
 def usable_factor(problem: MetricProblem, solution: Solution, lam: float) -> Floats:

@@ -8,7 +8,7 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import StratifiedKFold
 from tables import table
 
-from structsvm import Clustering, MetricLearnerCV
+from structsvm import Clustering, MetricLearner, MetricLearnerCV
 from structsvm.errors import DataError, LearningError, VerdictWarning
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 
@@ -58,7 +58,7 @@ def test_losses_are_those_of_as_many_clusters_as_the_truth_has(fitted):
     j = [str(c) for c in search.candidates_].index("untrained")
     held_out = search.fold_[0]
     train = [i for i in range(9) if search.fold_[i] != held_out]
-    again = MetricLearnerCV(Clustering())._template(search.candidates_[-1])
+    again = MetricLearner(Clustering(), lam=search.candidates_[-1].lam)
     again.fit([Xs[i] for i in train], [ys[i] for i in train])
     truth = again.encode(Xs[:1], ys[:1])[0]
     guess = again.decode_with(again.baselines_["untrained"], Xs[:1], n_clusters=3)[0]

@@ -17,6 +17,7 @@ from structsvm.partitions.words import RECORDINGS, TABLES, Words
 
 __all__ = ["Folds", "split"]
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SPLIT_ROWS = (
@@ -54,6 +55,7 @@ def split(
     groups: Any = None,
     random_state: int | None = None,
     words: Words = RECORDINGS,
+    weights: Floats | None = None,
 ) -> Folds:
     """Folds of N recordings.
 
@@ -64,6 +66,8 @@ def split(
     truths : sequence of EquivalenceMatrix
         The labels, (N,): no fold may leave recordings without any change to learn from.
     groups : sequence of length N, optional
+    weights : array of shape (N,), optional
+        Recordings of weight 0 teach nothing; the folds are the same.
 
     Raises
     ------
@@ -93,7 +97,10 @@ def split(
             f"{words.whole} out exactly once, got {cv!r}"
         )
     folds = Folds(held_out, units, groups is not None)
-    _check(folds, truths, groups, words)
+    teaches = np.array([truth.n_clusters > 1 for truth in truths])
+    if weights is not None:
+        teaches &= weights > 0
+    _check(folds, teaches, groups, words)
     return folds
 
 
@@ -124,16 +131,15 @@ def _pairs(cv: Any, N: int, units: Ints, grouped: bool, seed: int | None) -> lis
         raise SettingsError(f"cv={cv!r} cannot split {N} recordings: {error}") from error
 
 
-def _check(folds: Folds, truths: Sequence[EquivalenceMatrix], groups: Any, words: Words) -> None:
-    changes = np.array([truth.n_clusters > 1 for truth in truths])
+def _check(folds: Folds, teaches: NDArray[np.bool_], groups: Any, words: Words) -> None:
     for k in range(len(folds)):
         divided = np.intersect1d(folds.units[folds.train(k)], folds.units[folds.test(k)])
         if divided.size:
             name = np.unique(np.asarray(groups))[divided[0]]
             raise SettingsError(f"cv divides the group {name!r}: use GroupKFold, or a number")
-        if not changes[folds.train(k)].any():
+        if not teaches[folds.train(k)].any():
             raise DataError(
-                f"only {int(changes.sum())} of {words.wholes(len(truths))} have two "
+                f"only {int(teaches.sum())} of {words.wholes(teaches.size)} have two "
                 f"{words.part}s or more, all held out at once in fold {k}: label more, or use "
                 "more folds"
             )

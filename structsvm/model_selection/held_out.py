@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,17 +11,18 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from structsvm.errors import LearningError
-from structsvm.learner import MetricLearner
-from structsvm.model_selection.candidates import Candidate, Labelled, Trial, try_on
+from structsvm.model_selection.candidates import LEARNED, Candidate
 from structsvm.model_selection.folds import Folds
+from structsvm.model_selection.trials import Fold, Trial, try_fixed, try_path
 from structsvm.model_selection.verdict import Contrast, Verdict, chosen, standard_error
 from structsvm.partitions.problem import measure
+from structsvm.partitions.training_set import TrainingSet
 from structsvm.partitions.words import Words
 
 __all__ = ["HeldOut"]
 
 Floats = NDArray[np.float64]
-Template = Callable[[Candidate], MetricLearner]
+Settings = Callable[[Candidate], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,8 @@ class HeldOut:
     """What is judged, (N, n_candidates); NaN where a candidate failed."""
     criterion: Floats
     """What is chosen by, of the same shape."""
+    weights: Floats
+    """Of the recordings, in every mean, (N,)."""
     rule: str
     """How to choose, see :func:`structsvm.model_selection.verdict.chosen`."""
     words: Words
@@ -45,9 +48,9 @@ class HeldOut:
     @classmethod
     def run(
         cls,
-        template: Template,
+        settings: Settings,
         candidates: Sequence[Candidate],
-        data: Labelled,
+        data: TrainingSet,
         folds: Folds,
         *,
         told: bool,
@@ -57,10 +60,13 @@ class HeldOut:
     ) -> HeldOut:
         """Try every candidate on every fold.
 
+        Those that are not learned first, because learning starts from the untrained metric and its
+        penalty; then a job for each fold and each kind of metric, which goes along all ``lam``.
+
         Parameters
         ----------
-        template : callable
-            Gives the unfitted learner of a candidate.
+        settings : callable
+            Gives the parameters of the learner of a candidate.
         told : bool
             Judge the segmentations that are given the number of segments, not the others.
         known : bool
@@ -68,15 +74,27 @@ class HeldOut:
         n_jobs : int or None
             Processes, as in joblib.
         """
-        parts = [(data.at(folds.train(k)), data.at(folds.test(k))) for k in range(len(folds))]
-        found = Parallel(n_jobs=n_jobs)(
-            delayed(try_on)(template(candidate), candidate, train, test)
-            for train, test in parts
-            for candidate in candidates
-        )
-        width = len(candidates)
-        trials = [found[k * width : (k + 1) * width] for k in range(len(folds))]
-        both = np.empty((len(data), width, 2))
+        parts = [
+            Fold(data.at(folds.train(k)).counted(), data.at(folds.test(k)))
+            for k in range(len(folds))
+        ]
+        fixed = [c.name for c in candidates if not c.is_learned]
+        learned = [[settings(c) for c in candidates if c.name == kind] for kind in LEARNED]
+        paths = [path for path in learned if path]
+        with Parallel(n_jobs=n_jobs) as parallel:
+            first = parallel(
+                delayed(try_fixed)(fixed, paths[0][0]["standardize"], part) for part in parts
+            )
+            then = parallel(
+                delayed(try_path)(path, part, tried["untrained"][0])
+                for part, tried in zip(parts, first, strict=True)
+                for path in paths
+            )
+        trials = []
+        for k, tried in enumerate(first):
+            trials.append([tried[name][1] for name in fixed])
+            trials[k] += [t for path in then[k * len(paths) : (k + 1) * len(paths)] for t in path]
+        both = np.empty((len(data), len(candidates), 2))
         for k, row in enumerate(trials):
             both[folds.test(k)] = np.stack([trial.losses for trial in row], axis=1)
         criterion = both[..., 1] if known else both.mean(axis=2)
@@ -86,15 +104,16 @@ class HeldOut:
             trials,
             both[..., int(told)],
             criterion,
+            data.weights,
             rule,
-            data.problem.words,
-            measure(data.problem, data.truths[0]),
+            data.partition.words,
+            measure(data.partition, data.truths[0]),
         )
 
     @property
     def best(self) -> Candidate:
         """The best of all."""
-        return self.candidates[chosen(self.criterion, self.folds.units, self.rule)]
+        return self.candidates[self._chosen(self.criterion)]
 
     @property
     def best_learned(self) -> Candidate:
@@ -112,7 +131,7 @@ class HeldOut:
                 f"no learned candidate gave a metric in each of the {len(self.folds)} folds; the "
                 f"last one: {failures[-1]}"
             )
-        return self.candidates[chosen(eligible, self.folds.units, self.rule)]
+        return self.candidates[self._chosen(eligible)]
 
     @property
     def verdict(self) -> Verdict:
@@ -122,17 +141,17 @@ class HeldOut:
         for k in range(len(folds)):
             others, held_out = folds.train(k), folds.test(k)
             _, units = np.unique(folds.units[others], return_inverse=True)
-            choice = chosen(eligible[others], units, self.rule)
+            choice = chosen(eligible[others], units, self.rule, self.weights[others])
             honest[held_out] = self.losses[held_out, choice]
         contrasts = {
-            c.name: Contrast.of(c.name, self.losses[:, j] - honest, folds.units)
+            c.name: Contrast.of(c.name, self.losses[:, j] - honest, folds.units, self.weights)
             for j, c in enumerate(self.candidates)
             if not c.is_learned
         }
         return Verdict(
             untrained=contrasts["untrained"],
             rival=contrasts.get("rca"),
-            loss=float(honest.mean()),
+            loss=float(np.average(honest, weights=self.weights)),
             best=self.best.name,
             grouped=folds.grouped,
             words=self.words,
@@ -141,25 +160,29 @@ class HeldOut:
 
     def table(self) -> dict[str, list[Any]]:
         """A row for each candidate, in columns; gains are over the untrained metric, paired."""
-        losses, units = self.losses, self.folds.units
+        losses, units, weights = self.losses, self.folds.units, self.weights
         names = [c.name for c in self.candidates]
         gains = losses[:, [names.index("untrained")]] - losses
         tried = list(zip(*self.trials, strict=True))
         table: dict[str, list[Any]] = {
             "candidate": names,
             "lam": [c.lam for c in self.candidates],
-            "mean_loss": losses.mean(axis=0).tolist(),
-            "se_loss": [standard_error(column, units) for column in losses.T],
-            "mean_criterion": self.criterion.mean(axis=0).tolist(),
-            "mean_gain": gains.mean(axis=0).tolist(),
-            "se_gain": [standard_error(column, units) for column in gains.T],
+            "mean_loss": _means(losses, weights),
+            "se_loss": [standard_error(column, units, weights) for column in losses.T],
+            "mean_criterion": _means(self.criterion, weights),
+            "mean_gain": _means(gains, weights),
+            "se_gain": [standard_error(column, units, weights) for column in gains.T],
             "mean_fit_seconds": [float(np.mean([t.seconds for t in row])) for row in tried],
             "converged": [all(t.converged for t in row) for row in tried],
             "failure": [next((t.failure for t in row if t.failure), "") for row in tried],
         }
         for k in range(len(self.folds)):
-            table[f"split{k}_loss"] = losses[self.folds.test(k)].mean(axis=0).tolist()
+            here = self.folds.test(k)
+            table[f"split{k}_loss"] = _means(losses[here], weights[here])
         return table
+
+    def _chosen(self, losses: Floats) -> int:
+        return chosen(losses, self.folds.units, self.rule, self.weights)
 
     @property
     def _learned_criterion(self) -> Floats:
@@ -167,3 +190,10 @@ class HeldOut:
         learned = np.array([c.is_learned for c in self.candidates])
         failed = np.isnan(self.criterion).any(axis=0)
         return np.where(learned & ~failed, self.criterion, np.nan)
+
+
+def _means(losses: Floats, weights: Floats) -> list[float]:
+    """Of every column, weighted; NaN where nothing has any weight."""
+    if not weights.any():
+        return [float("nan")] * losses.shape[1]
+    return [float(mean) for mean in np.average(losses, axis=0, weights=weights)]

@@ -11,17 +11,19 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.choices import learning_from, partition_from
 from structsvm.errors import SettingsError, VerdictWarning
+from structsvm.interop.routing import DATA_UNDER_OUR_NAMES
 from structsvm.learner import MetricLearner
 from structsvm.masters.base import Master
-from structsvm.model_selection.candidates import BASELINES, CANDIDATES, Candidate, Labelled, menu
+from structsvm.model_selection.candidates import BASELINES, CANDIDATES, Candidate, menu
 from structsvm.model_selection.folds import split
 from structsvm.model_selection.held_out import HeldOut
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import DecodingMetric
-from structsvm.partitions.problem import PartitionProblem, encode_all
-from structsvm.partitions.samples import Counts, Standardizer, check_samples
-from structsvm.problems.change_point import ChangePoint
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.samples import Counts, Standardizer
+from structsvm.partitions.training_set import TrainingSet
 from structsvm.regularizers import Regularizer
 
 __all__ = ["MetricLearnerCV"]
@@ -90,6 +92,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     which does depend on it, takes three quarters of the time.
     """
 
+    __metadata_request__fit = DATA_UNDER_OUR_NAMES
+    __metadata_request__score = DATA_UNDER_OUR_NAMES
+
     def __init__(
         self,
         problem: PartitionProblem | None = None,
@@ -132,6 +137,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         Xs: Any,
         ys: Any,
         *,
+        sample_weight: Any = None,
         groups: Any = None,
         feature_names: Sequence[str] | None = None,
     ) -> MetricLearnerCV:
@@ -140,6 +146,10 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         Xs, ys : recordings and labels, as for :meth:`MetricLearner.fit`
+        sample_weight : array of shape (N,), optional
+            How much each recording counts, when it is learned from as when it is held out. The
+            folds do not depend on it; one of weight 0 is held out like the others, but counts for
+            nothing.
         groups : sequence of length N, optional
             Whom or what a recording is of. No group is both learned from and held out.
         feature_names : sequence of str, optional
@@ -152,26 +162,34 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         LearningError
             When no learned candidate gives a metric on every fold.
         """
-        told = self._told()
+        partition, told = self._partition, self._told()
         candidates = menu(self.candidates, self.lams)
-        arrays, names = check_samples(Xs, feature_names, words=self._partition.words)
-        data = Labelled(arrays, encode_all(self._partition, arrays, ys), self._partition)
-        folds = split(self.cv, data.truths, groups, self.random_state, self._partition.words)
+        for candidate in candidates:
+            learning_from(self._settings(candidate), 1)  # refuses bad settings before any work
+        data = TrainingSet.read(partition, Xs, ys, feature_names, sample_weight, complete=True)
+        folds = split(
+            self.cv, data.truths, groups, self.random_state, partition.words, data.weights
+        )
         held_out = HeldOut.run(
-            self._template,
+            self._settings,
             candidates,
             data,
             folds,
             told=told,
-            known=self._partition.known_clusters,
+            known=partition.known_clusters,
             rule=self.rule,
             n_jobs=self.n_jobs,
         )
         learned, verdict = held_out.best_learned, held_out.verdict
 
-        self.best_estimator_ = self._template(learned)
-        self.best_estimator_.fit(arrays, data.labels, feature_names=names)
-        self._add_baselines(data, candidates)
+        self.best_estimator_ = MetricLearner(**self._settings(learned))
+        self.best_estimator_.fit(
+            data.arrays,
+            [partition.decode(truth) for truth in data.truths],
+            sample_weight=data.weights,
+            feature_names=data.names,
+        )
+        self._add_baselines(data.counted(), candidates)
         self.best_candidate_, self.best_lam_ = held_out.best.name, learned.lam
         self.candidates_, self.fold_ = candidates, folds.held_out
         self.losses_, self.criterion_ = held_out.losses, held_out.criterion
@@ -250,9 +268,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         """Recordings in the learned metric, (T_i, rank)."""
         return self._fitted.transform(Xs)
 
-    def score(self, Xs: Any, ys: Any) -> float:
+    def score(self, Xs: Any, ys: Any, sample_weight: Any = None) -> float:
         """Minus the mean loss of the learned metric over recordings, 0 being perfect."""
-        return self._fitted.score(Xs, ys)
+        return self._fitted.score(Xs, ys, sample_weight)
 
     def get_mahalanobis_matrix(self) -> Floats:
         """``B`` of the learned metric, (P, P)."""
@@ -300,34 +318,32 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _partition(self) -> PartitionProblem:
-        problem = ChangePoint() if self.problem is None else self.problem
-        if self.random_state is None or not isinstance(problem, PartitionProblem):
-            return problem
-        return problem.seeded(self.random_state)
+        return partition_from(self.problem, self.random_state)
 
     def _told(self) -> bool:
         """Whether segmentations that know their number of segments are judged."""
-        if not isinstance(self._partition, PartitionProblem):
-            raise SettingsError(f"problem must be a PartitionProblem, got {self.problem!r}")
         if self.n_segments not in (None, "true"):
             raise SettingsError(f"n_segments must be None or 'true', got {self.n_segments!r}")
         if self.rule not in ("one_se", "min"):
             raise SettingsError(f"rule must be 'one_se' or 'min', got {self.rule!r}")
         return self.n_segments == "true" or self._partition.known_clusters
 
-    def _template(self, candidate: Candidate) -> MetricLearner:
-        """The unfitted learner of a candidate."""
-        shared = MetricLearner().get_params(deep=False).keys() & self.get_params(deep=False).keys()
-        settings = {name: getattr(self, name) for name in shared - {"n_jobs"}}
+    def _settings(self, candidate: Candidate) -> dict[str, Any]:
+        """The parameters of the learner of a candidate."""
+        settings: dict[str, Any] = MetricLearner().get_params(deep=False)
+        shared = settings.keys() & self.get_params(deep=False).keys()
+        settings |= {name: getattr(self, name) for name in shared - {"n_jobs"}}
         if candidate.is_learned:
             settings |= {"metric": candidate.name, "lam": candidate.lam}
         if candidate.name == "diagonal":
             settings["whiten"] = None
-        return MetricLearner(**settings)
+        return settings
 
-    def _add_baselines(self, data: Labelled, candidates: Sequence[Candidate]) -> None:
+    def _add_baselines(self, data: TrainingSet, candidates: Sequence[Candidate]) -> None:
         """Tune the rivals that the learner has not tuned itself."""
-        learner = self.best_estimator_
-        samples = [learner.standardizer_(X) for X in data.arrays]
+        learner, decoder = self.best_estimator_, data.partition.decoder
+        samples = data.mapped(learner.standardizer_).arrays
         for name in {c.name for c in candidates if not c.is_learned} - learner.baselines_.keys():
-            learner.baselines_[name] = BASELINES[name](data.problem.decoder, samples, data.truths)
+            learner.baselines_[name] = BASELINES[name](
+                decoder, samples, data.truths, weights=data.weights
+            )

@@ -27,7 +27,7 @@ MIN_UNITS = 5
 four, a fair coin does so too once in eight."""
 
 
-def standard_error(differences: Floats, units: Ints) -> float:
+def standard_error(differences: Floats, units: Ints, weights: Floats | None = None) -> float:
     """Standard error of the mean when only different units are independent; NaN for a single one.
 
     With a unit for each recording this is the usual one, ``std / sqrt(N)``.
@@ -37,15 +37,24 @@ def standard_error(differences: Floats, units: Ints) -> float:
     differences : array of shape (N,)
     units : array of shape (N,)
         Number of the unit of each, 0, 1, ...
+    weights : array of shape (N,), optional
+        Of the weighted mean; units of weight 0 are none.
     """
-    sums = np.bincount(units, weights=differences - differences.mean())
-    G = sums.size
+    weights = np.ones(differences.size) if weights is None else weights
+    deviations = weights * (differences - np.average(differences, weights=weights))
+    sums = np.bincount(units, weights=deviations)
+    G = _count(units, weights)
     if G < 2:
         return float("nan")
-    return float(np.sqrt((sums**2).sum() * G / (G - 1)) / differences.size)
+    return float(np.sqrt((sums**2).sum() * G / (G - 1)) / weights.sum())
 
 
-def chosen(losses: Floats, units: Ints, rule: str) -> int:
+def _count(units: Ints, weights: Floats) -> int:
+    """How many units have any weight."""
+    return int(np.unique(units[weights > 0]).size)
+
+
+def chosen(losses: Floats, units: Ints, rule: str, weights: Floats | None = None) -> int:
     """Index of the candidate to take, given losses on held-out recordings.
 
     Parameters
@@ -57,16 +66,18 @@ def chosen(losses: Floats, units: Ints, rule: str) -> int:
     rule : {"one_se", "min"}
         The simplest whose loss exceeds the smallest by at most one standard error of their paired
         difference (Breiman et al., 1984), or the one of smallest loss.
+    weights : array of shape (N,), optional
+        Of the recordings.
     """
     usable = np.flatnonzero(~np.isnan(losses).any(axis=0))
-    means = losses[:, usable].mean(axis=0)
+    means = np.average(losses[:, usable], axis=0, weights=weights)
     best = int(usable[means.argmin()])
     if rule == "min":
         return best
     for j in usable:
         excess = losses[:, j] - losses[:, best]
-        error = standard_error(excess, units)
-        if excess.mean() <= (0.0 if np.isnan(error) else error) + 1e-12:
+        error = standard_error(excess, units, weights)
+        if np.average(excess, weights=weights) <= (0.0 if np.isnan(error) else error) + 1e-12:
             return int(j)
     return best
 
@@ -92,13 +103,17 @@ class Contrast:
     """Recordings on which the learned metric is better, and worse; the others are ties."""
 
     @classmethod
-    def of(cls, rival: str, differences: Floats, units: Ints) -> Contrast:
-        """Mean, interval and counts; ``units`` as in :func:`standard_error`."""
-        mean, se = float(differences.mean()), standard_error(differences, units)
-        G = int(units.max()) + 1
+    def of(
+        cls, rival: str, differences: Floats, units: Ints, weights: Floats | None = None
+    ) -> Contrast:
+        """Mean, interval and counts; arguments as those of :func:`standard_error`."""
+        weights = np.ones(differences.size) if weights is None else weights
+        mean = float(np.average(differences, weights=weights))
+        se, G = standard_error(differences, units, weights), _count(units, weights)
         half = np.inf if G < 2 else float(stats.t.ppf(0.5 + CONFIDENCE / 2, G - 1)) * se
-        won, lost = int((differences > 1e-9).sum()), int((differences < -1e-9).sum())
-        return cls(rival, mean, se, mean - half, mean + half, differences.size, G, won, lost)
+        counted = differences[weights > 0]
+        won, lost = int((counted > 1e-9).sum()), int((counted < -1e-9).sum())
+        return cls(rival, mean, se, mean - half, mean + half, counted.size, G, won, lost)
 
     @classmethod
     def paired(cls, rival: str, losses: Mapping[str, Floats]) -> Contrast:

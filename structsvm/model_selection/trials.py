@@ -1,0 +1,120 @@
+"""Candidates tuned on some recordings and tried on others."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from structsvm.choices import learning_from
+from structsvm.errors import DataWarning, LearningError, MasterError
+from structsvm.fitting import Learning, Prepared
+from structsvm.model_selection.candidates import BASELINES
+from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.problem import disagreement
+from structsvm.partitions.samples import Standardizer, warn_about_constant_features
+from structsvm.partitions.training_set import TrainingSet
+from structsvm.status import Status
+
+__all__ = ["Fold", "Trial", "try_fixed", "try_path"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Recordings to tune on, and others to try on."""
+
+    train: TrainingSet
+    test: TrainingSet
+
+    def losses(self, standardizer: Standardizer, metric: DecodingMetric) -> Floats:
+        """What :attr:`Trial.losses` says, of a metric of the standardised features."""
+        partition = self.test.partition
+        found = np.empty((len(self.test), 2))
+        for i, (X, truth) in enumerate(zip(self.test.arrays, self.test.truths, strict=True)):
+            Z = standardizer(X)
+            for column, K in enumerate((None, truth.n_clusters)):
+                guess = metric.decode(partition.decoder, Z, K)
+                found[i, column] = disagreement(partition, truth, guess)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What became of a candidate that was tuned on some recordings and tried on others."""
+
+    losses: Floats
+    """Of each held-out recording, (n, 2): segmented by the penalty, and with K given; NaN if the
+    candidate failed. See :func:`structsvm.partitions.problem.disagreement`."""
+    seconds: float
+    """To learn and to calibrate."""
+    converged: bool = True
+    failure: str = ""
+    """Why there is no metric."""
+
+
+def try_fixed(
+    names: Sequence[str], standardize: str | None, fold: Fold
+) -> dict[str, tuple[DecodingMetric, Trial]]:
+    """The candidates that are not learned, once for a fold."""
+    standardizer = fold.train.standardizer(standardize)
+    data = fold.train.mapped(standardizer)
+    found = {}
+    for name in names:
+        start = time.perf_counter()
+        decoder = data.partition.decoder
+        metric = BASELINES[name](decoder, data.arrays, data.truths, weights=data.weights)
+        seconds = time.perf_counter() - start
+        found[name] = metric, Trial(fold.losses(standardizer, metric), seconds)
+    return found
+
+
+def try_path(
+    path: Sequence[Mapping[str, Any]], fold: Fold, untrained: DecodingMetric
+) -> list[Trial]:
+    """One kind of learned metric along a path of ``lam``, the largest first.
+
+    Parameters
+    ----------
+    path : sequence of mappings
+        Parameters of :class:`structsvm.MetricLearner`, the same but for ``lam``.
+    untrained : DecodingMetric
+        As :func:`try_fixed` found it.
+    """
+    train = fold.train
+    with warnings.catch_warnings():
+        # One recording in a fold, or a feature that is constant there, is told once for all.
+        warnings.simplefilter("ignore", DataWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        train.partition.check_training(train.truths)
+        warn_about_constant_features(train.arrays, train.names, train.partition.words)
+        standardizer = train.standardizer(path[0]["standardize"])
+        data = train.mapped(standardizer)
+        learnings = [learning_from(settings, data.arrays[0].shape[1]) for settings in path]
+        learnings[0].check(data.arrays)
+        prepared = Prepared.of(learnings[0], data, untrained)
+        return [_tried(learning, prepared, standardizer, fold) for learning in learnings]
+
+
+def _tried(learning: Learning, prepared: Prepared, standardizer: Standardizer, fold: Fold) -> Trial:
+    """One step of a path."""
+    start = time.perf_counter()
+    risk = prepared.risk_of(learning)
+    try:
+        solution = learning.solver.solve(risk)
+        if solution.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt("while choosing a metric")
+        learned = prepared.learned(learning, risk, solution)
+    except (LearningError, MasterError) as error:
+        nothing = np.full((len(fold.test), 2), np.nan)
+        return Trial(nothing, time.perf_counter() - start, failure=str(error))
+    seconds = time.perf_counter() - start
+    metric = DecodingMetric(learned.factor, learned.calibration.penalty)
+    return Trial(fold.losses(standardizer, metric), seconds, solution.status.converged)

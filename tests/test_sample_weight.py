@@ -1,0 +1,316 @@
+"""A weight of 2 is a recording that is there twice, a weight of 0 one that is not."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.model_selection import GridSearchCV, PredefinedSplit, cross_validate
+from sklearn.utils.validation import has_fit_parameter
+from tables import table
+
+from structsvm import (
+    ChangePoint,
+    Clustering,
+    MetricLearner,
+    MetricLearnerCV,
+    PartialLabels,
+    baselines,
+    compare_solvers,
+)
+from structsvm.errors import DataError, DataWarning, VerdictWarning
+from structsvm.model_selection.verdict import Contrast, standard_error
+from structsvm.partitions.metric import calibrate
+
+P = 3
+WEIGHTS = np.array([2.0, 0.0, 1.0, 1.0, 3.0, 1.0])
+TWICE = np.repeat(np.arange(6), WEIGHTS.astype(int))
+
+
+def recordings(n=6, T=50):
+    """Feature 0 follows the labels in the first half, feature 1 does so in the others."""
+    rng = np.random.default_rng(0)
+    Xs, ys = [], []
+    for i in range(n):
+        X = 0.7 * rng.normal(size=(T, P)) + rng.normal(size=P) * [1.0, 5.0, 1.0]
+        y = np.searchsorted(np.sort(rng.choice(np.arange(6, T - 5), 2, replace=False)), range(T))
+        X[:, int(i >= n // 2)] += np.array([0.0, 3.0, -1.0])[y]
+        Xs.append(X)
+        ys.append(y)
+    return Xs, ys
+
+
+def tables(n=6):
+    """Tables of three clusters, of different spreads."""
+    Xs, ys = zip(*(table(3, 30, seed=s, spread=2.0 + s) for s in range(n)), strict=True)
+    return list(Xs), list(ys)
+
+
+def listed(values):
+    """As often as the weights say."""
+    return [values[i] for i in TWICE]
+
+
+def same(weighted, repeated, data):
+    """Both certificates hold for one and the same optimum, which both have reached."""
+    a, b = weighted.solution_, repeated.solution_
+    assert a.null == pytest.approx(b.null)
+    assert max(a.lower, b.lower) <= min(a.upper, b.upper) + 1e-12
+    assert max(a.gap, b.gap) <= weighted.tol
+    B, C = (learner.get_mahalanobis_matrix() for learner in (weighted, repeated))
+    np.testing.assert_allclose(B, C, atol=1e-3 * np.abs(B).max())
+    for name, metric in repeated.baselines_.items():
+        np.testing.assert_allclose(weighted.baselines_[name].factor, metric.factor, atol=1e-8)
+        assert weighted.baselines_[name].penalty == pytest.approx(metric.penalty, rel=1e-9)
+    assert weighted.penalty_ == pytest.approx(repeated.penalty_, rel=1e-3)
+    truths = repeated.encode(*data)
+    Zs = repeated.transform(data[0])
+    decoder = repeated.problem_.decoder
+    curves = [
+        calibrate(decoder, Zs, truths, WEIGHTS),
+        calibrate(decoder, listed(Zs), listed(truths)),
+    ]
+    np.testing.assert_allclose(*(curve.losses for curve in curves))
+    np.testing.assert_allclose(*(curve.penalties for curve in curves))
+
+
+@pytest.mark.parametrize(
+    ("problem", "settings", "data"),
+    [
+        (ChangePoint(), {"metric": "diagonal"}, recordings()),
+        (ChangePoint(), {"whiten": 0.5}, recordings()),
+        (ChangePoint(), {"metric": "diagonal", "standardize": "training"}, recordings()),
+        (ChangePoint("known"), {"slack": "one"}, recordings()),
+        (ChangePoint(), {"metric": "diagonal", "regularizer": "trace"}, recordings()),
+        (Clustering(), {}, tables()),
+        (Clustering("unknown"), {"metric": "diagonal"}, tables()),
+    ],
+    ids=lambda value: "" if isinstance(value, tuple) else str(value),
+)
+def test_twice_is_twice_and_zero_is_not_there(problem, settings, data):
+    Xs, ys = data
+    settings = {"tol": 1e-6, "max_iter": 2000, **settings}
+    weighted = MetricLearner(problem, **settings).fit(Xs, ys, sample_weight=WEIGHTS)
+    weighted.fit_baselines(Xs, ys, sample_weight=WEIGHTS)
+    repeated = MetricLearner(problem, **settings).fit(listed(Xs), listed(ys))
+    repeated.fit_baselines(listed(Xs), listed(ys))
+    same(weighted, repeated, data)
+    plain = MetricLearner(problem, **settings).fit(Xs, ys)
+    assert np.abs(plain.components_.T @ plain.components_).max() != pytest.approx(
+        np.abs(weighted.components_.T @ weighted.components_).max(), rel=1e-6
+    )
+
+
+def test_zero_is_exactly_leaving_out():
+    Xs, ys = recordings()
+    weights = np.array([1, 1, 0, 1, 1, 1])
+    zero = MetricLearner(metric="diagonal").fit(Xs, ys, sample_weight=weights)
+    left_out = MetricLearner(metric="diagonal")
+    left_out.fit([*Xs[:2], *Xs[3:]], [*ys[:2], *ys[3:]])
+    np.testing.assert_array_equal(zero.components_, left_out.components_)
+    assert zero.penalty_ == left_out.penalty_
+    assert zero.training_data_ == left_out.training_data_
+    assert Xs[2] not in zero.training_data_
+
+
+def test_only_the_proportions_count():
+    Xs, ys = recordings()
+    plain = MetricLearner(metric="diagonal").fit(Xs, ys)
+    for weight in (1e-300, 3, 1e300):
+        again = MetricLearner(metric="diagonal").fit(Xs, ys, sample_weight=[weight] * 6)
+        np.testing.assert_array_equal(again.components_, plain.components_)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, 1, -1, 1, 1, 1], r"sample_weight of recording 2 is -1\.0"),
+        ([1, 1, 1, np.nan, 1, 1], "sample_weight of recording 3 is nan"),
+        ([1, 1, 1, 1, 1, np.inf], "sample_weight of recording 5 is inf"),
+        ([1, 1], r"6 recordings but sample_weight of shape \(2,\)"),
+        (2.0, r"6 recordings but sample_weight of shape \(\)"),
+        (np.ones((6, 1)), r"shape \(6, 1\)"),
+        (["heavy"] * 6, "must be 6 numbers"),
+        ([0] * 6, "every sample_weight is 0: no recording is left"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [MetricLearner(), MetricLearnerCV()])
+def test_weights_that_make_no_sense(estimator, weights, message):
+    with pytest.raises(DataError, match=message):
+        estimator.fit(*recordings(), sample_weight=weights)
+
+
+def test_what_is_left_has_to_teach_something():
+    Xs, ys = recordings()
+    ys = [ys[0], *(np.zeros(50, dtype=int) for _ in range(5))]
+    with pytest.raises(DataError, match="none of the 5 recordings has a change"):
+        MetricLearner().fit(Xs, ys, sample_weight=[0, 1, 1, 1, 1, 1])
+    with pytest.warns(DataWarning, match="one labelled recording"):
+        MetricLearner(metric="diagonal").fit(Xs, ys, sample_weight=[1, 0, 0, 0, 0, 0])
+
+
+def test_partial_labels():
+    Xs, ys = recordings()
+    some = [np.where(np.arange(50) < 30 + 2 * i, y, -1) for i, y in enumerate(ys)]
+    some[2] = ys[2]
+    settings = {"metric": "diagonal", "tol": 1e-6, "max_iter": 2000}
+    weighted = MetricLearner(**settings).fit(Xs, some, sample_weight=WEIGHTS)
+    repeated = MetricLearner(**settings).fit(listed(Xs), listed(some))
+    same(weighted, repeated, (Xs, ys))
+    assert len(weighted.alternated_.labels) == 5
+    for learner, times in ((weighted, 1), (repeated, 2)):
+        assert [M == weighted.alternated_.labels[0] for M in learner.alternated_.labels][
+            :times
+        ] == [True] * times
+
+
+def test_chunks_of_tables():
+    Xs, ys = tables()
+    some = [PartialLabels(np.where(np.arange(30) % 3 == 0, y, -1)) for y in ys]
+    settings = {"tol": 1e-6, "max_iter": 2000}
+    weighted = MetricLearner(Clustering(), **settings).fit(Xs, some, sample_weight=WEIGHTS)
+    repeated = MetricLearner(Clustering(), **settings).fit(listed(Xs), listed(some))
+    np.testing.assert_allclose(weighted.whitening_, repeated.whitening_, atol=1e-9)
+    same(weighted, repeated, (Xs, ys))
+
+
+def test_score_is_a_weighted_mean():
+    Xs, ys = recordings()
+    learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    worse = [np.arange(50) // 10 for _ in ys]
+    scores = [learner.score(Xs[i], [worse[i]]) for i in range(6)]
+    expected = pytest.approx(np.average(scores, weights=WEIGHTS))
+    assert learner.score(Xs, worse, sample_weight=WEIGHTS) == expected
+    assert learner.score(Xs, worse) == pytest.approx(np.mean(scores))
+
+
+def test_baselines_that_take_weights():
+    Xs, ys = tables()
+    decoder = Clustering().decoder
+    truths = MetricLearner(Clustering()).fit(Xs, ys).encode(Xs, ys)
+    for name in ("untrained", "pca", "rca", "lda"):
+        weighted = baselines.fit(name, decoder, Xs, truths, weights=WEIGHTS)
+        repeated = baselines.fit(name, decoder, listed(Xs), listed(truths))
+        Bs = [metric.factor @ metric.factor.T for metric in (weighted, repeated)]
+        np.testing.assert_allclose(*Bs, atol=1e-8)
+        assert weighted.penalty == pytest.approx(repeated.penalty)
+
+
+def test_the_objective_is_there_for_whoever_compares_solvers():
+    Xs, ys = recordings()
+    learner = MetricLearner(metric="diagonal", tol=1e-6)
+    risk = learner.risk(Xs, ys, sample_weight=WEIGHTS)
+    assert risk.n_samples == 5
+    np.testing.assert_allclose(
+        risk.sample_weight / risk.sample_weight.max(), WEIGHTS[[0, 2, 3, 4, 5]] / 3
+    )
+    found = compare_solvers(ChangePoint(), Xs, ys, ["cutting-plane"], metric="diagonal")
+    other, solution = found.solutions["cutting-plane"], learner.fit(Xs, ys).solution_
+    assert other.null == solution.null
+    assert max(other.lower, solution.lower) <= min(other.upper, solution.upper)
+
+
+# ---- choosing by cross-validation
+
+
+def chosen_from(Xs, ys, folds, weights=None, groups=None):
+    search = MetricLearnerCV(
+        candidates=("untrained", "rca", "diagonal"),
+        lams=(0.2, 0.02),
+        cv=PredefinedSplit(folds),
+        tol=1e-6,
+        max_iter=2000,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VerdictWarning)
+        return search.fit(Xs, ys, sample_weight=weights, groups=groups)
+
+
+def test_choosing_and_the_verdict():
+    """The copies of a recording are one group of it: it is no more independent than it was."""
+    Xs, ys = recordings()
+    folds = np.array([0, 1, 0, 1, 1, 0])
+    weighted = chosen_from(Xs, ys, folds, WEIGHTS)
+    repeated = chosen_from(listed(Xs), listed(ys), folds[TWICE], groups=TWICE)
+    np.testing.assert_allclose(weighted.losses_[TWICE], repeated.losses_, atol=1e-9)
+    assert weighted.losses_.shape == (6, 4)
+    assert weighted.best_candidate_ == repeated.best_candidate_
+    assert weighted.best_lam_ == repeated.best_lam_
+    for a, b in ((v.verdict_.untrained, v.verdict_.rival) for v in (weighted, repeated)):
+        assert a.units == b.units == 5
+    ours, theirs = weighted.verdict_, repeated.verdict_
+    assert ours.loss == pytest.approx(theirs.loss)
+    assert ours.untrained.n == 5
+    for name in ("mean", "se", "low", "high"):
+        found, expected = (getattr(v.untrained, name) for v in (ours, theirs))
+        assert found == pytest.approx(expected, abs=1e-9)
+    for column in ("mean_loss", "se_loss", "mean_criterion", "mean_gain", "se_gain", "split0_loss"):
+        np.testing.assert_allclose(weighted.cv_results_[column], repeated.cv_results_[column])
+    np.testing.assert_allclose(weighted.components_, repeated.components_, atol=1e-3)
+    np.testing.assert_allclose(
+        weighted.baselines_["rca"].factor, repeated.baselines_["rca"].factor, atol=1e-9
+    )
+
+
+def test_a_fold_that_counts_for_nothing():
+    search = chosen_from(*recordings(), [0, 0, 1, 1, 2, 2], [1, 1, 1, 1, 0, 0])
+    assert np.isnan(search.cv_results_["split2_loss"]).all()
+    assert np.isfinite(search.losses_).all()
+    assert search.verdict_.untrained.n == 4
+    with pytest.raises(DataError, match=r"only 2 of 6 .* all held out at once in fold 0"):
+        chosen_from(*recordings(), [0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 0, 0])
+
+
+def test_standard_error_of_weights_is_that_of_copies_in_one_unit():
+    rng = np.random.default_rng(0)
+    values, units = rng.normal(size=6), np.array([0, 1, 2, 3, 4, 2])
+    found = standard_error(values, units, WEIGHTS)
+    assert found == pytest.approx(standard_error(values[TWICE], _ranks(units[TWICE])))
+    contrast = Contrast.of("untrained", values, units, WEIGHTS)
+    assert contrast.n == 5
+    assert contrast.units == 4
+    assert contrast.mean == pytest.approx(values[TWICE].mean())
+
+
+def _ranks(units):
+    return np.unique(units, return_inverse=True)[1]
+
+
+# ---- scikit-learn
+
+
+def test_scikit_learn_knows_of_the_weights():
+    for estimator in (MetricLearner(), MetricLearnerCV()):
+        assert has_fit_parameter(estimator, "sample_weight")
+        requests = estimator.get_metadata_routing().fit.requests
+        assert requests["sample_weight"] is None
+        assert not {"Xs", "ys"} & requests.keys()
+        assert "Xs" not in estimator.get_metadata_routing().score.requests
+
+
+def test_metadata_routing():
+    """Weights reach fit and score, sliced as the recordings are."""
+    Xs, ys = recordings()
+    folds = PredefinedSplit([0, 0, 0, 1, 1, 1])
+    weights = np.array([1.0, 2.0, 1.0, 0.0, 1.0, 4.0])
+    learner = MetricLearner(metric="diagonal")
+    with config_context(enable_metadata_routing=True):
+        learner.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        found = cross_validate(
+            learner, Xs, ys, cv=folds, params={"sample_weight": weights}, return_estimator=True
+        )
+        search = GridSearchCV(learner, {"lam": [0.1, 1.0]}, cv=folds, refit=True)
+        search.fit(Xs, ys, sample_weight=weights)
+    for k, (train, test) in enumerate(folds.split()):
+        by_hand = MetricLearner(metric="diagonal").fit(
+            [Xs[i] for i in train], [ys[i] for i in train], sample_weight=weights[train]
+        )
+        np.testing.assert_array_equal(found["estimator"][k].components_, by_hand.components_)
+        score = by_hand.score(
+            [Xs[i] for i in test], [ys[i] for i in test], sample_weight=weights[test]
+        )
+        assert found["test_score"][k] == pytest.approx(score)
+        assert search.cv_results_[f"split{k}_test_score"][0] == pytest.approx(score)
+    again = MetricLearner(metric="diagonal", lam=search.best_params_["lam"])
+    again.fit(Xs, ys, sample_weight=weights)
+    np.testing.assert_array_equal(search.best_estimator_.components_, again.components_)
