@@ -86,7 +86,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     max_iter : int
         Most rounds of oracle calls.
     master : str or Master
-        Solver of the restricted problem: "auto", "newton", or any solver cvxpy has installed.
+        Solver of the restricted problem: "auto", "interior" (diagonal metrics), "newton", or any
+        solver cvxpy has installed.
     constraints : callable, optional
         Takes the cvxpy metric ``B`` and returns a list of further convex constraints.
     callback : callable, optional

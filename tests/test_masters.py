@@ -10,10 +10,11 @@ from enumerated import listed_risk
 
 from structsvm.cuts import Cut, WorkingSet
 from structsvm.errors import MasterError, SettingsError
-from structsvm.masters.auto import AutoMaster, master_from
+from structsvm.masters.auto import LARGE, AutoMaster, master_from
 from structsvm.masters.base import Master, MasterSolution, Proximal, Request, checked
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.masters.simplex_qp import maximize_on_simplices
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
@@ -31,6 +32,16 @@ CASES = {
         Product((Nonnegative(5), Nonnegative(1))),
         Separable((SquaredNorm(0.3), SquaredNorm(2.0))),
     ),
+    "priced-diagonal-trace": (
+        Product((Nonnegative(5), Nonnegative(1))),
+        Separable((Trace(0.3), SquaredNorm(0.1))),
+    ),
+    "diagonal-next-to-free": (
+        Product((Free(2), Nonnegative(3), Free(1))),
+        SquaredNorm(0.4),
+    ),
+    "larger-diagonal": (Nonnegative(60), SquaredNorm(0.02)),
+    "larger-diagonal-trace": (Nonnegative(60), Trace(0.5)),
     "priced-full": (
         Product((PSD(4), Nonnegative(1))),
         Separable((SquaredNorm(0.1), SquaredNorm(2.0))),
@@ -42,6 +53,11 @@ CASES = {
     "larger-full": (PSD(9), SquaredNorm(0.02)),
     "larger-full-trace": (PSD(9), Trace(0.1)),
 }
+VECTORS = [case for case in CASES if "full" not in case]
+MASTERS = {"interior": InteriorPointMaster(), "newton": NewtonMaster(), "auto": AutoMaster()}
+APPLIES = [
+    (name, case) for name in MASTERS for case in CASES if name != "interior" or case in VECTORS
+]
 SIZES = {"one-slack": (1, 12), "n-slack": (5, 40), "single-cuts": (3, 3)}
 TIGHT = Request(tol=1e-10)
 
@@ -90,25 +106,35 @@ def assert_optimal(risk, cuts, answer, tol):
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("master", [NewtonMaster(), AutoMaster()], ids=["newton", "auto"])
-def test_the_fast_masters_answers_are_optimal(master, case, size):
+@pytest.mark.parametrize(("name", "case"), APPLIES)
+def test_the_fast_masters_answers_are_optimal(name, case, size):
     risk, cuts = restricted(case, size)
-    answer = master.solve(risk, cuts, TIGHT)
-    assert "newton" in answer.label
-    assert "clarabel" not in answer.label
+    answer = MASTERS[name].solve(risk, cuts, TIGHT)
+    expected = "interior" if case in VECTORS and name != "newton" else "newton"
+    assert answer.label.removeprefix("proximal ") == expected
     assert_optimal(risk, cuts, answer, 1e-7)
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("case", CASES)
 def test_masters_agree(case, size):
-    """Newton and Clarabel, each with its certificate, to 1e-6 relative."""
+    """Interior points, Newton and Clarabel, each with its certificate, to 1e-6 relative."""
     risk, cuts = restricted(case, size, seed=1)
-    newton = NewtonMaster().solve(risk, cuts, TIGHT)
     conic = CvxpyMaster("clarabel").solve(risk, cuts, TIGHT)
     assert_optimal(risk, cuts, conic, 1e-5)
-    assert value(risk, cuts, newton.w) == pytest.approx(value(risk, cuts, conic.w), rel=1e-6)
+    best = value(risk, cuts, conic.w)
+    for name in ("newton", "interior") if case in VECTORS else ("newton",):
+        w = MASTERS[name].solve(risk, cuts, TIGHT).w
+        assert value(risk, cuts, w) == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("case", VECTORS)
+def test_interior_points_solve_whatever_comes(case):
+    """Many draws: Mehrotra's method alone goes round in circles in one of a few hundred."""
+    for seed in range(20):
+        for size in SIZES:
+            risk, cuts = restricted(case, size, seed)
+            assert_optimal(risk, cuts, InteriorPointMaster().solve(risk, cuts, TIGHT), 1e-7)
 
 
 @pytest.mark.parametrize("case", ["full-squared", "diagonal-squared", "priced-full"])
@@ -117,10 +143,10 @@ def test_masters_agree_with_a_proximal_term(case):
     center = risk.space.project(np.random.default_rng(0).standard_normal(risk.space.dim))
     request = Request(1e-10, Proximal(center, 0.7))
     values = []
-    for master in (NewtonMaster(), CvxpyMaster("clarabel")):
+    for master in (CvxpyMaster("clarabel"), NewtonMaster(), AutoMaster()):
         w = master.solve(risk, cuts, request).w
         values.append(value(risk, cuts, w) + 0.35 * np.sum((w - center) ** 2))
-    assert values[0] == pytest.approx(values[1], rel=1e-6)
+    assert values[1:] == pytest.approx(values[:1] * 2, rel=1e-6)
 
 
 @pytest.mark.parametrize("case", ["full-trace", "priced-full-trace", "diagonal-trace"])
@@ -129,9 +155,12 @@ def test_a_proximal_term_replaces_the_proximal_iterations(case):
     risk, cuts = restricted(case, "n-slack", seed=3)
     center = risk.space.project(np.random.default_rng(1).standard_normal(risk.space.dim))
     request = Request(1e-10, Proximal(center, 0.7))
-    answers = [m.solve(risk, cuts, request) for m in (NewtonMaster(), CvxpyMaster("clarabel"))]
-    assert answers[0].label == "newton"
-    np.testing.assert_allclose(answers[0].w, answers[1].w, atol=1e-4)
+    masters = (CvxpyMaster("clarabel"), NewtonMaster(), AutoMaster())
+    conic, newton, auto = (master.solve(risk, cuts, request) for master in masters)
+    assert newton.label == "newton"
+    assert auto.label == ("interior" if case in VECTORS else "newton")
+    for answer in (newton, auto):
+        np.testing.assert_allclose(answer.w, conic.w, atol=1e-4)
 
 
 @pytest.mark.parametrize("case", ["full-squared", "full-trace", "diagonal-trace"])
@@ -149,27 +178,106 @@ def test_a_warm_start_changes_the_way_not_the_answer(case):
     assert value(risk, cuts, warm.w) == pytest.approx(value(risk, cuts, again.w), rel=1e-8)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_no_cuts_at_all(case):
+@pytest.mark.parametrize(("name", "case"), APPLIES)
+def test_no_cuts_at_all(name, case):
     space, omega = CASES[case]
     risk, cuts = listed_risk(space, omega), WorkingSet(2, space.dim)
-    answer = NewtonMaster().solve(risk, cuts, TIGHT)
+    answer = MASTERS[name].solve(risk, cuts, TIGHT)
     conic = CvxpyMaster("clarabel").solve(risk, cuts, TIGHT)
     assert answer.multipliers.shape == (0,)
     assert value(risk, cuts, answer.w) == pytest.approx(value(risk, cuts, conic.w), abs=1e-6)
 
 
-def test_an_extreme_scale_is_solved_as_well():
+def degenerate(kind, dim):
+    """Cuts (group, intercept, slope) of five groups that are special in one way."""
+    rng = np.random.default_rng(8)
+    cuts = [Cut(c % 5, float(rng.uniform(0.1, 1)), rng.standard_normal(dim)) for c in range(30)]
+    if kind == "one cut":
+        return cuts[:1]
+    if kind == "nearly the same ones":
+        return cuts + [Cut(c.group, c.intercept + 1e-13, c.slope * (1 + 1e-13)) for c in cuts]
+    if kind == "the same in every group":
+        return [Cut(g, c.intercept, c.slope) for c in cuts[:6] for g in range(5)]
+    if kind == "constant cuts":
+        return cuts + [Cut(g, 0.3, np.zeros(dim)) for g in range(5)]
+    if kind == "a feature that is constant":
+        return [Cut(c.group, c.intercept, np.where(np.arange(dim) == 1, 0, c.slope)) for c in cuts]
+    if kind == "satisfied at zero":
+        return [Cut(c.group, -c.intercept, c.slope) for c in cuts]
+    if kind == "nothing to lose":
+        return [Cut(c.group, 0.0, c.slope) for c in cuts]
+    if kind == "nothing to gain":
+        return [Cut(c.group, c.intercept, np.abs(c.slope)) for c in cuts]
+    if kind == "easily separated":
+        return [Cut(c.group, c.intercept, -100 - np.abs(c.slope)) for c in cuts]
+    raise AssertionError(kind)
+
+
+KINDS = [
+    "one cut",
+    "nearly the same ones",
+    "the same in every group",
+    "constant cuts",
+    "a feature that is constant",
+    "satisfied at zero",
+    "nothing to lose",
+    "nothing to gain",
+    "easily separated",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", VECTORS)
+def test_interior_points_of_degenerate_programs(case, kind):
+    risk = listed_risk(*CASES[case])
+    cuts = WorkingSet(5, risk.space.dim)
+    cuts.add(degenerate(kind, risk.space.dim))
+    answer = checked(InteriorPointMaster().solve(risk, cuts, TIGHT), risk, cuts)
+    conic = CvxpyMaster("clarabel").solve(risk, cuts, TIGHT)
+    best = value(risk, cuts, conic.w)
+    assert value(risk, cuts, answer.w) <= best * (1 + 1e-6) + 1e-9
+    lower, _ = lower_bound(risk, cuts, answer.multipliers, best + 1e-9)
+    assert lower >= best * (1 - 1e-6) - 1e-9
+
+
+@pytest.mark.parametrize("case", ["priced-full", *VECTORS])
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_an_extreme_scale_is_solved_as_well(factor, case):
     """Units of the features do not matter: slopes times 1e6 and weights divided by it."""
-    for factor in (1e-6, 1e6):
-        risk, cuts = restricted("priced-full", "n-slack")
-        scaled = WorkingSet(cuts.n_groups, risk.space.dim)
-        triples = zip(cuts.groups, cuts.intercepts, cuts.slopes * factor, strict=True)
-        scaled.add(Cut(*t) for t in triples)
-        plain = value(risk, cuts, NewtonMaster().solve(risk, cuts, TIGHT).w)
-        risk = listed_risk(risk.space, risk.regularizer.scaled(factor**2))
-        answer = NewtonMaster().solve(risk, scaled, TIGHT)
+    risk, cuts = restricted(case, "n-slack")
+    plain = value(risk, cuts, NewtonMaster().solve(risk, cuts, TIGHT).w)
+    scaled, trace = WorkingSet(cuts.n_groups, risk.space.dim), "trace" in case
+    triples = zip(cuts.groups, cuts.intercepts, cuts.slopes * factor, strict=True)
+    scaled.add(Cut(*t) for t in triples)
+    omega = risk.regularizer
+    if isinstance(omega, Separable):
+        omega = Separable(tuple(_in_units(part, factor) for part in omega.parts))
+    else:
+        omega = _in_units(omega, factor)
+    risk = listed_risk(risk.space, omega)
+    for name in ("interior", "newton") if case in VECTORS and not trace else ("auto",):
+        answer = MASTERS[name].solve(risk, scaled, TIGHT)
         assert value(risk, scaled, answer.w) == pytest.approx(plain, rel=1e-7)
+
+
+def _in_units(omega, factor):
+    """The same regularizer of weights that are divided by ``factor``."""
+    if isinstance(omega, Trace):
+        return omega.scaled(factor)
+    return SquaredNorm(omega.weight * factor**2, center=omega.center / factor)
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
+@pytest.mark.parametrize("case", VECTORS)
+def test_the_unit_of_the_objective_does_not_matter(case, factor):
+    risk, cuts = restricted(case, "n-slack")
+    plain = value(risk, cuts, InteriorPointMaster().solve(risk, cuts, TIGHT).w)
+    scaled = WorkingSet(cuts.n_groups, risk.space.dim)
+    triples = zip(cuts.groups, cuts.intercepts * factor, cuts.slopes * factor, strict=True)
+    scaled.add(Cut(*t) for t in triples)
+    risk = listed_risk(risk.space, risk.regularizer.scaled(factor))
+    answer = InteriorPointMaster().solve(risk, scaled, TIGHT)
+    assert value(risk, scaled, answer.w) == pytest.approx(plain * factor, rel=1e-7)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
@@ -195,7 +303,12 @@ class TestNames:
             name: master_from(name).solve(risk, cuts).label
             for name in ("auto", "newton", "clarabel", "SCS")
         }
+        risk, cuts = restricted("diagonal-trace", "n-slack")
+        for name in ("Auto", "interior"):
+            labels[name] = master_from(name).solve(risk, cuts).label
         assert labels == {
+            "Auto": "interior",
+            "interior": "interior",
             "auto": "newton",
             "newton": "newton",
             "clarabel": "clarabel",
@@ -223,6 +336,22 @@ class TestNames:
         with pytest.raises(MasterError, match="squared norms and traces"):
             NewtonMaster().solve(risk, WorkingSet(1, 3))
 
+    def test_interior_points_are_for_vectors(self):
+        risk = listed_risk(Product((PSD(2), Nonnegative(1))), SquaredNorm())
+        assert not InteriorPointMaster().handles(risk)
+        with pytest.raises(MasterError, match="traces of vectors, without extra constraints"):
+            InteriorPointMaster().solve(risk, WorkingSet(1, 4))
+
+    def test_auto_leaves_many_cuts_of_many_smooth_weights_to_newton(self):
+        """It looks at the few that matter; a trace has no such shortcut."""
+        labels, space = {}, Nonnegative(LARGE + 20)
+        for omega in (SquaredNorm(20.0), Trace(20.0)):
+            risk, cuts = listed_risk(space, omega), WorkingSet(60, space.dim)
+            slopes = np.random.default_rng(0).standard_normal((LARGE + 40, space.dim))
+            cuts.add(Cut(c % 60, 0.3, slope) for c, slope in enumerate(slopes))
+            labels[type(omega)] = AutoMaster().solve(risk, cuts).label
+        assert labels == {SquaredNorm: "newton", Trace: "interior"}
+
     def test_auto_takes_the_conic_solver_where_newton_does_not_apply(self):
         constrained = listed_risk(PSD(2), SquaredNorm(), constraints=lambda B: [cp.trace(B) == 1])
         custom = listed_risk(Nonnegative(3), Custom(lambda b: cp.norm1(b)))
@@ -239,6 +368,28 @@ class TestFailures:
         assert "newton stalled at a relative gap of" in answer.label
         assert answer.label.endswith("clarabel")
         assert_optimal(risk, cuts, answer, 1e-5)
+
+    def test_auto_tries_newton_before_cvxpy(self):
+        risk, cuts = restricted("larger-diagonal-trace", "n-slack")
+        answer = AutoMaster(interior=InteriorPointMaster(max_steps=1)).solve(risk, cuts, TIGHT)
+        assert answer.label.startswith("interior stalled at a relative gap of")
+        assert answer.label.endswith(", proximal newton")
+        assert_optimal(risk, cuts, answer, 1e-7)
+        cut_short = AutoMaster(NewtonMaster(1), interior=InteriorPointMaster(max_steps=1))
+        answer = cut_short.solve(risk, cuts, TIGHT)
+        assert "proximal newton stalled" in answer.label
+        assert answer.label.endswith("clarabel")
+        assert_optimal(risk, cuts, answer, 1e-5)
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+    @pytest.mark.parametrize("case", ["diagonal-squared", "diagonal-trace", "free-squared"])
+    def test_cuts_that_are_not_finite_give_no_answer(self, case, bad):
+        """But raise what makes the next master take over."""
+        risk, cuts = restricted(case, "n-slack")
+        slope = np.ones(risk.space.dim)
+        cuts.add([Cut(0, 1.0, np.where(slope.cumsum() == 2, bad, slope))])
+        with pytest.raises(MasterError, match="interior stalled at a relative gap of"):
+            InteriorPointMaster().solve(risk, cuts, TIGHT)
 
     def test_a_solver_that_fails_is_followed_by_the_next(self):
         """HiGHS solves no semi-definite program."""

@@ -30,7 +30,7 @@ examples:
   structsvm compare recordings/ -o gaps.png
 
 Solvers are {", ".join(SOLVER_NAMES)};
-after a slash, a cutting-plane method may name its master: newton, clarabel, scs, ...
+after a slash, a cutting-plane method may name its master: interior, newton, clarabel, scs, ...
 Every solver runs on one thread until its certified relative gap is at most --tol.
 """
 

@@ -177,7 +177,7 @@ def _running_options(group: argparse._ArgumentGroup) -> None:
         "--master",
         default="auto",
         metavar="SOLVER",
-        help="auto, newton, or a solver that cvxpy has installed (default: auto)",
+        help="auto, interior, newton, or a solver that cvxpy has installed (default: auto)",
     )
     group.add_argument(
         "--jobs", type=int, metavar="N", help="workers, -1 for one per core (default: none)"

@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 from structsvm.cuts import WorkingSet
 from structsvm.errors import MasterError
 from structsvm.problem import RegularizedRisk
+from structsvm.regularizers import Quadratic
 
-__all__ = ["Master", "MasterSolution", "Proximal", "Request", "checked", "clean_multipliers"]
+__all__ = [
+    "Master",
+    "MasterSolution",
+    "Proximal",
+    "Request",
+    "acceptable",
+    "checked",
+    "clean_multipliers",
+]
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +32,12 @@ class Proximal:
 
     center: Floats
     weight: float
+
+    def added_to(self, omega: Quadratic) -> Quadratic:
+        """``omega`` with this term, up to a constant."""
+        curvature = omega.curvature + self.weight
+        center = (omega.curvature * omega.center + self.weight * self.center) / curvature
+        return Quadratic(curvature, center, omega.linear)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +85,11 @@ class Master(ABC):
         MasterError
             When no solver gives an answer.
         """
+
+
+def acceptable(tol: float) -> float:
+    """The gap beyond which a master has stalled rather than met the limits of rounding."""
+    return max(tol, min(1e3 * tol, 1e-6))
 
 
 def clean_multipliers(multipliers: Floats, cuts: WorkingSet) -> Floats:

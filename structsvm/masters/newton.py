@@ -17,7 +17,14 @@ from scipy.linalg import eigh
 
 from structsvm.cuts import WorkingSet
 from structsvm.errors import MasterError
-from structsvm.masters.base import USUAL, Master, MasterSolution, Request
+from structsvm.masters.base import (
+    USUAL,
+    Master,
+    MasterSolution,
+    Proximal,
+    Request,
+    acceptable,
+)
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.simplex_qp import maximize_on_simplices
 from structsvm.parallel import single_threaded
@@ -64,10 +71,10 @@ class NewtonMaster(Master):
             if request.proximal is None and omega.curvature.min() <= 0:
                 return self._proximal_point(risk, cuts, omega, request)
             if (near := request.proximal) is not None:
-                omega = _with_proximal(omega, near.center, near.weight)
+                omega = near.added_to(omega)
             restricted = _Restricted(cuts, risk.space, omega)
             found = _ascend(restricted, cuts.multipliers, request.tol, self.max_steps)
-        if not found.relative_gap <= _acceptable(request.tol):
+        if not found.relative_gap <= acceptable(request.tol):
             raise MasterError(f"newton stalled at a relative gap of {found.relative_gap:.1g}")
         return MasterSolution(found.w, found.alpha, "newton")
 
@@ -87,36 +94,26 @@ class NewtonMaster(Master):
         upper, lower, gap, idle = np.inf, 0.0, np.inf, 0
         multipliers = alpha
         for _ in range(self.max_steps):
-            near = _Restricted(cuts, risk.space, _with_proximal(omega, w, weight))
+            near = _Restricted(cuts, risk.space, Proximal(w, weight).added_to(omega))
             found = _ascend(near, alpha, 0.1 * request.tol, self.max_steps)
             alpha = found.alpha
             value = _restricted_value(risk, cuts, found.w)
             if value < upper:
                 upper, w = value, found.w
-            bound, _ = lower_bound(risk, cuts, alpha, upper)
-            if bound > lower:
-                lower, multipliers = bound, alpha
+            shrunk = alpha * risk.regularizer.max_scale(alpha @ cuts.slopes, risk.space)
+            for candidate in (alpha, shrunk):  # the second is feasible
+                bound, _ = lower_bound(risk, cuts, candidate, upper)
+                if bound >= lower:
+                    lower, multipliers = bound, candidate
             previous, gap = gap, (upper - lower) / max(abs(upper), 1e-300)
             idle = 0 if gap < 0.5 * previous else idle + 1
             if gap <= request.tol or idle >= PATIENCE:
                 break
             # Where rounding keeps a subproblem from being solved, a looser bond would be worse.
             weight *= 0.1 if found.relative_gap <= max(request.tol, 0.1 * gap) else 10.0
-        if not gap <= _acceptable(request.tol):
+        if not gap <= acceptable(request.tol):
             raise MasterError(f"proximal newton stalled at a relative gap of {gap:.1g}")
         return MasterSolution(w, multipliers, "proximal newton")
-
-
-def _acceptable(tol: float) -> float:
-    """The gap beyond which a master has stalled rather than met the limits of rounding."""
-    return max(tol, min(1e3 * tol, 1e-6))
-
-
-def _with_proximal(omega: Quadratic, center: Floats, weight: float) -> Quadratic:
-    """``omega + weight / 2 * |w - center|^2``, up to a constant."""
-    curvature = omega.curvature + weight
-    center = (omega.curvature * omega.center + weight * center) / curvature
-    return Quadratic(curvature, center, omega.linear)
 
 
 def _restricted_value(risk: RegularizedRisk, cuts: WorkingSet, w: Floats) -> float:

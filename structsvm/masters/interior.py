@@ -1,0 +1,350 @@
+"""The master of diagonal metrics: a primal-dual interior point method.
+
+Where the weight is a vector, free or nonnegative, and Omega a separable quadratic or linear
+function, the restricted problem is a quadratic program over G groups of C cuts,
+
+    min  Omega(w) + sum_g xi_g   subject to   r_c = xi_g(c) - o_c - <psi_c, w> >= 0,  xi, w >= 0 .
+
+Mehrotra's predictor-corrector method (1992) needs ten to twenty-five steps and no strong convexity.
+Dual to ``r`` are the multipliers ``alpha`` of the cuts, to ``xi_g`` what they leave to the null cut
+of their group, ``tau_g = 1 - sum alpha``, and to ``w >= 0`` the reduced gradient ``z``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from structsvm.cuts import WorkingSet
+from structsvm.errors import MasterError
+from structsvm.masters.base import USUAL, Master, MasterSolution, Request, acceptable
+from structsvm.parallel import single_threaded
+from structsvm.problem import RegularizedRisk
+from structsvm.regularizers import Quadratic
+from structsvm.weights import Free, Nonnegative, Product, WeightSpace
+
+__all__ = ["InteriorPointMaster"]
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+PATIENCE = 25
+"""Steps without a smaller gap, in a row, before it is called final."""
+NOTHING = 1e-9
+"""Part of the null weight's objective below which a value counts as zero."""
+
+
+@dataclass(frozen=True)
+class InteriorPointMaster(Master):
+    """Mehrotra's method; squared norms, traces and their sums, of vectors, no extra constraints.
+
+    Parameters
+    ----------
+    max_steps : int
+        At most this many steps; each factors a matrix of the order of the fewer: cuts or weights.
+    """
+
+    max_steps: int = 100
+
+    def handles(self, risk: RegularizedRisk) -> bool:
+        """Whether this master can solve the restricted problems of ``risk``."""
+        return _form(risk) is not None
+
+    def solve(
+        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = USUAL
+    ) -> MasterSolution:
+        """Solve the restricted problem; MasterError when the gap does not close."""
+        if (form := _form(risk)) is None:
+            raise MasterError(
+                "interior handles squared norms and traces of vectors, without extra constraints"
+            )
+        omega, nonnegative = form
+        if request.proximal is not None:
+            omega = request.proximal.added_to(omega)
+        with single_threaded(), np.errstate(all="ignore"):
+            program = _Program(cuts, omega, nonnegative)
+            answer = _minimize(program, request.tol, self.max_steps)
+        if not answer.gap <= acceptable(request.tol):
+            raise MasterError(f"interior stalled at a relative gap of {answer.gap:.1g}")
+        w, alpha = np.empty(risk.space.dim), np.empty(len(cuts))
+        w[program.columns], alpha[program.rows] = answer.w, answer.alpha
+        return MasterSolution(w, alpha, "interior")
+
+
+def _form(risk: RegularizedRisk) -> tuple[Quadratic, Mask] | None:
+    """Omega and which coordinates are nonnegative, where this master applies."""
+    omega, nonnegative = risk.regularizer.as_quadratic(risk.space), _nonnegative(risk.space)
+    if omega is None or nonnegative is None or risk.constraints is not None:
+        return None
+    return omega, nonnegative
+
+
+def _nonnegative(space: WeightSpace) -> Mask | None:
+    """Which coordinates are nonnegative, the others being free; None where there are matrices."""
+    if isinstance(space, Product):
+        masks = [mask for f in space.factors if (mask := _nonnegative(f)) is not None]
+        return np.concatenate(masks) if len(masks) == len(space.factors) else None
+    if isinstance(space, Free | Nonnegative):
+        return np.full(space.dim, isinstance(space, Nonnegative))
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """A weight and multipliers, both feasible, and the relative gap between them."""
+
+    w: Floats
+    alpha: Floats
+    gap: float
+
+
+class _Program:
+    """The data: cuts sorted by group, nonnegative coordinates before the free ones."""
+
+    def __init__(self, cuts: WorkingSet, omega: Quadratic, nonnegative: Mask) -> None:
+        self.rows = np.argsort(cuts.groups, kind="stable")
+        self.columns = np.argsort(~nonnegative, kind="stable")
+        self.n_bounded = int(nonnegative.sum())
+        used, self.groups = np.unique(cuts.groups[self.rows], return_inverse=True)
+        self.starts = np.searchsorted(self.groups, np.arange(used.size))
+        self.psi = cuts.slopes[self.rows][:, self.columns]
+        self.o = cuts.intercepts[self.rows]
+        self.curvature, self.linear = omega.curvature[self.columns], omega.linear[self.columns]
+        self.center = omega.center[self.columns]
+        self.flat = self.curvature == 0
+        self.null = self.lagrangian_weight(self.linear)
+        losses = self.largest(np.abs(self.o)).sum()
+        self.worth = float(losses + self.primal(self.null, self.o + self.psi @ self.null))
+
+    def sums(self, x: Floats) -> Floats:
+        """Sums over groups."""
+        return np.add.reduceat(x, self.starts, axis=0) if x.size else x[: self.starts.size]
+
+    def largest(self, values: Floats) -> Floats:
+        """The largest of each group, at least 0."""
+        return np.maximum(np.maximum.reduceat(values, self.starts), 0.0) if values.size else values
+
+    def primal(self, w: Floats, values: Floats) -> float:
+        """The objective at ``w``, where the cuts have these values."""
+        omega = 0.5 * self.curvature @ (w - self.center) ** 2 + self.linear @ w
+        return float(omega + self.largest(values).sum())
+
+    def lagrangian_weight(self, slope: Floats) -> Floats:
+        """Minimises ``curvature / 2 (w - center)^2 + slope w``; 0 where there is no curvature."""
+        w = np.where(self.flat, 0.0, self.center - slope / np.where(self.flat, 1.0, self.curvature))
+        w[: self.n_bounded] = np.maximum(w[: self.n_bounded], 0.0)
+        return w
+
+    def scale(self, slope: Floats, part: float = 1.0) -> float:
+        """Largest s in [0, 1] for which ``linear + s slope >= (1 - part) linear`` where flat."""
+        falls = self.flat & (slope < -part * self.linear)
+        return float(np.min(part * self.linear[falls] / -slope[falls], initial=1.0))
+
+    def answer(self, w: Floats, alpha: Floats) -> _Answer:
+        """A feasible pair from one that is nearly so."""
+        alpha = alpha / np.maximum(self.sums(alpha), 1.0)[self.groups]
+        slope = alpha @ self.psi
+        s = self.scale(slope)
+        best = self.lagrangian_weight(total := self.linear + s * slope)
+        least = 0.5 * self.curvature @ (best - self.center) ** 2 + total @ best
+        lower, upper = s * float(alpha @ self.o) + least, self.primal(w, self.o + self.psi @ w)
+        size = max(abs(upper), NOTHING * self.worth, 1e-300)
+        return _Answer(w, s * alpha, max(0.0, float(upper - lower)) / size)
+
+
+class _Iterate:
+    """Pairs of variables, each pair's product to become zero, and the weight.
+
+    One vector, since small problems cost what their NumPy calls do: ``tau``, ``alpha``, ``z``, then
+    their partners ``xi``, ``r`` and the nonnegative part of ``w``, then the free part of it.
+    """
+
+    def __init__(self, everything: Floats, p: _Program) -> None:
+        G, C, n = p.starts.size, p.o.size, p.n_bounded
+        self.all, self.pairs = everything, (pairs := G + C + n)
+        self.duals, self.partners = everything[:pairs], everything[pairs : 2 * pairs]
+        self.tau, self.alpha, self.z = self.duals[:G], self.duals[G : G + C], self.duals[G + C :]
+        self.xi, self.r = self.partners[:G], self.partners[G : G + C]
+        self.w = everything[2 * pairs - n :]
+
+    @property
+    def mu(self) -> float:
+        """Mean product of a pair."""
+        return float(self.duals @ self.partners) / self.pairs
+
+    def moved(self, step: Floats, t: float, p: _Program) -> _Iterate:
+        return _Iterate(self.all + t * step, p)
+
+    def largest_step(self, step: Floats) -> float:
+        """Largest t <= 1 that keeps the pairs nonnegative."""
+        falls = step[: 2 * self.pairs] < 0
+        now, change = self.all[: falls.size][falls], step[: falls.size][falls]
+        return float(np.min(now / -change, initial=1.0))
+
+
+def _start(p: _Program) -> _Iterate:
+    """The barycentres of the simplices, scaled, and the weight that is central given them."""
+    counts = np.diff(p.starts, append=p.o.size)
+    alpha = (1.0 / (1.0 + counts))[p.groups]
+    slope = alpha @ p.psi
+    # The dual, along the way from zero to the barycentres, is about s <alpha, o> - s^2 / 2 steep.
+    rises = ~p.flat & (slope < 0)
+    steep = float(slope[rises] ** 2 @ (1.0 / p.curvature[rises]))
+    along = max(abs(float(alpha @ p.o)), 1e-300)
+    alpha *= min(p.scale(slope, 0.5), along / max(along, steep))
+    mu = 0.1 * max(p.worth, 1e-300) / (counts.size + p.o.size + p.n_bounded)
+    a, slope = p.curvature, p.linear + alpha @ p.psi - p.curvature * p.center
+    root = np.sqrt(slope**2 + 4 * a * mu)  # w > 0 solves w (a w + slope) = mu
+    w = np.where(slope > 0, 2 * mu / (slope + root), (root - slope) / (2 * a))
+    w[p.n_bounded :] = -(slope / a)[p.n_bounded :]
+    values = p.o + p.psi @ w
+    xi = p.largest(values) + mu * (1 + counts)
+    parts = (1.0 - p.sums(alpha), alpha, mu / w[: p.n_bounded], xi, xi[p.groups] - values, w)
+    return _Iterate(np.concatenate(parts), p)
+
+
+def _minimize(p: _Program, tol: float, max_steps: int) -> _Answer:
+    """Steps until the gap is ``tol``, or nothing is gained any more."""
+    null = p.answer(p.null, np.zeros(p.o.size))
+    if null.gap <= tol:
+        return null
+    at, astray = _start(p), False
+    best, best_at, idle = p.answer(at.w, at.alpha), at, 0
+    for _ in range(max_steps):
+        if best.gap <= tol or idle == PATIENCE:
+            break
+        try:
+            ahead = _step(p, at, astray)
+        except np.linalg.LinAlgError:
+            break
+        astray, at = ahead.mu > at.mu, ahead
+        answer, idle = p.answer(at.w, at.alpha), idle + 1
+        if answer.gap < best.gap:
+            best, best_at, idle = answer, at, 0
+    return _without_the_rest(p, best_at, best, tol)
+
+
+def _step(p: _Program, at: _Iterate, astray: bool) -> _Iterate:
+    """Predictor and corrector; LinAlgError when nothing would move.
+
+    ``astray`` after a step that made things worse: Mehrotra's method may go round in circles then,
+    unless it stays nearer to the centre.
+    """
+    system, now, mu = _System(p, at), at.duals * at.partners, at.mu
+    predictor = system.solve(-now)
+    ahead = at.moved(predictor, at.largest_step(predictor), p)
+    target = (ahead.mu / mu) ** 3 * mu
+    if astray:
+        step = system.solve(max(target, 0.3 * mu) - now)
+    else:
+        cross = predictor[: at.pairs] * predictor[at.pairs : 2 * at.pairs]
+        step = system.solve(target - now - cross)
+    t = min(1.0, 0.995 * at.largest_step(step))
+    if not (np.isfinite(step).all() and t > 1e-8):
+        raise np.linalg.LinAlgError("no step is left")
+    return at.moved(step, t, p)
+
+
+def _without_the_rest(p: _Program, at: _Iterate, best: _Answer, tol: float) -> _Answer:
+    """What an interior point leaves on the bounds set to zero, if that is no worse.
+
+    Oracles are faster at a weight with zeros. Where Omega is curved it follows from ``alpha``.
+    """
+    n = p.n_bounded
+    alpha = np.where(at.alpha * p.worth > at.r, at.alpha, 0.0)
+    w = at.w.copy()
+    w[:n] *= w[:n] * at.z.max(initial=0.0) > at.z * w[:n].max(initial=0.0)
+    implied = np.where(p.flat, w, p.lagrangian_weight(p.linear + alpha @ p.psi))
+    answers = (p.answer(weight, alpha) for weight in (implied, w))
+    return next((answer for answer in answers if answer.gap <= max(tol, best.gap)), best)
+
+
+class _System:
+    """The Newton equations at an iterate, factored: residuals to zero, products to a target."""
+
+    def __init__(self, p: _Program, at: _Iterate) -> None:
+        self.p, self.at, n = p, at, p.n_bounded
+        self.curvature = p.curvature.copy()
+        self.curvature[:n] += at.z / at.w[:n]
+        self.schur = (_ByCuts if p.o.size < p.linear.size else _ByWeights)(p, at, self.curvature)
+        self.stationarity = p.curvature * (at.w - p.center) + p.linear + at.alpha @ p.psi
+        self.stationarity[:n] -= at.z
+        self.shares = 1.0 - p.sums(at.alpha) - at.tau
+        self.slacks = p.o + p.psi @ at.w + at.r - at.xi[p.groups]
+
+    def solve(self, products: Floats) -> Floats:
+        """The step after which each pair's product has changed by so much, to first order.
+
+        What feasibility gives directly is not computed from the products: they would lose digits
+        where one of a pair is tiny.
+        """
+        p, at, n, G, C = self.p, self.at, self.p.n_bounded, self.p.starts.size, self.p.o.size
+        a = -self.stationarity
+        a[:n] += products[G + C :] / at.w[:n]
+        rho = self.slacks + products[G : G + C] / at.alpha
+        dw, dxi, dalpha = self.schur.solve(a, rho, products[:G] / at.xi - self.shares)
+        dr = dxi[p.groups] - p.psi @ dw - self.slacks
+        dtau = self.shares - p.sums(dalpha)
+        dz = (p.curvature * dw + dalpha @ p.psi + self.stationarity)[:n]
+        return np.concatenate((dtau, dalpha, dz, dxi, dr, dw))
+
+
+class _ByCuts:
+    """Everything eliminated but ``dalpha``: a matrix (C, C), and one (G, G) for the groups."""
+
+    def __init__(self, p: _Program, at: _Iterate, curvature: Floats) -> None:
+        self.p, self.curvature = p, curvature
+        scaled = p.psi / np.sqrt(curvature)
+        matrix = scaled @ scaled.T
+        matrix.flat[:: len(matrix) + 1] += at.r / at.alpha
+        self.factor = _cholesky(matrix)
+        members = (p.groups[:, None] == np.arange(p.starts.size)).astype(np.float64)
+        self.responses, _ = dpotrs(self.factor, members, lower=1)
+        matrix = p.sums(self.responses)
+        matrix.flat[:: len(matrix) + 1] += at.tau / at.xi
+        self.of_groups = _cholesky(matrix)
+
+    def solve(self, a: Floats, rho: Floats, beta: Floats) -> tuple[Floats, Floats, Floats]:
+        """``(dw, dxi, dalpha)``."""
+        p = self.p
+        alone, _ = dpotrs(self.factor, rho + p.psi @ (a / self.curvature), lower=1)
+        dxi, _ = dpotrs(self.of_groups, p.sums(alone) + beta, lower=1)
+        dalpha = alone - self.responses @ dxi
+        return (a - dalpha @ p.psi) / self.curvature, dxi, dalpha
+
+
+class _ByWeights:
+    """Everything eliminated but ``dw``: a matrix (d, d), a sum of covariances within groups."""
+
+    def __init__(self, p: _Program, at: _Iterate, curvature: Floats) -> None:
+        self.p, self.weights = p, at.alpha / at.r
+        total, null = p.sums(self.weights), at.tau / at.xi
+        self.delta = total + null
+        self.moments = p.sums(p.psi * self.weights[:, None])
+        means = self.moments / total[:, None]
+        spread = (p.psi - means[p.groups]) * np.sqrt(self.weights)[:, None]
+        offset = means * np.sqrt(total * null / self.delta)[:, None]
+        matrix = spread.T @ spread + offset.T @ offset
+        matrix.flat[:: len(matrix) + 1] += curvature
+        self.factor = _cholesky(matrix)
+
+    def solve(self, a: Floats, rho: Floats, beta: Floats) -> tuple[Floats, Floats, Floats]:
+        """``(dw, dxi, dalpha)``."""
+        p, weights = self.p, self.weights
+        dxi = (p.sums(weights * rho) + beta) / self.delta
+        dw, _ = dpotrs(self.factor, a - (weights * (rho - dxi[p.groups])) @ p.psi, lower=1)
+        dxi = dxi + self.moments @ dw / self.delta
+        return dw, dxi, weights * (rho + p.psi @ dw - dxi[p.groups])
+
+
+def _cholesky(matrix: Floats) -> Floats:
+    """By LAPACK itself, of a slightly larger matrix where rounding made this one indefinite."""
+    for ridge in (0.0, 1e-14, 1e-11):
+        larger = matrix.copy() if ridge == 0 else matrix + ridge * np.diag(np.diag(matrix))
+        factor, info = dpotrf(larger, lower=1, overwrite_a=1)
+        if info == 0:
+            return np.asarray(factor)
+    raise np.linalg.LinAlgError("the system is indefinite")
