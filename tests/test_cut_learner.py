@@ -233,7 +233,8 @@ def test_disconnected_graphs_are_told(rng):
 
 def test_a_constant_image_is_cut_by_position_alone(painter):
     grey = np.full((32, 40, 3), 90, dtype=np.uint8)
-    (found,) = painter.predict(grey)
+    with pytest.warns(DataWarning, match="graph 0: all nodes look the same"):
+        (found,) = painter.predict(grey)
     assert set(np.unique(found)) == {0, 1}
     plain = FeatureGraph(np.ones((9, 10)), features=tuple(painter.feature_names_in_))
     with pytest.warns(DataWarning, match="all nodes have the same features"):
@@ -243,6 +244,11 @@ def test_a_constant_image_is_cut_by_position_alone(painter):
 def test_more_clusters_than_nodes(painter, pictures):
     with pytest.raises(DataError, match=r"it cannot have 500 clusters \(raise n_segments\)"):
         painter.predict(pictures[0][0], 500)
+    node = painter.graphs(pictures[0][0])[0].X[:1]
+    one = FeatureGraph(node, features=tuple(painter.feature_names_in_))
+    with pytest.raises(DataError, match="graph 0 has 1 node: it cannot have 2 clusters"):
+        painter.predict(one)
+    assert painter.predict(one, 1)[0].tolist() == [0]
     for wrong in (0, 2.0, True):
         with pytest.raises(DataError, match="graph 0"):
             painter.predict(pictures[0][0], wrong)
@@ -258,6 +264,8 @@ def test_graphs_that_teach_nothing(rng):
     assert len(learner.training_data_) == 3
     with pytest.raises(DataError, match="nothing to cut apart"):
         CutLearner().fit(graphs, [one] * 3)
+    with pytest.raises(DataError, match="every node has a label of its own"):
+        CutLearner().fit(graphs, [np.arange(40)] * 3)
     blank = FeatureGraph(np.ones((40, 2)))
     with (
         pytest.warns(DataWarning, match="same features"),
@@ -279,7 +287,7 @@ def test_bad_input_is_named(rng, painter, pictures):
     ):
         with pytest.raises(DataError, match=message):
             CutLearner(lam=0.02).fit(Xs, ys)
-    with pytest.raises(DataError, match="graph 0 has 3 features, the model has 10"):
+    with pytest.raises(DataError, match=r"has 3 features \(x0, x1, x2\), the model has 10 \(L, a"):
         painter.predict(graphs)
 
 

@@ -198,6 +198,17 @@ def test_components_and_warnings():
         graph.warn_of_free_cuts("graph 7")
     with pytest.warns(DataWarning, match="all nodes have the same features"):
         FeatureGraph(np.ones((3, 2))).warn_of_free_cuts("graph 0")
+    with pytest.raises(DataError, match="adjacency matrix has NaN or inf entries"):
+        from_adjacency(A * np.nan, np.zeros((5, 2)))
+
+
+@pytest.mark.parametrize("features", ["colour+position", "all"])
+@pytest.mark.parametrize("nodes", ["pixels", "superpixels"])
+def test_constant_images_are_told(nodes, features):
+    settings = GraphOfImage(nodes=nodes, n_segments=20, features=features)
+    graph = from_image(np.full((16, 20, 3), 90, dtype=np.uint8), settings)
+    with pytest.warns(DataWarning, match="image 3: all nodes look the same, so the cut is one by"):
+        graph.warn_of_free_cuts("image 3")
 
 
 def test_labels_of_pixels_become_labels_of_nodes():

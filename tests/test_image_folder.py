@@ -60,6 +60,26 @@ def test_coloured_label_maps(folder):
     assert labels[:4, 0].tolist() == [3, 2, 1, 0]
 
 
+def test_more_than_8_bits(folder):
+    """Read as 8 bits they would be white throughout."""
+    mask = np.zeros((6, 8), dtype=np.uint16)
+    mask[2:4] = 40_000
+    mask[5] = 300
+    grey = np.arange(48, dtype=np.uint16).reshape(6, 8) * 1300
+    write(folder / "img" / "a.png", grey)
+    write(folder / "mask" / "b.png", mask)
+    first, second = read_images(folder)
+    assert first.image.dtype == np.uint8
+    np.testing.assert_array_equal(first.image, grey // 256)
+    np.testing.assert_array_equal(second.labels, np.unique(mask, return_inverse=True)[1])
+    write(folder / "img" / "c.tif", np.full((6, 8), 0.5, dtype=np.float32))
+    with pytest.raises(DataError, match=r"c.tif: greys are floating-point numbers"):
+        read_images(folder / "img" / "c.tif", need_labels=False)
+    write(folder / "img" / "c.tif", np.full((6, 8), 70_000, dtype=np.int32))
+    with pytest.raises(DataError, match="greys from 70000 to 70000, 16 bits go from 0 to 65535"):
+        read_images(folder / "img" / "c.tif", need_labels=False)
+
+
 def test_what_cannot_be_read_names_the_file(folder, tmp_path):
     def broken(name, content, message):
         path = folder / name

@@ -92,10 +92,13 @@ def build_parser() -> Parser:
 
 @contextmanager
 def _messages(terminal: Terminal, verbose: bool) -> Iterator[None]:
-    """Show warnings as lines, and the log if it is asked for, while a command runs."""
+    """Show warnings as lines, each once, and the log if asked for, while a command runs."""
+    told: set[str] = set()
 
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-        terminal.warn(str(message))
+        if str(message) not in told:
+            terminal.warn(str(message))
+        told.add(str(message))
 
     handler = RichHandler(console=terminal.err, show_path=False, omit_repeated_times=False)
     level = logger.level

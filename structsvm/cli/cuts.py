@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import io
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from structsvm.cli.inputs import check_output
 from structsvm.cli.settings import problem_with
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.image_folder import LabelledImage, images_and_labels, read_images
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.extras import require
 from structsvm.graph_cuts.evaluation import evaluate_cuts
 from structsvm.graph_cuts.learner import CutLearner
@@ -92,7 +94,8 @@ def predict(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -
     plain, lines = [], []
     with terminal.working("cutting"):
         for image in stage("images", images):
-            labels = learner.predict(_graph(learner, image), args.n_segments)[0]
+            with _named(image):
+                labels = learner.predict(image.image, args.n_segments)[0]
             shares = np.bincount(labels.ravel()) / labels.size
             plain.append({"name": image.name, "n_clusters": shares.size, "shares": shares.tolist()})
             shown = ", ".join(f"{share:.0%}" for share in shares)
@@ -102,7 +105,8 @@ def predict(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -
             elif args.output is not None:
                 _write(args.output, image, labels, args.maps)
     if args.output is not None:
-        terminal.note(f"{len(images)} label maps are in {args.output}")
+        maps = "1 label map is" if len(images) == 1 else f"{len(images)} label maps are"
+        terminal.note(f"{maps} in {args.output}")
     terminal.report({"images": plain}, *(lines if args.output is None else ()))
     return 0
 
@@ -112,7 +116,10 @@ def evaluate(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) 
     found = _read(args, terminal, need_labels=True)
     images, labels = images_and_labels(found)
     with terminal.working("cutting"):
-        graphs = [_graph(learner, image) for image in found]
+        graphs: list[FeatureGraph] = []
+        for image in found:
+            with _named(image):
+                graphs += learner.graphs(image.image)
         seen = sum(graph.X in learner.training_data_ for graph in graphs)
         if seen:
             terminal.warn(
@@ -183,7 +190,8 @@ def draw(args: argparse.Namespace, learner: CutLearner, figure: Any, terminal: T
         if image.labels is None:
             raise SettingsError("--n-clusters true needs the true labels: give --masks")
         K = int(np.unique(image.labels).size)
-    (labels,) = learner.predict(_graph(learner, image), K)
+    with _named(image):
+        (labels,) = learner.predict(image.image, K)
     panels: dict[str, Any] = {image.name: None, "learned": labels}
     if image.labels is not None:
         panels["truth"] = image.labels
@@ -236,12 +244,21 @@ def _read(
         return read_images(args.paths, args.masks, need_labels=need_labels)
 
 
-def _graph(learner: CutLearner, image: LabelledImage) -> FeatureGraph:
-    """The graph of an image; complaints name its file."""
-    try:
-        return learner.graphs(image.image)[0]
-    except DataError as error:
-        raise DataError(f"{image.source}: {error}") from error
+@contextmanager
+def _named(image: LabelledImage) -> Iterator[None]:
+    """Errors and warnings about a single image name its file."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", DataWarning)
+        try:
+            yield
+        except DataError as error:
+            raise DataError(_renamed(error, image)) from error
+    for warning in told:
+        warnings.warn(_renamed(warning.message, image), warning.category, stacklevel=3)
+
+
+def _renamed(message: Warning | Exception | str, image: LabelledImage) -> str:
+    return str(message).replace("graph 0", image.source, 1)
 
 
 def _learn(

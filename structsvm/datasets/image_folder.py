@@ -21,6 +21,7 @@ MASK_KINDS = (*KINDS, ".npy")
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
 
+MOST_GREY = 2**16 - 1
 MOST_LABELS = 64
 """A mask with more different values was drawn with soft edges, or compressed with losses."""
 
@@ -146,12 +147,32 @@ def _same_named(path: Path, masks: Path) -> Path | None:
 
 
 def _pixels(path: Path) -> NDArray[np.uint8]:
-    """Grey (H, W) or RGB (H, W, 3)."""
+    """Grey (H, W) or RGB (H, W, 3), in 8 bits."""
+    values = _values(path)
+    if values.dtype == np.uint8:
+        return values
+    low, high = int(values.min()), int(values.max())
+    if low < 0 or high > MOST_GREY:
+        raise DataError(
+            f"{path}: greys from {low} to {high}, 16 bits go from 0 to {MOST_GREY}: save it with 8 "
+            "or 16 bits"
+        )
+    return (values >> 8).astype(np.uint8)
+
+
+def _values(path: Path) -> NDArray[Any]:
+    """Grey values as they are stored, integers (H, W), or RGB (H, W, 3) in 8 bits."""
     pillow: Any = require("PIL.Image", "images", "reading images")
     try:
         with pillow.open(path) as opened:
-            grey = opened.mode in ("1", "L", "I", "I;16", "F")
-            return np.asarray(opened.convert("L" if grey else "RGB"))
+            if opened.mode == "F":
+                raise DataError(
+                    f"{path}: greys are floating-point numbers, of which nobody knows what is "
+                    "black or white: save it with 8 or 16 bits"
+                )
+            if opened.mode.startswith("I"):
+                return np.asarray(opened).astype(np.int64)
+            return np.asarray(opened.convert("L" if opened.mode in ("1", "L") else "RGB"))
     except (OSError, SyntaxError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as an image: {error}") from error
 
@@ -166,7 +187,7 @@ def _labels(path: Path) -> NDArray[np.int64]:
         if values.ndim != 2 or values.dtype.kind not in "iub":
             raise DataError(f"{path}: expected integers of shape (H, W), got {values.shape}")
     else:
-        pixels = _pixels(path).astype(np.int64)
+        pixels = _values(path).astype(np.int64)
         values = pixels if pixels.ndim == 2 else pixels @ np.array([65536, 256, 1])
     kinds, labels = np.unique(values, return_inverse=True)
     if kinds.size > MOST_LABELS:

@@ -61,6 +61,11 @@ def encode_all(graphs: Sequence[FeatureGraph], ys: Any) -> list[NodeLabels]:
 
 def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> list[int]:
     """The graphs whose nodes have more than one label; a warning for the others."""
+    if graphs and all(truth.M.n_clusters == truth.M.n_samples for truth in truths):
+        raise DataError(
+            "every node has a label of its own, so that any metric cuts them right: labels say "
+            "which nodes belong together"
+        )
     kept = [i for i, truth in enumerate(truths) if truth.M.n_clusters > 1]
     if not kept:
         raise DataError(

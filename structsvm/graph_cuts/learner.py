@@ -25,6 +25,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import metric_space
 from structsvm.partitions.samples import Counts
 from structsvm.partitions.training import TrainingData
+from structsvm.partitions.words import GRAPHS
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.descent import Callback, Descent
@@ -203,8 +204,8 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         for i, graph in enumerate(graphs):
             if graph.n_features != self.n_features_in_:
                 raise DataError(
-                    f"graph {i} has {graph.n_features} features, the model has "
-                    f"{self.n_features_in_}: {', '.join(self.feature_names_in_)}"
+                    f"graph {i} has {graph.n_features} features ({', '.join(graph.features)}), "
+                    f"the model has {self.n_features_in_} ({', '.join(self.feature_names_in_)})"
                 )
         return graphs
 
@@ -294,7 +295,7 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
                 raise DataError(f"number of clusters for graph {i} must be an integer, got {K!r}")
             if not 1 <= K <= graph.n_samples:
                 raise DataError(
-                    f"graph {i} has {graph.n_samples} nodes: it cannot have {K} clusters"
+                    f"graph {i} has {GRAPHS.items(graph.n_samples)}: it cannot have {K} clusters"
                     + (" (raise n_segments)" if graph.regions is not None else "")
                 )
         return [int(K) for K in counts]

@@ -106,6 +106,10 @@ def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -
         raise DataError(
             f"adjacency of shape {A.shape} and features of shape {X.shape}: expected (T, T), (T, P)"
         )
+    if A.data.dtype.kind == "f" and not np.isfinite(A.data).all():
+        raise DataError(
+            "the adjacency matrix has NaN or inf entries: give 0 where there is no edge"
+        )
     there = A.data != 0
     i, j = A.coords[0][there], A.coords[1][there]
     off = i != j

@@ -18,6 +18,9 @@ __all__ = ["FeatureGraph"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+ALIKE = 1e-5
+"""Difference of two features in fixed units, in which 1 is a usual one, that is none: rounding."""
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureGraph:
@@ -124,10 +127,18 @@ class FeatureGraph:
                 DataWarning,
                 stacklevel=4,
             )
-        if self.n_samples > 1 and not np.ptp(self.X, axis=0).any():
-            warnings.warn(
-                f"{name}: all nodes have the same features, so no metric tells them apart and "
-                "the cut is that of the bare graph",
-                DataWarning,
-                stacklevel=4,
-            )
+        if self.n_samples > 1:
+            varies = np.ptp(self.X, axis=0) > (ALIKE if self.in_units else 0.0)
+            if not varies.any():
+                warnings.warn(
+                    f"{name}: all nodes have the same features, so no metric tells them apart and "
+                    "the cut is that of the bare graph",
+                    DataWarning,
+                    stacklevel=4,
+                )
+            elif not varies[~self.spatial].any() and not self.spatial.all():
+                warnings.warn(
+                    f"{name}: all nodes look the same, so the cut is one by position alone",
+                    DataWarning,
+                    stacklevel=4,
+                )

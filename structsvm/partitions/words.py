@@ -18,6 +18,10 @@ class Words:
     item: str
     """What it consists of."""
 
+    def items(self, n: int) -> str:
+        """So many of what one consists of: "1 row", "3 samples"."""
+        return f"{n} {self.item}{'' if n == 1 else 's'}"
+
     def wholes(self, n: int, adjective: str = "") -> str:
         """So many of them: "1 table", "3 held-out recordings"."""
         noun = f"{adjective} {self.whole}".strip()

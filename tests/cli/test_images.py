@@ -102,6 +102,32 @@ def test_show_and_plot(run, folder):
         assert (folder / line.split()[-1]).stat().st_size > 1000
 
 
+def test_odd_images(run, folder):
+    """What is wrong or strange about one is told by the name of its file."""
+    odd = folder / "odd"
+    odd.mkdir()
+    Image.new("RGB", (50, 40), (9, 9, 9)).save(odd / "plain.png")
+    pixels = Image.open(folder / "test" / "img" / "p1.png")
+    pixels.convert("RGBA").save(odd / "see-through.png")
+    pixels.convert("P").save(odd / "palette.png")
+    code, _, err = run("predict m.structsvm odd -o cut --maps npy")
+    assert code == 0
+    assert err.count("odd/plain.png: all nodes look the same") == err.count("warning") == 1
+    assert np.load(folder / "cut" / "plain.npy").shape == (40, 50)
+    for name in ("see-through", "palette"):
+        assert set(np.unique(np.load(folder / "cut" / f"{name}.npy"))) == {0, 1}
+    pixels.convert("L").save(odd / "grey.png")
+    code, _, err = run("predict m.structsvm odd/grey.png")
+    assert code == 1
+    assert "odd/grey.png has 8 features (L, x, y, " in err
+    pixels.crop((0, 0, 1, 1)).save(odd / "one.png")
+    code, _, err = run("predict m.structsvm odd/one.png")
+    assert "odd/one.png has 1 node: it cannot have 2 clusters" in err
+    assert run("predict m.structsvm odd/one.png --n-clusters 1")[0] == 0
+    code, _, err = run("predict m.structsvm odd/palette.png -o map.png")
+    assert "1 label map is in map.png" in err
+
+
 def test_report(run, folder):
     code, out, err = run("report m.structsvm test -o report.html")
     assert (code, out) == (0, "")
@@ -122,6 +148,7 @@ def test_report(run, folder):
         ("fit normalized-cut learn/img -o x.structsvm", "p0.png: no label map"),
         ("fit normalized-cut learn -o x.structsvm --lam 0", "lam must be 'cv' or > 0"),
         ("predict m.structsvm test/img -o one.png", "one file for 6 images"),
+        ("predict m.structsvm test/img/p1.png --n-clusters 2000", "test/img/p1.png has "),
         ("predict m.structsvm test/img --n-clusters 2000", "it cannot have 2000 clusters"),
         ("plot m.structsvm test/img -o x.png", "holds 6 images: name one file"),
         ("plot m.structsvm test/img/p1.png -o x.png --n-clusters true", "needs the true labels"),
