@@ -4,7 +4,7 @@ Ten recordings learn, ten test; only the first part of each learning recording i
 tenth of it to all. Everybody but the learned metric is told the true number of segments of the test
 recordings; "one penalty" searches that penalty on the labels instead. Both generators of
 :func:`structsvm.datasets.relevant_changes`: the paper gives neither its own nor any number in the
-text. Latent formulation and PCA start are compared on the first two seeds.
+text. The ways to complete labels are compared by themselves, at two fractions.
 
     python experiments/figure1_robustness.py --seconds 400      # as often as it asks for
 """
@@ -12,8 +12,9 @@ text. Latent formulation and PCA start are compared on the first two seeds.
 from __future__ import annotations
 
 import argparse
+import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -36,17 +37,15 @@ from structsvm.problems.change_point import ChangePoint
 Floats = NDArray[np.float64]
 
 SEEDS = range(10)
-COMPARED = range(2)
-"""Seeds on which the variants of alternation are compared ..."""
-FEW = (0.1, 0.2, 0.3)
-"""... at these fractions."""
+COMPARED = (0.2, 0.4)
+"""Fractions at which the ways to complete labels are compared."""
 FRACTIONS = (0.1, 0.2, 0.3, 0.5, 1.0)
 LEVELS = {"independent": None, "rank3": 3}
 RANKS = (1, 2, 4, 8, 16, 32)
 VARIANTS = {
     "ours": Alternation(),
     "ours, latent": Alternation(formulation="latent"),
-    "ours, PCA start": Alternation(start="pca"),
+    "ours, PCA start": Alternation(start="pca", safeguard=False),
     "labelled stretches alone": Alternation(max_rounds=0),
 }
 ORACLE = SequentialOracle()
@@ -114,26 +113,24 @@ def _best_rank(
     return min(RANKS, key=loss)
 
 
-def run(
-    pieces: Pieces, seeds: range, unfinished: bool
-) -> dict[tuple[str, float, str], list[float]]:
-    """The losses of every seed by generator, fraction and method, as far as time allows."""
-    found: dict[tuple[str, float, str], list[float]] = {}
+Found = dict[tuple[str, float, str], list[float]]
+"""The losses of every seed by generator, fraction and method."""
 
-    def note(level: str, fraction: float, losses: dict[str, float] | None) -> None:
+
+def run(
+    pieces: Pieces,
+    seeds: range,
+    fractions: Sequence[float],
+    kind: str,
+    measure: Callable[[str, int, float], dict[str, float]],
+) -> Found:
+    """As far as time allows."""
+    found: Found = {}
+    for seed, level, fraction in itertools.product(seeds, LEVELS, fractions):
+        key = f"{level} {fraction} {seed}{kind}"
+        losses = pieces.get(key, partial(measure, level, seed, fraction))
         for method, loss in (losses or {}).items():
             found.setdefault((level, fraction, method), []).append(loss)
-
-    cells = [(s, level, f) for s in seeds for level in LEVELS for f in FRACTIONS]
-    for seed, level, fraction in cells:
-        key = f"{level} {fraction} {seed}"
-        note(level, fraction, pieces.get(key, partial(_main, level, seed, fraction)))
-    for seed, level, fraction in cells:
-        if seed in COMPARED and fraction in FEW:
-            key = f"{level} {fraction} {seed} variants"
-            if unfinished and key not in pieces.known:
-                continue
-            note(level, fraction, pieces.get(key, partial(_variants, level, seed, fraction)))
     return found
 
 
@@ -150,7 +147,7 @@ def _main(level: str, seed: int, fraction: float) -> dict[str, float]:
 
 def _variants(level: str, seed: int, fraction: float) -> dict[str, float]:
     trial = Trial(level, seed, fraction)
-    return {name: trial.own_loss(trial.learned(name)) for name in VARIANTS if name != "ours"}
+    return {name: trial.own_loss(trial.learned(name)) for name in VARIANTS}
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
@@ -158,7 +155,7 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     return float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
-def table(found: dict[tuple[str, float, str], list[float]], level: str) -> list[dict[str, Any]]:
+def table(found: Found, level: str) -> list[dict[str, Any]]:
     """A row per method, a column per fraction."""
     rows = []
     for method in dict.fromkeys(m for lv, _, m in found if lv == level):
@@ -174,7 +171,19 @@ def table(found: dict[tuple[str, float, str], list[float]], level: str) -> list[
     return rows
 
 
-def draw(found: dict[tuple[str, float, str], list[float]]) -> None:
+def compared(found: Found) -> list[dict[str, Any]]:
+    """A row per way to complete labels, a column per generator and fraction."""
+    rows = []
+    for name in VARIANTS:
+        row: dict[str, Any] = {"method": name}
+        for level, fraction in itertools.product(LEVELS, COMPARED):
+            values = found[level, fraction, name]
+            row[f"{level} {fraction:.0%}"] = "{:.2f} +- {:.2f}".format(*mean_and_error(values))
+        rows.append({**row, "seeds": str(len(values))})
+    return rows
+
+
+def draw(found: Found) -> None:
     """Both generators, side by side."""
     import matplotlib
 
@@ -188,7 +197,7 @@ def draw(found: dict[tuple[str, float, str], list[float]]) -> None:
         rows = [
             dict(zip(("mean", "se"), mean_and_error(v), strict=True), method=m, fraction=f)
             for (lv, f, m), v in found.items()
-            if lv == level and len(v) > len(COMPARED)
+            if lv == level
         ]
         plot_label_fraction(rows, ylabel="loss on test recordings", ax=ax)
         ax.set_title({"independent": "independent levels", "rank3": "levels of rank 3"}[level])
@@ -204,11 +213,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seconds", type=float, default=400, help="begin nothing after this")
     parser.add_argument("--seeds", type=int, default=len(SEEDS), help="publish so many")
-    parser.add_argument("--unfinished", action="store_true", help="do without missing variants")
+    parser.add_argument("--compare", action="store_true", help="only the ways to complete labels")
     args = parser.parse_args()
     pieces = Pieces("figure1_robustness", args.seconds)
     warnings.simplefilter("ignore")  # of convergence, for some of a hundred fits
-    found = run(pieces, range(args.seeds), args.unfinished)
+    seeds = range(args.seeds)
+    variants = run(pieces, seeds, COMPARED, " variants", _variants)
+    pieces.finish()
+    publish("figure1_completing", compared(variants))
+    if args.compare:
+        return
+    found = run(pieces, seeds, FRACTIONS, "", _main)
     pieces.finish()
     for level in LEVELS:
         publish(f"figure1_robustness_{level}", table(found, level))

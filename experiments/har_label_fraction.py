@@ -103,6 +103,7 @@ def by_stretch(data: Data, fraction: float, seed: int) -> dict[str, float]:
     ways = {"ours": Alternation()}
     if fraction < 1:
         ways["ours, latent"] = Alternation(formulation="latent")
+        ways["ours without the safeguard"] = Alternation(safeguard=False)
         ways["labelled stretches alone"] = Alternation(max_rounds=0)
     for name, how in ways.items():
         try:

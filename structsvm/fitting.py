@@ -27,7 +27,7 @@ from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.alternating import Alternated
 from structsvm.solvers.base import Solver
 
-__all__ = ["Learned", "Learning", "Prepared", "learn"]
+__all__ = ["Learned", "Learning", "Prepared", "is_zero", "learn", "usable_factor"]
 
 Floats = NDArray[np.float64]
 
@@ -141,13 +141,18 @@ def learn(
     return prepared.learned(learning, prepared.risk, solution)
 
 
+def is_zero(L: Floats) -> bool:
+    """Whether a metric is zero up to the accuracy of a solver."""
+    return bool(np.sum(L**2) <= ZERO_METRIC * L.shape[0])
+
+
 def usable_factor(problem: MetricProblem, solution: Solution, lam: float) -> Floats:
     """``L`` of the learned metric; warn or refuse when there is reason to."""
     logger.info("%s", solution.summary())
     if not solution.status.converged:
         warnings.warn(solution.summary(), ConvergenceWarning, stacklevel=4)
     L = metric_factor(problem.split(solution.w)[0])
-    if np.sum(L**2) <= ZERO_METRIC * L.shape[0]:
+    if is_zero(L):
         part = problem.partition.words.part
         way_out = f"lower lam, or check that the labelled {part}s differ in the features"
         if not solution.status.converged:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
-from structsvm.fitting import Learned, Learning, learn, usable_factor
-from structsvm.partitions.completing import Known, PartialRisk, calibrate_partial
-from structsvm.partitions.metric import DecodingMetric
+from structsvm.fitting import Learned, Learning, is_zero, learn, usable_factor
+from structsvm.partitions.completing import (
+    Known,
+    PartialRisk,
+    calibrate_partial,
+    calibrate_to_rate,
+    gain_over_nothing,
+)
+from structsvm.partitions.metric import DecodingMetric, metric_factor
 from structsvm.partitions.problem import certified_upper
 from structsvm.partitions.start import Start, within_whitening
 from structsvm.partitions.training_set import TrainingSet
@@ -23,6 +30,8 @@ from structsvm.status import Status
 __all__ = ["Alternation", "is_partial", "learn_partial", "of_use"]
 
 Floats = NDArray[np.float64]
+
+logger = logging.getLogger("structsvm")
 
 STARTS = ("labelled", "pca")
 FORMULATIONS = ("complete", "latent")
@@ -47,12 +56,18 @@ class Alternation:
     unlabelled : bool
         Whether recordings of which nothing at all is known are completed too. They measured harmful
         (docs/results.md, "With few labels"), so that they are left out by default.
+    safeguard : bool
+        Return to the metric learned from the labelled stretches alone where labels speak against
+        completing: where, learned from one half of them, it is no better on the other half than
+        finding no change at all; where completing ends in a zero metric; where the labels that are
+        held out say so.
     """
 
     start: str = "labelled"
     formulation: str = "complete"
     max_rounds: int = 10
     unlabelled: bool = False
+    safeguard: bool = True
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -83,6 +98,8 @@ def learn_partial(
         return alone
     if alone is not None and alone.solution.status is Status.INTERRUPTED:
         return alone
+    if alone is not None and settings.safeguard and not _believable(learning, data):
+        return _by_rate(alone, data)
     start = _start(learning, data) if alone is None else alone.start
     others = data.at([]) if held_out is None else held_out.mapped(start)
     problem, w = learning.problem, None if alone is None else alone.solution.w
@@ -113,6 +130,14 @@ def learn_partial(
         callback=learning.callback,
         backend=learning.backend,
     )
+    if alone is not None and settings.safeguard:
+        before, after = task.held_out_loss(alone.solution.w), found.rounds[found.kept].held_out
+        if before is not None and after is not None and before < after:
+            logger.info("held-out labels: %g from the stretches alone, %g completed", before, after)
+            return alone
+        if _is_zero(learning, found):
+            _leave("completing ends in a zero metric")
+            return _by_rate(alone, data)
     return _finish(learning, data, start, found)
 
 
@@ -158,6 +183,57 @@ def _from_parts(learning: Learning, data: TrainingSet) -> Learned | None:
             return learn(learning.without_callback(), parts)
         except LearningError:  # too little is labelled: a zero metric
             return None
+
+
+def _believable(learning: Learning, data: TrainingSet) -> bool:
+    """Whether a metric learned from stretches finds changes in others, so that it may complete.
+
+    Learned from every other recording with a labelled stretch, tried on the rest, and the other
+    way round. Too few of them to tell are no reason against it.
+    """
+    partition = data.partition
+    told = [i for i, known in enumerate(data.labels) if known.part[0]]
+    if len(told) < 2 or not partition.contiguous:
+        return True
+    gains = []
+    for chosen, rest in ((told[::2], told[1::2]), (told[1::2], told[::2])):
+        some, others = data.at(chosen), data.at(rest)
+        learned = _from_parts(learning, some)
+        if learned is None:
+            continue
+        if learned.solution.status is Status.INTERRUPTED:
+            return False
+        Zs = [X @ learned.factor for X in some.arrays]
+        penalty = calibrate_partial(partition, Zs, some.labels, some.weights).penalty
+        metric = DecodingMetric(learned.factor, penalty)
+        gain = gain_over_nothing(partition, metric, others.arrays, others.labels)
+        gains.append(float(others.weights @ gain))
+    if not gains or sum(gains) > 0:
+        return True
+    _leave("on stretches held out, what was learned from the others is no better than no change")
+    return False
+
+
+def _leave(why: str) -> None:
+    warnings.warn(
+        f"labels were not completed: {why}. The metric is that of the labelled stretches alone; "
+        "label more, or longer ones",
+        DataWarning,
+        stacklevel=5,
+    )
+
+
+def _by_rate(alone: Learned, data: TrainingSet) -> Learned:
+    """What was learned from the stretches, to find as many changes per second as they have."""
+    Zs = [X @ alone.factor for X in data.arrays]
+    found = calibrate_to_rate(data.partition, Zs, data.labels, data.weights)
+    return replace(alone, calibration=found)
+
+
+def _is_zero(learning: Learning, found: Alternated) -> bool:
+    if found.solution.status is Status.INTERRUPTED:
+        return False
+    return is_zero(metric_factor(learning.problem.split(found.solution.w)[0]))
 
 
 def _start(learning: Learning, data: TrainingSet) -> Start:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm import Alternation, Clustering, MetricLearner, PartialLabels, load, save
+from structsvm import Alternation, Clustering, MetricLearner, PartialLabels, load, save, weak
 from structsvm.datasets import relevant_changes
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.partitions.losses import partition_loss
 from structsvm.status import Status
 
@@ -141,13 +141,42 @@ def test_ctrl_c_ends_with_the_metric_so_far(recordings) -> None:
 
 
 def test_held_out_labels_choose_the_round(recordings) -> None:
+    """From principal components they are all worse than the stretches alone, which are kept."""
     Xs, ys = recordings
-    learner = MetricLearner(metric="diagonal", alternation=Alternation(start="pca")).fit(
-        Xs[:3], prefixes(ys[:3], 0.4), held_out=(Xs[3:5], ys[3:5])
-    )
-    done = learner.alternated_
+
+    def learned(**how) -> MetricLearner:
+        learner = MetricLearner(metric="diagonal", alternation=Alternation(start="pca", **how))
+        return learner.fit(Xs[:3], prefixes(ys[:3], 0.4), held_out=(Xs[3:5], ys[3:5]))
+
+    done = learned(safeguard=False).alternated_
     losses = [r.held_out for r in done.rounds]
     assert done.kept == int(np.argmin(losses))
+    alone = learned(max_rounds=0)
+    assert mean_loss(alone, Xs[3:5], ys[3:5]) < min(losses)
+    kept = learned()
+    assert kept.alternated_ is None
+    np.testing.assert_array_equal(kept.components_, alone.components_)
+
+
+@pytest.mark.parametrize("completes", [False, True])
+def test_labels_that_speak_against_completing_are_heard(completes, monkeypatch) -> None:
+    """Labels that have nothing to do with the features: held-out ones tell, or a zero metric does.
+
+    The metric of the stretches alone is kept, and finds as many changes per sample as they have.
+    """
+    rng = np.random.default_rng(4)
+    Xs = [rng.standard_normal((80, 6)) for _ in range(10)]
+    stretch = np.r_[[-1] * 30, [0] * 5, [1] * 5, [-1] * 40]
+    ys = [np.roll(stretch, rng.integers(-30, 30)) for _ in Xs]
+    if completes:
+        monkeypatch.setattr(weak, "_believable", lambda *_: True)
+    with pytest.warns(DataWarning, match="zero metric" if completes else "no better than no"):
+        kept = MetricLearner(lam=0.05).fit(Xs, ys)
+    alone = MetricLearner(lam=0.05, alternation=Alternation(max_rounds=0)).fit(Xs, ys)
+    assert kept.alternated_ is None
+    np.testing.assert_array_equal(kept.components_, alone.components_)
+    found = np.mean([M.n_clusters - 1 for M in kept.predict_partitions(Xs)])
+    assert 79 / 9 / 1.5 < found < 79 / 9 * 1.5
 
 
 def test_a_model_of_partial_labels_is_stored(recordings, tmp_path) -> None:

@@ -34,6 +34,8 @@ __all__ = [
     "Known",
     "PartialRisk",
     "calibrate_partial",
+    "calibrate_to_rate",
+    "gain_over_nothing",
     "known_parts",
     "part_weights",
     "read_labels",
@@ -188,6 +190,37 @@ def calibrate_partial(
     penalties = penalty_grid(float(scatter / changes))
     losses = [known.loss for known in labels]
     return calibrate_by(partition.decoder, Zs, losses, penalties, weights)
+
+
+def calibrate_to_rate(
+    partition: PartitionProblem, Zs: Sequence[Floats], labels: Sequence[Known], weights: Floats
+) -> Calibration:
+    """The penalty that finds as many changes per second as the labelled stretches have.
+
+    For labels in which the loss is as small without any change as with the best ones.
+    """
+    parts, shares = known_parts(Zs, labels)[1], part_weights(labels, weights)
+    changes = np.dot(shares, [M.n_clusters - 1.0 for M in parts])
+    rate = changes / np.dot(shares, [M.n_samples - 1.0 for M in parts])
+    expected = rate * np.average([known.n_samples - 1.0 for known in labels], weights=weights)
+    by_loss = calibrate_partial(partition, Zs, labels, weights)
+    counts = [lambda M: M.n_clusters - 1.0] * len(Zs)
+    found = calibrate_by(partition.decoder, Zs, counts, by_loss.penalties, weights).losses
+    return replace(by_loss, criterion=np.abs(np.log((found + 1.0) / (expected + 1.0))))
+
+
+def gain_over_nothing(
+    partition: PartitionProblem,
+    metric: DecodingMetric,
+    samples: Sequence[Floats],
+    labels: Sequence[Known],
+) -> Floats:
+    """By how much the loss of each sample is smaller than if no change were found, (N,)."""
+    decode = partial(metric.decode, partition.decoder)
+    pairs = list(zip(samples, labels, strict=True))
+    losses = [known.loss(decode(X, _count(known))) for X, known in pairs]
+    nothing = [known.loss(EquivalenceMatrix.from_labels(np.zeros(len(X)))) for X, known in pairs]
+    return np.subtract(nothing, losses, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
