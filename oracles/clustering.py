@@ -9,10 +9,11 @@ The starts, whichever apply:
 - loss-augmented inference: the true partition, one that cuts across it evenly, and random ones;
 - the rounded relaxation: K-means on the leading eigenvectors of ``A``, in compressed form.
 
-Each is improved by Hartigan moves on the whole objective (:mod:`structsvm.oracles.hartigan`) and
-the best is returned: a true partition, so that a cut made from it is a lower bound of the true
-hinge loss, unlike one made from a relaxation. Nothing says that it is the maximum: the answer is
-declared heuristic. The value of the relaxation bounds what it may have missed.
+Each is improved by Hartigan moves on the whole objective (:mod:`structsvm.oracles.hartigan`), the
+worse ones by a few sweeps only, and the best is returned: a true partition, so that a cut made from
+it is a lower bound of the true hinge loss, unlike one made from a relaxation. Nothing says that it
+is the maximum: the answer is declared heuristic. The value of the relaxation bounds what it may
+have missed.
 """
 
 from __future__ import annotations
@@ -42,6 +43,12 @@ Ints = NDArray[np.int64]
 WARD_BESIDE_KMEANS = 2_000
 """With K known, samples up to which Ward's tree (O(T^2)) is tried as well as K-means."""
 
+HEAT = 5
+"""Sweeps of Hartigan moves from every start, before the worse ones are left."""
+FINALISTS = 3
+"""Starts that go on. On digits, letter and movement_libras the answers lost no more than 0.0004 of
+an objective of 2 on average, in half of the sweeps."""
+
 
 @dataclass(frozen=True)
 class ClusteringOracle(Oracle):
@@ -54,7 +61,7 @@ class ClusteringOracle(Oracle):
     n_random : int
         Random starts of loss-augmented inference, whose optimum is near no partition of the data.
     max_sweeps : int
-        Most sweeps of Hartigan moves from each start.
+        Most sweeps of Hartigan moves from a start.
     relaxation : bool
         Also start from the rounded spectral relaxation, and return its value as ``upper_bound``;
         otherwise ``upper_bound`` is infinite.
@@ -106,19 +113,27 @@ class ClusteringOracle(Oracle):
         given = [_start(labels, grouped, K) for labels in starts]
         with single_threaded():
             bound, rounded = self._relaxed(objective, constraint)
-            best = max(
-                (
-                    improve(grouped, start, K is not None, order, self.max_sweeps)
-                    for start in (*rounded, *self._starts(objective, grouped, K), *given)
-                ),
-                key=grouped.value,
-            )
+            starts = (*rounded, *self._starts(objective, grouped, K), *given)
+            best = self._race(grouped, starts, K is not None, order)
             if constraint.has_links:
                 settings = (self.n_init, self.max_sweeps, self.random_state)
                 best, bound = best_under_links(grouped, constraint, best, *settings), np.inf
         y = EquivalenceMatrix.from_labels(best)
         value = objective.value(y)
         return Argmax(y, value, max(value, bound), Quality.HEURISTIC)
+
+    def _race(
+        self, objective: GroupedObjective, starts: Sequence[Ints], fixed: bool, order: Ints
+    ) -> Ints:
+        """The best partition that moves reach, only the leaders after a few sweeps going on."""
+        few = min(HEAT, self.max_sweeps)
+        heats = [improve(objective, start, fixed, order, few) for start in starts]
+        leaders = sorted(heats, key=objective.value, reverse=True)[:FINALISTS]
+        rest = self.max_sweeps - few
+        return max(
+            (improve(objective, labels, fixed, order, rest) for labels in leaders),
+            key=objective.value,
+        )
 
     def _starts(
         self, objective: TraceObjective, grouped: GroupedObjective, K: int | None
