@@ -10,6 +10,7 @@ import scipy.linalg as sl
 import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 from structsvm.errors import OracleError
 from structsvm.oracles.lanczos import fix_signs, leading_eigenpairs
@@ -40,8 +41,8 @@ class CutOperator:
     """Symmetric, (m, m)."""
 
     def apply(self, V: Floats) -> Floats:
-        """``A V``."""
-        return np.asarray(self.matrix @ V + self.vectors @ (self.core @ (self.vectors.T @ V)))
+        """``A V`` for a vector (T,) or several (T, k)."""
+        return _times(self.matrix, V) + self.vectors @ (self.core @ (self.vectors.T @ V))
 
     def dense(self) -> Floats:
         """``A`` itself."""
@@ -84,6 +85,17 @@ def scaled(matrix: Any, r: Floats) -> Any:
     if sp.issparse(matrix):
         return sp.diags_array(r) @ matrix @ sp.diags_array(r)
     return matrix * r[:, None] * r
+
+
+def _times(matrix: Any, V: Floats) -> Floats:
+    """``matrix V``; of a dense symmetric matrix and a vector, by reading half of the matrix.
+
+    That takes a third of the time: it is memory that a product with one vector waits for.
+    """
+    if sp.issparse(matrix) or V.ndim > 1:
+        return np.asarray(matrix @ V)
+    columns = matrix if matrix.flags.f_contiguous else matrix.T  # or BLAS would copy it
+    return np.asarray(blas.dsymv(1.0, columns, V))
 
 
 def _dense_top(A: Floats, count: int) -> tuple[Floats, Floats]:
