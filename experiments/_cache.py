@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import time
 from collections.abc import Callable
@@ -12,6 +13,13 @@ from _report import ROOT
 from structsvm.atomic import write_atomically
 
 CACHE = ROOT / ".cache" / "experiments"
+
+
+def seconds_option(parser: argparse.ArgumentParser) -> None:
+    """How long to run; by default until everything is there."""
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="begin nothing after this"
+    )
 
 
 class Pieces:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _cache import Pieces
+from _cache import Pieces, seconds_option
 from _report import PAPER, SHARED
 from _tables import NAMES, Table, Task, read
 
@@ -92,6 +92,6 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=Path, default=SHARED / "tables")
     parser.add_argument("tables", nargs="*", default=list(NAMES), help="only these")
     parser.add_argument("--algorithms", nargs="+", choices=list(SETTINGS), default=list(SETTINGS))
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin none after")
+    seconds_option(parser)
     args = parser.parse_args()
     main(args.data, args.tables, args.algorithms, args.seconds)

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from _cache import Pieces
+from _cache import Pieces, seconds_option
 from _report import PAPER, publish
 from numpy.typing import NDArray
 
@@ -211,7 +211,7 @@ def draw(found: Found) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seconds", type=float, default=400, help="begin nothing after this")
+    seconds_option(parser)
     parser.add_argument("--seeds", type=int, default=len(SEEDS), help="publish so many")
     parser.add_argument("--compare", action="store_true", help="only the ways to complete labels")
     args = parser.parse_args()

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _cache import Pieces
+from _cache import Pieces, seconds_option
 from _report import PAPER, SHARED, publish
 from har_spsw import split
 
@@ -181,7 +181,7 @@ def draw(columns: dict[str, list[dict[str, float]]], reference: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=SHARED / "har_spsw")
-    parser.add_argument("--seconds", type=float, default=400, help="begin nothing after this")
+    seconds_option(parser)
     parser.add_argument("--unfinished", action="store_true", help="publish what there is")
     args = parser.parse_args()
     warnings.simplefilter("ignore")  # one labelled recording, and the like

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _cache import Pieces
+from _cache import Pieces, seconds_option
 from _report import SHARED, publish
 from har_label_fraction import Data, mean_and_error
 
@@ -72,7 +72,7 @@ def curve(data: Data, way: str, seed: int) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=SHARED / "har_spsw")
-    parser.add_argument("--seconds", type=float, default=400, help="begin nothing after this")
+    seconds_option(parser)
     parser.add_argument("--seeds", type=int, default=len(SEEDS), help="publish so many")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
