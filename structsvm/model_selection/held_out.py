@@ -173,6 +173,7 @@ class HeldOut:
             "mean_gain": _means(gains, weights),
             "se_gain": [standard_error(column, units, weights) for column in gains.T],
             "mean_fit_seconds": [float(np.mean([t.seconds for t in row])) for row in tried],
+            "mean_oracle_calls": [float(np.mean([t.oracle_calls for t in row])) for row in tried],
             "converged": [all(t.converged for t in row) for row in tried],
             "failure": [next((t.failure for t in row if t.failure), "") for row in tried],
         }

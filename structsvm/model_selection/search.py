@@ -57,7 +57,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         Take the simplest candidate within one standard error of the best, or the best. Untrained
         is simpler than RCA, then diagonal, then full; a large ``lam`` is simpler than a small one.
     n_jobs : int or None
-        Processes, as in joblib.
+        Workers, as in joblib; the result is the same.
     regularizer, standardize, whiten, slack, tol, max_iter, master, constraints, random_state
         As for :class:`MetricLearner`; ``whiten`` is for full metrics, and ``random_state`` also
         shuffles the recordings into folds.
@@ -88,8 +88,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     choosing among many values of ``lam`` is not rewarded. Standard errors take groups, or else
     recordings, for independent; that the folds share training recordings is neglected, as usual.
 
-    Cuts do not depend on ``lam``, but they are not reused along the path: calibrating the penalty,
-    which does depend on it, takes three quarters of the time.
+    In a fold, each kind of metric goes along its ``lam``, the largest first, from the cuts of the
+    one before; every certificate is its own. What ``lam`` has no part in is done once. The choice
+    is learned again from all recordings as :class:`MetricLearner` does it.
     """
 
     __metadata_request__fit = DATA_UNDER_OUR_NAMES

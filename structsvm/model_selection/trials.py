@@ -20,6 +20,7 @@ from structsvm.partitions.metric import DecodingMetric
 from structsvm.partitions.problem import disagreement
 from structsvm.partitions.samples import Standardizer, warn_about_constant_features
 from structsvm.partitions.training_set import TrainingSet
+from structsvm.solvers.memory import Memory
 from structsvm.status import Status
 
 __all__ = ["Fold", "Trial", "try_fixed", "try_path"]
@@ -54,8 +55,9 @@ class Trial:
     """Of each held-out recording, (n, 2): segmented by the penalty, and with K given; NaN if the
     candidate failed. See :func:`structsvm.partitions.problem.disagreement`."""
     seconds: float
-    """To learn and to calibrate."""
+    """To learn and to calibrate, beginning with what the larger ``lam`` of a path found."""
     converged: bool = True
+    oracle_calls: int = 0
     failure: str = ""
     """Why there is no metric."""
 
@@ -81,6 +83,8 @@ def try_path(
 ) -> list[Trial]:
     """One kind of learned metric along a path of ``lam``, the largest first.
 
+    Each ``lam`` begins with the cuts of the one before; its certificate is its own.
+
     Parameters
     ----------
     path : sequence of mappings
@@ -100,15 +104,22 @@ def try_path(
         learnings = [learning_from(settings, data.arrays[0].shape[1]) for settings in path]
         learnings[0].check(data.arrays)
         prepared = Prepared.of(learnings[0], data, untrained)
-        return [_tried(learning, prepared, standardizer, fold) for learning in learnings]
+        memory = Memory()
+        return [_tried(learning, prepared, memory, standardizer, fold) for learning in learnings]
 
 
-def _tried(learning: Learning, prepared: Prepared, standardizer: Standardizer, fold: Fold) -> Trial:
+def _tried(
+    learning: Learning,
+    prepared: Prepared,
+    memory: Memory,
+    standardizer: Standardizer,
+    fold: Fold,
+) -> Trial:
     """One step of a path."""
     start = time.perf_counter()
     risk = prepared.risk_of(learning)
     try:
-        solution = learning.solver.solve(risk)
+        solution = learning.solver.solve(risk, memory=memory)
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt("while choosing a metric")
         learned = prepared.learned(learning, risk, solution)
@@ -117,4 +128,5 @@ def _tried(learning: Learning, prepared: Prepared, standardizer: Standardizer, f
         return Trial(nothing, time.perf_counter() - start, failure=str(error))
     seconds = time.perf_counter() - start
     metric = DecodingMetric(learned.factor, learned.calibration.penalty)
-    return Trial(fold.losses(standardizer, metric), seconds, solution.status.converged)
+    losses = fold.losses(standardizer, metric)
+    return Trial(losses, seconds, solution.status.converged, solution.oracle_calls)

@@ -99,11 +99,11 @@ class CuttingPlane(Solver):
         groups = np.arange(N) if self.slack == "n" else np.zeros(N, dtype=np.int64)
         cuts = WorkingSet(int(groups.max()) + 1, run.risk.space.dim)
         cache = PlaneCache(N, self._cache_capacity(run.risk), run.risk.space.dim)
+        if run.state is not None:
+            cuts.restore(run.state)
+            cache.restore(run.state)
         if run.saved is None:
             cuts.add(run.start(groups, cache))
-        else:
-            cuts.restore(run.saved)
-            cache.restore(run.saved)
         while True:
             step = self._step(run, cuts, cache, groups)
             yield replace(step, state=lambda: cuts.state() | cache.state())

@@ -70,12 +70,13 @@ class BlockFrankWolfe(Solver):
         dual = _Dual(risk, strongly_convex(risk, "BlockFrankWolfe"))
         cache = PlaneCache(risk.n_samples, self.cached_planes, risk.space.dim)
         iteration = 0
+        if run.state is not None:
+            dual.restore(run.state)
+            cache.restore(run.state)
         if run.saved is None:
             run.start(samples)
         else:
             iteration = int(run.saved["iteration"])
-            dual.restore(run.saved)
-            cache.restore(run.saved)
         while True:
             iteration += 1
             rng = np.random.default_rng((self.random_state, iteration))
@@ -106,7 +107,6 @@ def _state(iteration: int, dual: _Dual, cache: PlaneCache) -> dict[str, NDArray[
         "dual_slopes": dual.slopes,
         "dual_offsets": dual.offsets,
         "dual_slope": dual.slope,
-        "dual_w": dual.w,
     }
 
 
@@ -119,7 +119,7 @@ class _Dual:
         self.slopes = np.zeros((risk.n_samples, risk.space.dim))
         self.offsets = np.zeros(risk.n_samples)
         self.slope = np.zeros(risk.space.dim)
-        self.w = self.space.project(self.target)
+        self.w = self._weight()
 
     @property
     def offset(self) -> float:
@@ -127,9 +127,10 @@ class _Dual:
         return float(self.offsets.sum())
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Be what another was."""
-        self.slopes, self.offsets = state["dual_slopes"], state["dual_offsets"]
-        self.slope, self.w = state["dual_slope"], state["dual_w"]
+        """Have the planes that another had; the weight is that of this regularizer."""
+        self.slopes, self.offsets = state["dual_slopes"].copy(), state["dual_offsets"].copy()
+        self.slope = state["dual_slope"].copy()
+        self.w = self._weight()
 
     def step(self, i: int, intercept: float, slope: Floats) -> float:
         """Move sample ``i`` towards a plane, as far as is sure to pay; the gain in sight."""
@@ -142,5 +143,9 @@ class _Dual:
         self.slopes[i] += size * away
         self.offsets[i] += size * rise
         self.slope += size * away
-        self.w = self.space.project(self.target - self.slope / self.curvature)
+        self.w = self._weight()
         return gain
+
+    def _weight(self) -> Floats:
+        """The weight that minimises Omega plus the planes."""
+        return self.space.project(self.target - self.slope / self.curvature)

@@ -1,0 +1,82 @@
+"""What runs on the same samples hand on to each other: nothing of it depends on the regularizer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import SettingsError
+from structsvm.problem import RegularizedRisk
+from structsvm.solvers.evaluation import Evaluation
+
+__all__ = ["Memory"]
+
+Floats = NDArray[np.float64]
+
+
+class Memory:
+    """The losses at a few weights, and the state in which a solver ended.
+
+    Hinge losses, and so cuts, planes and their sums, depend on the samples alone. Along a path of
+    regularizers each run begins with the cuts of the one before and knows its best weight without
+    calling an oracle::
+
+        memory = Memory()
+        for risk in path:  # the same samples, the strongest regularizer first
+            solution = solver.solve(risk, memory=memory)
+
+    Every run has its own certificate, which is as good as that of a run without memory.
+    """
+
+    def __init__(self) -> None:
+        self.best: Evaluation | None = None
+        """At the best weight of the run before, without its cuts."""
+        self.state: Mapping[str, NDArray[Any]] | None = None
+        """Of the solver, as :meth:`structsvm.solvers.base.Solver.iterations` takes it."""
+        self._seen: dict[bytes, Evaluation] = {}
+        self._owner: tuple[tuple[Any, ...], type, list[Any]] | None = None
+
+    def of(self, risk: RegularizedRisk, solver: Any) -> Memory:
+        """Itself, if it is new, or of these samples and this solver.
+
+        Raises
+        ------
+        SettingsError
+            When it is of others: what it remembers would be wrong.
+        """
+        samples = (risk.problem, risk.xs, risk.ys, risk.anchors, risk.sample_weight)
+        settings = [getattr(solver, f.name) for f in fields(solver) if f.name != "stopping"]
+        if self._owner is None:
+            self._owner = samples, type(solver), settings
+        known, kind, others = self._owner
+        same = all(a is b for a, b in zip(samples, known, strict=True))
+        if not same or type(solver) is not kind or settings != others:
+            raise SettingsError(
+                "this memory is of other samples or of another solver: begin with a new Memory()"
+            )
+        return self
+
+    def recall(self, w: Floats, penalty: float) -> Evaluation | None:
+        """The losses at ``w``, if they are known, with this Omega(w)."""
+        seen = self._seen.get(w.tobytes())
+        return None if seen is None else replace(seen, penalty=penalty)
+
+    def note(self, evaluation: Evaluation) -> None:
+        """Remember the losses at a weight from which every run starts."""
+        self._seen[evaluation.w.tobytes()] = _without_cuts(evaluation)
+
+    def note_best(self, evaluation: Evaluation, known: Floats | None) -> None:
+        """Remember the losses at the best weight so far, at least those that were known."""
+        values = evaluation.values
+        values = values if known is None else np.maximum(values, known)
+        self.best = _without_cuts(replace(evaluation, values=values))
+
+
+def _without_cuts(evaluation: Evaluation) -> Evaluation:
+    """The losses alone: the cuts are in the state of the solver."""
+    nothing = np.empty((0, evaluation.w.size))
+    return replace(evaluation, slopes=nothing, intercepts=np.empty(0))

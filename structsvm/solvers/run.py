@@ -1,0 +1,184 @@
+"""One minimisation under way: bounds, budgets and oracle calls, whatever the solver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.cuts import Cut, WorkingSet
+from structsvm.masters.bounds import lower_bound, plane_bound
+from structsvm.parallel import Session
+from structsvm.problem import RegularizedRisk
+from structsvm.solvers.certificate import Certificate
+from structsvm.solvers.checkpoint import Checkpoint, Saved
+from structsvm.solvers.evaluation import BudgetSpentError, Evaluation, Evaluator
+from structsvm.solvers.memory import Memory
+from structsvm.solvers.plane_cache import PlaneCache
+from structsvm.solvers.requirements import is_admissible
+from structsvm.solvers.separation import Block, Plane
+from structsvm.solvers.stopping import Step, Stopping
+from structsvm.status import Status
+
+__all__ = ["Run"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+BACKTRACKS = (1.0, 0.5, 0.25)
+"""Shares of the way from the null weight to the start, tried until one is better than null."""
+
+
+class Run:
+    """What the iterations of any solver work with."""
+
+    def __init__(
+        self,
+        risk: RegularizedRisk,
+        stopping: Stopping,
+        blocks: list[Block] | None = None,
+        session: Session | None = None,
+        memory: Memory | None = None,
+    ) -> None:
+        self.risk, self.stopping = risk, stopping
+        self.memory = Memory() if memory is None else memory
+        self.certificate = Certificate(floor=risk.regularizer.floor(risk.space))
+        self.saved: Mapping[str, NDArray[Any]] | None = None
+        """What an interrupted run goes on from; None to begin."""
+        self._evaluator = Evaluator(risk, self._budget, blocks, session)
+
+    def go_on_from(self, checkpoint: Checkpoint | None) -> bool:
+        """Restore what a file holds, if there is one; whether that run had stalled."""
+        saved = None if checkpoint is None else checkpoint.restore(self.certificate)
+        if saved is None:
+            return False
+        self.saved, self._evaluator.oracle_calls = saved.arrays, saved.oracle_calls
+        return saved.stalled
+
+    @property
+    def state(self) -> Mapping[str, NDArray[Any]] | None:
+        """Where a solver begins: the state of an interrupted run, or of one on the same samples."""
+        return self.memory.state if self.saved is None else self.saved
+
+    def keep(self, checkpoint: Checkpoint | None, step: Step | None, now: bool) -> None:
+        """Put the state after a step into a file."""
+        if checkpoint is not None and step is not None:
+            state = partial(self._saved, step)
+            checkpoint.keep(self.certificate, state, now)
+
+    def _saved(self, step: Step) -> Saved:
+        return Saved(dict(step.state()), self.oracle_calls, step.stalled)
+
+    @property
+    def oracle_calls(self) -> int:
+        """Oracle calls so far."""
+        return self._evaluator.oracle_calls
+
+    def start(self, groups: Ints, cache: PlaneCache | None = None) -> list[Cut]:
+        """Evaluate the null weight, which every relative gap refers to, and the start of the risk.
+
+        A start that is worse than the null weight is tried again half way back to it, twice. What
+        is remembered, or known to be the best weight of a run before, needs no oracle.
+        """
+        null = self._first(self.risk.null, groups, cache)
+        self.certificate.refer_to(null)
+        if is_admissible(self.risk, self.risk.null):
+            self.certificate.see(null)
+        cuts = null.cuts()
+        for w in self._starts:
+            evaluation = self._first(w, groups, cache)
+            self.certificate.see(evaluation, count=is_admissible(self.risk, w))
+            cuts += evaluation.cuts()
+            if evaluation.value <= null.value:
+                break
+        if self.memory.best is not None:
+            best = self.memory.best
+            self.certificate.see(replace(best, penalty=self.risk.penalty(best.w)))
+        return cuts
+
+    def _first(self, w: Floats, groups: Ints, cache: PlaneCache | None) -> Evaluation:
+        """The losses at a weight from which all runs start, called for once."""
+        evaluation = self.memory.recall(w, self.risk.penalty(w))
+        if evaluation is None:
+            evaluation = self._called(w, groups, cache)
+            self.memory.note(evaluation)
+        return evaluation
+
+    @property
+    def center(self) -> Floats | None:
+        """What iterations may stay near: the best weight they have found, else the null weight.
+
+        Not a start, in which every feature is in use: those that are of none would only fade away.
+        """
+        best = self.certificate.best
+        if best is None or not any(
+            np.array_equal(best, w) for w in (self.risk.null, *self._starts)
+        ):
+            return best
+        return self.risk.null if is_admissible(self.risk, self.risk.null) else None
+
+    @property
+    def _starts(self) -> list[Floats]:
+        """The start of the risk, and two weights on the way back from it to the null weight."""
+        if self.risk.start is None:
+            return []
+        null, start = self.risk.null, self.risk.start
+        return [null + share * (start - null) for share in BACKTRACKS]
+
+    def evaluate(
+        self,
+        w: Floats,
+        groups: Ints,
+        known: Floats | None = None,
+        cache: PlaneCache | None = None,
+    ) -> Evaluation:
+        """Call every oracle at ``w``; a new upper bound, if ``w`` keeps the constraints.
+
+        ``known`` are lower bounds of the groups' losses at ``w``, from labellings found before. The
+        planes of the samples go into the ``cache``.
+        """
+        evaluation = self._called(w, groups, cache)
+        if self.certificate.see(evaluation, known, count=is_admissible(self.risk, w)):
+            self.memory.note_best(evaluation, known)
+        return evaluation
+
+    def _called(self, w: Floats, groups: Ints, cache: PlaneCache | None) -> Evaluation:
+        if cache is None or cache.capacity == 0:
+            return self._evaluator(w, groups)
+        samples = np.arange(self.risk.n_samples)
+        evaluation = self._evaluator(w, samples)
+        for i in range(self.risk.n_samples):
+            cache.add(i, float(evaluation.intercepts[i]), evaluation.slopes[i])
+        return evaluation if np.array_equal(groups, samples) else evaluation.summed(groups)
+
+    def plane(self, i: int, w: Floats) -> Plane:
+        """Call the oracle of one sample."""
+        plane = self._evaluator.plane(i, w)
+        self.certificate.qualities.add(plane.quality)
+        return plane
+
+    def bound(self, cuts: WorkingSet, multipliers: Floats) -> None:
+        """A new lower bound."""
+        upper = self.certificate.certified_upper
+        self.certificate.raise_lower(*lower_bound(self.risk, cuts, multipliers, upper))
+
+    def bound_by(self, offset: float, slope: Floats) -> None:
+        """A new lower bound from ``offset + <slope, w>``, which is below the hinge losses."""
+        upper = self.certificate.certified_upper
+        self.certificate.raise_lower(*plane_bound(self.risk, offset, slope, upper))
+
+    def _budget(self, calls: int) -> float:
+        """The seconds left for so many more oracle calls."""
+        if self.oracle_calls < self.risk.n_samples:
+            return np.inf
+        left = self.stopping.max_seconds - self.certificate.seconds
+        if left < 0:
+            raise BudgetSpentError(Status.MAX_SECONDS)
+        most = self.stopping.max_calls
+        if most is not None and self.oracle_calls + calls > most:
+            raise BudgetSpentError(Status.MAX_CALLS)
+        return left

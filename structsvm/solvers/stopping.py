@@ -1,0 +1,76 @@
+"""When a run stops, and what an iteration says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import SettingsError
+from structsvm.solution import HistoryEntry
+
+__all__ = ["Step", "Stopping"]
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop; whatever ends a run, the best certified iterate is returned.
+
+    Parameters
+    ----------
+    tol : float
+        Certified relative gap (see :func:`structsvm.solution.relative_gap`).
+    max_iter : int
+        Iterations; what one is depends on the solver, about N oracle calls in each of them.
+    max_seconds : float
+        Wall time. Looked at between oracle calls, after the first N of them; a call that never
+        returns is not ended.
+    max_calls : int or None
+        Oracle calls. The first N are always made, and no round of N is begun that exceeds it.
+    """
+
+    tol: float = 1e-2
+    max_iter: int = 200
+    max_seconds: float = np.inf
+    max_calls: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if not self.tol > 0:
+            raise SettingsError(f"tol must be > 0, got {self.tol}")
+        if self.max_iter < 1:
+            raise SettingsError(f"max_iter must be at least 1, got {self.max_iter}")
+        if not self.max_seconds > 0:
+            raise SettingsError(f"max_seconds must be > 0, got {self.max_seconds}")
+        if self.max_calls is not None and self.max_calls < 1:
+            raise SettingsError(f"max_calls must be at least 1 or None, got {self.max_calls}")
+
+    def part(self, entry: HistoryEntry) -> float:
+        """How much of a run is done, from 0 to 1: a guess.
+
+        That the gap goes on closing geometrically, unless a budget ends the run before.
+        """
+        spent = [(entry.iteration + 1) / self.max_iter, entry.seconds / self.max_seconds]
+        if self.max_calls is not None:
+            spent.append(entry.oracle_calls / self.max_calls)
+        if entry.gap <= self.tol:
+            return 1.0
+        if entry.gap < 1.0:
+            spent.append(float(np.log(entry.gap) / np.log(self.tol)))
+        return max(spent)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What an iteration has to say of itself."""
+
+    label: str
+    """Who did the work, for the history."""
+    n_cuts: int = 0
+    stalled: bool = False
+    """Nothing more can be gained."""
+    state: Callable[[], Mapping[str, NDArray[Any]]] = field(kw_only=True, default=dict)
+    """The arrays with which ``Run.saved`` would make :meth:`Solver.iterations` go on from here."""

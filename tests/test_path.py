@@ -1,0 +1,159 @@
+"""A path of regularizers, each run beginning with what the one before found."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from test_sample_weight import recordings
+
+from structsvm import MetricLearner, MetricLearnerCV, SquaredNorm, Trace, baselines
+from structsvm.errors import SettingsError
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.frank_wolfe import BlockFrankWolfe
+from structsvm.solvers.memory import Memory
+from structsvm.solvers.subgradient import ProjectedSubgradient
+
+STOPPING = Stopping(tol=1e-3, max_iter=2000)
+LAMS = (1.0, 0.1, 0.02)
+
+
+@pytest.fixture(scope="module")
+def risk():
+    return MetricLearner(metric="diagonal").risk(*recordings())
+
+
+def path(risk, regularizer=None):
+    """The same samples with weaker and weaker regularizers, in the units of the learner."""
+    regularizer = SquaredNorm() if regularizer is None else regularizer
+    return [replace(risk, regularizer=risk.problem.regularizer(regularizer, lam)) for lam in LAMS]
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        CuttingPlane(STOPPING),
+        CuttingPlane(STOPPING, slack="one"),
+        CuttingPlane(STOPPING, cached_planes=0),
+        BlockFrankWolfe(Stopping(tol=1e-2, max_iter=2000)),
+    ],
+)
+def test_certified_like_runs_without_memory_with_fewer_calls(solver, risk):
+    memory, calls = Memory(), []
+    for step in path(risk):
+        warm, cold = solver.solve(step, memory=memory), solver.solve(step)
+        for found in (warm, cold):
+            assert found.gap <= solver.stopping.tol
+            value = step.penalty(found.w) + hinge(step, found.w)
+            assert value == pytest.approx(found.upper, rel=1e-9)
+        assert max(warm.lower, cold.lower) <= min(warm.upper, cold.upper) + 1e-12
+        assert warm.null == cold.null
+        calls.append((warm.oracle_calls, cold.oracle_calls))
+    assert calls[0][0] == calls[0][1]
+    assert all(warm <= cold - 2 * risk.n_samples for warm, cold in calls[1:])
+
+
+def hinge(risk, w):
+    """The weighted hinge losses at a weight, from their definition."""
+    total = 0.0
+    for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
+        problem = risk.problem
+        found = problem.separate(w, x, y).y
+        gain = (problem.joint_feature(x, found) - problem.joint_feature(x, y)) @ w
+        total += omega * max(0.0, problem.loss(y, found) + gain)
+    return total
+
+
+@pytest.mark.parametrize("regularizer", [Trace(), SquaredNorm(center=1.0)])
+def test_other_regularizers(regularizer, risk):
+    memory, solver = Memory(), CuttingPlane(STOPPING)
+    for step in path(risk, regularizer):
+        warm, cold = solver.solve(step, memory=memory), solver.solve(step)
+        assert max(warm.lower, cold.lower) <= min(warm.upper, cold.upper) + 1e-12
+        assert warm.gap <= STOPPING.tol
+
+
+def test_constraints_are_kept(risk):
+    """The best weight of the run before keeps them too, or it would be no candidate."""
+    tied = replace(risk, constraints=lambda b: [b[0] == b[1]])
+    memory, solver = Memory(), CuttingPlane(STOPPING)
+    for step in path(tied):
+        warm = solver.solve(step, memory=memory)
+        assert warm.w[0] == pytest.approx(warm.w[1], abs=1e-5)
+
+
+def test_a_solver_that_has_no_cuts_still_knows_the_start(risk):
+    memory, solver = Memory(), ProjectedSubgradient(Stopping(tol=0.3, max_iter=50))
+    first, second = path(risk)[:2]
+    solver.solve(first, memory=memory)
+    warm, cold = solver.solve(second, memory=memory), solver.solve(second)
+    assert warm.oracle_calls <= cold.oracle_calls - 2 * risk.n_samples
+    assert warm.upper <= second.penalty(memory.best.w) + float(memory.best.values.sum()) + 1e-12
+
+
+def test_a_memory_of_others_is_refused(risk):
+    memory, solver = Memory(), CuttingPlane(Stopping(max_iter=2))
+    solver.solve(risk, memory=memory)
+    other = MetricLearner(metric="diagonal").risk(*recordings())
+    with pytest.raises(SettingsError, match="of other samples or of another solver"):
+        solver.solve(other, memory=memory)
+    for another in (replace(solver, slack="one"), BlockFrankWolfe()):
+        with pytest.raises(SettingsError, match="begin with a new Memory"):
+            another.solve(risk, memory=memory)
+    replace(solver, stopping=Stopping(tol=0.1)).solve(risk, memory=memory)
+
+
+def test_an_unfinished_run_hands_on_what_it_has(risk):
+    memory = Memory()
+    first, second = path(risk)[:2]
+    CuttingPlane(Stopping(tol=1e-9, max_calls=20)).solve(first, memory=memory)
+    warm = CuttingPlane(STOPPING).solve(second, memory=memory)
+    cold = CuttingPlane(STOPPING).solve(second)
+    assert warm.oracle_calls < cold.oracle_calls
+    assert max(warm.lower, cold.lower) <= min(warm.upper, cold.upper) + 1e-12
+
+
+# ---- choosing by cross-validation
+
+
+def search(**settings):
+    usual = {"candidates": ("untrained", "rca", "diagonal"), "lams": LAMS, "cv": 3}
+    return MetricLearnerCV(**usual, random_state=0, **settings)
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+def test_threads_give_the_same():
+    """As processes do, in test_model_selection."""
+    data = recordings()
+    here = search().fit(*data)
+    with parallel_config(backend="threading"):
+        there = search(n_jobs=2).fit(*data)
+    np.testing.assert_array_equal(there.losses_, here.losses_)
+    assert there.verdict_ == here.verdict_
+    np.testing.assert_array_equal(there.components_, here.components_)
+    for column in ("mean_oracle_calls", "converged", "mean_loss"):
+        assert there.cv_results_[column] == here.cv_results_[column]
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+def test_what_lam_has_no_part_in_is_done_once_for_each_fold(monkeypatch):
+    tuned = []
+
+    def counted(kind):
+        def tune(decoder, Xs, truths, weights=None):
+            tuned.append((kind, len(Xs)))
+            return original[kind](decoder, Xs, truths, weights=weights)
+
+        return tune
+
+    original = {"untrained": baselines.untrained, "rca": baselines.rca}
+    known = {kind: counted(kind) for kind in original}
+    monkeypatch.setattr("structsvm.model_selection.trials.BASELINES", known)
+    monkeypatch.setattr("structsvm.fitting.baselines.untrained", counted("untrained"))
+    found = search().fit(*recordings())
+    in_folds = [kind for kind, n in tuned if n == 4]
+    assert sorted(in_folds) == ["rca"] * 3 + ["untrained"] * 3
+    calls = found.cv_results_["mean_oracle_calls"]
+    assert calls[:2] == [0, 0]
+    assert calls[2] > max(calls[3:])
