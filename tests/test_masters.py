@@ -137,6 +137,19 @@ def test_interior_points_solve_whatever_comes(case):
             assert_optimal(risk, cuts, InteriorPointMaster().solve(risk, cuts, TIGHT), 1e-7)
 
 
+@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-5])
+@pytest.mark.parametrize("case", ["larger-diagonal", "larger-diagonal-trace"])
+def test_interior_points_end_on_the_bounds(case, tol):
+    """At any tolerance: oracles are much slower at a weight that is tiny rather than zero."""
+    for seed in range(10):
+        for size in SIZES:
+            risk, cuts = restricted(case, size, seed)
+            answer = InteriorPointMaster().solve(risk, cuts, Request(tol))
+            best = NewtonMaster().solve(risk, cuts, Request(1e-8))
+            assert np.sum(answer.w > 0) <= np.sum(best.w > 0) + 6
+            assert np.sum(best.w == 0) >= 10  # of 60
+
+
 @pytest.mark.parametrize("case", ["full-squared", "diagonal-squared", "priced-full"])
 def test_masters_agree_with_a_proximal_term(case):
     risk, cuts = restricted(case, "n-slack", seed=2)

@@ -214,7 +214,9 @@ def _minimize(p: _Program, tol: float, max_steps: int) -> _Answer:
     at, astray = _start(p), False
     best, best_at, idle = p.answer(at.w, at.alpha), at, 0
     for _ in range(max_steps):
-        if best.gap <= tol or idle == PATIENCE:
+        if best.gap <= tol and (sparse := _without_the_rest(p, at, tol)) is not None:
+            return sparse
+        if idle == PATIENCE:
             break
         try:
             ahead = _step(p, at, astray)
@@ -224,7 +226,7 @@ def _minimize(p: _Program, tol: float, max_steps: int) -> _Answer:
         answer, idle = p.answer(at.w, at.alpha), idle + 1
         if answer.gap < best.gap:
             best, best_at, idle = answer, at, 0
-    return _without_the_rest(p, best_at, best, tol)
+    return _without_the_rest(p, best_at, max(tol, best.gap)) or best
 
 
 def _step(p: _Program, at: _Iterate, astray: bool) -> _Iterate:
@@ -248,18 +250,16 @@ def _step(p: _Program, at: _Iterate, astray: bool) -> _Iterate:
     return at.moved(step, t, p)
 
 
-def _without_the_rest(p: _Program, at: _Iterate, best: _Answer, tol: float) -> _Answer:
-    """What an interior point leaves on the bounds set to zero, if that is no worse.
-
-    Oracles are faster at a weight with zeros. Where Omega is curved it follows from ``alpha``.
-    """
+def _without_the_rest(p: _Program, at: _Iterate, tol: float) -> _Answer | None:
+    """With zeros on the bounds, which make oracles several times faster, if the gap is ``tol``."""
     n = p.n_bounded
     alpha = np.where(at.alpha * p.worth > at.r, at.alpha, 0.0)
     w = at.w.copy()
     w[:n] *= w[:n] * at.z.max(initial=0.0) > at.z * w[:n].max(initial=0.0)
+    # Where Omega is curved the weight follows from alpha.
     implied = np.where(p.flat, w, p.lagrangian_weight(p.linear + alpha @ p.psi))
     answers = (p.answer(weight, alpha) for weight in (implied, w))
-    return next((answer for answer in answers if answer.gap <= max(tol, best.gap)), best)
+    return next((answer for answer in answers if answer.gap <= tol), None)
 
 
 class _System:
