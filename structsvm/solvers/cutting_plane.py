@@ -31,7 +31,11 @@ PRECISE = 1e-10
 CACHE_BYTES = 2**27
 RECALL = 0.1
 """Part of the gap by which known labellings have to violate the working set to be recalled."""
-MAX_RECALLS = 50
+CALLS_PER_MASTER = 5
+"""Oracle calls that a master is taken to cost: recalls cost at most a round of calls, per round.
+
+A guess for cheap oracles (docs/solvers.md); with a clock answers would depend on the machine.
+"""
 LOCAL = 0.9
 """Relative gap above which the best weight is too poor to stay near it."""
 
@@ -62,7 +66,8 @@ class CuttingPlane(Solver):
     cached_planes : int
         Planes kept of each sample, at most (and at most 128 MB of them). Known labellings are tried
         before the oracles: while their planes violate the working set by a tenth of the gap, the
-        master is solved again with those. The upper bound is left to the oracles. 0 for none.
+        master is solved again with those, N / 5 times in a round at most (at least once). The upper
+        bound is left to the oracles. 0 for none.
     """
 
     stopping: Stopping = field(default_factory=Stopping)
@@ -140,12 +145,12 @@ class CuttingPlane(Solver):
 
         A bound follows from each answer; the upper one is left to the oracles.
         """
-        recalls = 0
+        recalls, most = 0, max(1, run.risk.n_samples // CALLS_PER_MASTER)
         while True:
             answer = self._solve(run, cuts, tol)
             run.bound(cuts, answer.multipliers)
             gap = run.certificate.upper - run.certificate.lower
-            if recalls == MAX_RECALLS or cache.capacity == 0 or not np.isfinite(gap):
+            if recalls == most or cache.capacity == 0 or not np.isfinite(gap):
                 return answer, recalls
             intercepts, slopes = cache.summed(answer.w, groups)
             excess = intercepts + slopes @ answer.w - cuts.group_values(answer.w)
