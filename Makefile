@@ -58,7 +58,6 @@ bench-%: benchmarks/%.py $(STAMP)  ## run one benchmark on one thread
 	$(ONE_THREAD) $(BIN)/python $<
 
 bench-benchopt: $(STAMP)  ## compare the solvers with benchopt
-	$(BIN)/python -m pip install --quiet 'benchopt>=1.6'
 	$(ONE_THREAD) $(BIN)/benchopt run benchmarks/benchopt --no-display
 
 bench: $(addprefix bench-,$(BENCHES))  ## run every benchmark

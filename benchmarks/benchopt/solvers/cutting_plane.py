@@ -12,7 +12,7 @@ class Solver(BaseSolver):
     requirements = ["pip::structsvm-partitioning"]
     references = ["T. Joachims, T. Finley and C.-N. Yu, Machine Learning 77 (2009)"]
 
-    parameters = {"master": ["newton", "clarabel"]}
+    parameters = {"master": ["auto", "clarabel"]}
 
     def set_objective(self, risk):
         self.risk = risk
