@@ -95,6 +95,7 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
     if interrupted:
         terminal.warn(f"interrupted: the best certified metric so far is saved in {args.output}")
     words = learner.problem_.words
+    _tell_partial(learner, len(recordings), terminal)
     terminal.note(
         f"learned from {training_in_words(learner.training_data_, words)}\n"
         f"{certificate_in_words(learner.solution_)}\n"
@@ -104,6 +105,15 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
     if terminal.as_json:
         terminal.report(describe(learner, args.output))
     return INTERRUPTED if interrupted else 0
+
+
+def _tell_partial(learner: MetricLearner, n_given: int, terminal: Terminal) -> None:
+    """What became of labels that do not say everything."""
+    words, used = learner.problem_.words, len(learner.training_data_)
+    if used < n_given:
+        terminal.note(f"of {words.wholes(n_given - used)} nothing is known: left out")
+    if learner.alternated_ is not None:
+        terminal.note(learner.alternated_.summary)
 
 
 def learn(

@@ -75,9 +75,12 @@ def read_table(
     if not features or not len(frame):
         raise DataError(f"{path}: {len(frame)} rows and {len(features)} features: nothing to read")
     X = np.column_stack([_numbers(path, feature, frame[feature]) for feature in features])
-    has_labels = label_column in columns
-    y = _label_column(path, label_column, frame[label_column], blanks) if has_labels else None
-    chunks = None if chunk_column is None else _codes(frame[chunk_column])
+    y = None
+    if label_column in columns:
+        column = _without_blanks(frame[label_column])
+        if need_labels or blanks or not column.isna().any():  # else it is as good as none
+            y = _label_column(path, label_column, column, blanks)
+    chunks = None if chunk_column is None else _codes(_without_blanks(frame[chunk_column]))
     return Recording(name, X, y, features, str(path), chunks)
 
 
@@ -178,6 +181,11 @@ def _codes(column: Any) -> NDArray[np.int64]:
     """Numbers for the values of a column, -1 where it is blank."""
     pandas = require("pandas", "files", "reading tables")
     return np.asarray(pandas.factorize(column)[0], dtype=np.int64)
+
+
+def _without_blanks(column: Any) -> Any:
+    """A column of labels, text of nothing but spaces missing."""
+    return column.mask(column.map(lambda value: isinstance(value, str) and not value.strip()))
 
 
 def _label_column(path: Path, name: str, column: Any, blanks: bool) -> Labels:

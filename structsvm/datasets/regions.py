@@ -34,7 +34,11 @@ def read_regions(path: str | PathLike[str]) -> dict[str, list[Region]]:
             rows = csv.DictReader(file, skipinitialspace=True)
             missing = [name for name in COLUMNS if name not in (rows.fieldnames or ())]
             if missing:
-                raise DataError(f"{path}: no column {missing[0]!r}; it needs {', '.join(COLUMNS)}")
+                given = ", ".join(rows.fieldnames or ()) or "none"
+                raise DataError(
+                    f"{path}: no column {missing[0]!r}; it needs {', '.join(COLUMNS)}, separated "
+                    f"by commas, and has {given}"
+                )
             for row in rows:
                 try:
                     region = region_from([row[name] for name in COLUMNS[1:]])

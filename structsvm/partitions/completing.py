@@ -143,12 +143,14 @@ def _with_known_count(
     """The number of clusters, where the problem needs one: as many as there are labels."""
     if not partition.known_clusters or constraint.n_clusters is not None:
         return constraint
-    if partition.contiguous or labels.codes is None:
+    named = 0 if partition.contiguous or labels.codes is None else int(labels.codes.max()) + 1
+    if named < 2:
         raise DataError(
-            "the problem says that the number of clusters is known: give n_clusters with the "
-            "partial labels, or make it 'unknown'"
+            f"the problem says that the number of {partition.words.part}s is known, and labels "
+            f"that name {named} of them do not give it: make n_{partition.words.part}s='unknown' a "
+            "setting of the problem, or give n_clusters with the partial labels"
         )
-    return replace(constraint, n_clusters=int(labels.codes.max()) + 1)
+    return replace(constraint, n_clusters=named)
 
 
 def known_parts(

@@ -30,9 +30,23 @@ def test_a_label_column_may_have_blanks(run, place) -> None:
     learner = load(place / "m.structsvm")
     assert len(learner.training_data_) == 4
     assert {"untrained", "pca", "rca"} <= set(learner.baselines_)
+    assert "labels completed in" in err
     code, _, err = run(f"evaluate {place / 'm.structsvm'} {place / 'learn'}")
     assert code == 1
     assert "no label, row 120" in err
+    code, out, err = run(f"predict {place / 'm.structsvm'} {place / 'learn'}")
+    assert code == 0, err
+    assert out.startswith("r0: ")
+
+
+def test_spaces_are_blanks(run, place) -> None:
+    for path in (place / "learn").glob("*.csv"):
+        lines = path.read_text().splitlines()
+        path.write_text("\n".join(x + "  " if x.endswith(",") else x for x in lines) + "\n")
+    fit = f"fit change-point {place / 'learn'} -o {place / 'm.structsvm'} --json"
+    code, _, err = run(fit)
+    assert code == 0, err
+    assert "labels completed in" in err
 
 
 def test_regions_are_enough(run, place) -> None:
@@ -45,8 +59,14 @@ def test_regions_are_enough(run, place) -> None:
     code, _, err = run(line)
     assert code == 0, err
     assert len(load(place / "m.structsvm").training_data_) == 2  # of the others nothing is known
+    assert "of 2 recordings nothing is known: left out" in err
     for text, message in (
         ("recording,start,end\nr0,0,9\n", "no column 'changes'"),
+        ("recording;start;end;changes\nr0;0;9;1\n", "separated by commas, and has recording;start"),
+        (
+            "recording,start,end,changes\nr0,0,9,1\nr0,3,7,2\n",
+            "region 0..9 with 1 change and region",
+        ),
         ("recording,start,end,changes\nr0,0,9,few\n", "line 2: a region is"),
         ("recording,start,end,changes\nr9,0,9,1\n", "no recording is called 'r9'"),
         ("recording,start,end,changes\nr0,0,900,1\n", "r0.csv: region 0..900"),
@@ -72,5 +92,13 @@ def test_chunks_of_rows_that_belong_together(run, tmp_path) -> None:
     assert code == 0, err
     learner = load(tmp_path / "m.structsvm")
     assert learner.n_features_in_ == 3
+    open_number = line.replace(" -o", " --set n_clusters=unknown -o")
+    for label in (0, 59):
+        lines[label + 1] = lines[label + 1].replace(f",{y[label]},c", ",,c")
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    assert run(open_number)[0] == 0
+    code, _, err = run(line)
+    assert code == 1
+    assert "n_clusters='unknown'" in err
     (labels,) = learner.predict([X], 2)
     assert max(np.mean(labels == y), np.mean(labels != y)) > 0.95
