@@ -169,6 +169,8 @@ class CutRisk(CompositeRisk):
     regularizer: Regularizer
     decoder: CutDecoder | None = None
     """Rounds the most violated cuts to partitions; None leaves them relaxed."""
+    weights: Floats | None = None
+    """Of the graphs in the mean, (N,); None for all alike."""
     _starts: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
     """Where Lanczos begins: at the eigenvectors it found last."""
 
@@ -183,23 +185,27 @@ class CutRisk(CompositeRisk):
             except OracleError as error:
                 error.add_note(f"while cutting sample {i}")
                 raise
-            total += value
-            gradient += G
-        N = len(self.hinges)
-        return total / N, self.vector(gradient / N)
+            total += self.shares[i] * value
+            gradient += self.shares[i] * G
+        return total, self.vector(gradient)
 
     def model(self, w: Floats, regularizer: Regularizer) -> RegularizedRisk:
         """The convex risk around ``w``."""
         L = metric_factor(self.space.to_metric(w))
-        N = len(self.hinges)
         return RegularizedRisk(
             problem=CutModel(self),
             xs=[_Sample(hinge, hinge.at(L), w) for hinge in self.hinges],
-            ys=[Tangent(0.0, np.zeros(w.size))] * N,
+            ys=[Tangent(0.0, np.zeros(w.size))] * len(self.hinges),
             regularizer=regularizer,
-            sample_weight=np.full(N, 1.0 / N),
+            sample_weight=self.shares,
             null=w,
         )
+
+    @property
+    def shares(self) -> Floats:
+        """The weights, their sum being 1."""
+        weights = np.ones(len(self.hinges)) if self.weights is None else self.weights
+        return np.asarray(weights / weights.sum())
 
     @property
     def order(self) -> int:

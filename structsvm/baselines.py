@@ -172,14 +172,17 @@ def _sum(terms: Iterable[Floats], weights: Floats | None) -> Floats:
 
 
 def grid(
-    decoder: CutDecoder, graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]
+    decoder: CutDecoder,
+    graphs: Sequence[FeatureGraph],
+    truths: Sequence[NodeLabels],
+    weights: Floats | None = None,
 ) -> CutMetric:
     """For cuts of graphs: a scale of appearance and one of position, by exhaustive search.
 
     The rival of Lajugie et al., section "Image Segmentation"; see
     :func:`structsvm.graph_cuts.metric.grid_metric`.
     """
-    return grid_metric(decoder, graphs, truths)
+    return grid_metric(decoder, graphs, truths, weights)
 
 
 NAMES = ("untrained", "pca", "rca", "lda", "mmc", "lmnn", "nca", "itml", "grid")
@@ -192,6 +195,7 @@ def fit(
     oracle: CutDecoder,
     Xs: Sequence[FeatureGraph],
     truths: Sequence[NodeLabels],
+    **settings: Any,
 ) -> CutMetric: ...
 
 
@@ -218,7 +222,7 @@ def fit(name: str, oracle: Any, Xs: Any, truths: Any, **settings: Any) -> Any:
         Standardised.
     truths : sequence of EquivalenceMatrix, or of NodeLabels
     **settings
-        Of the function of that name, or of the class in metric-learn. The first four take
+        Of the function of that name, or of the class in metric-learn. All but the latter take
         ``weights`` (N,): a weight of 2 stands for a sample that is there twice.
     """
     own: dict[str, Callable[..., Any]] = {

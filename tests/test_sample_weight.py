@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cut_cases import planted
 from sklearn import config_context
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, cross_validate
 from sklearn.utils.validation import has_fit_parameter
@@ -12,8 +13,10 @@ from tables import table
 from structsvm import (
     ChangePoint,
     Clustering,
+    CutLearner,
     MetricLearner,
     MetricLearnerCV,
+    NormalizedCut,
     PartialLabels,
     baselines,
     compare_solvers,
@@ -210,6 +213,31 @@ def test_the_objective_is_there_for_whoever_compares_solvers():
     assert max(other.lower, solution.lower) <= min(other.upper, solution.upper)
 
 
+# ---- cuts of graphs
+
+
+@pytest.mark.parametrize("counts", ["known", "unknown"])
+def test_graphs(counts):
+    rng = np.random.default_rng(1)
+    graphs, ys = planted(rng, n=3)
+    weights, twice = [2.0, 0.0, 1.0], [0, 0, 2]
+    settings = {"problem": NormalizedCut(n_clusters=counts), "lam": 0.1, "tol": 1e-6}
+    weighted = CutLearner(**settings).fit(graphs, ys, sample_weight=weights)
+    repeated = CutLearner(**settings).fit([graphs[i] for i in twice], [ys[i] for i in twice])
+    weighted.fit_baselines(graphs, ys, sample_weight=weights)
+    repeated.fit_baselines([graphs[i] for i in twice], [ys[i] for i in twice])
+    Bs = [learner.get_mahalanobis_matrix() for learner in (weighted, repeated)]
+    np.testing.assert_allclose(*Bs, atol=1e-4 * np.abs(Bs[1]).max())
+    for name, metric in repeated.baselines_.items():
+        np.testing.assert_allclose(weighted.baselines_[name].factor, metric.factor)
+        assert weighted.baselines_[name].threshold == metric.threshold
+    assert len(weighted.training_data_) == 2
+    score = np.average([weighted.score([graphs[i]], [ys[i]]) for i in range(3)], weights=weights)
+    assert weighted.score(graphs, ys, sample_weight=weights) == pytest.approx(score)
+    with pytest.raises(DataError, match=r"sample_weight of graph 1 is -1\.0"):
+        weighted.fit(graphs, ys, sample_weight=[1, -1, 1])
+
+
 # ---- choosing by cross-validation
 
 
@@ -280,7 +308,7 @@ def _ranks(units):
 
 
 def test_scikit_learn_knows_of_the_weights():
-    for estimator in (MetricLearner(), MetricLearnerCV()):
+    for estimator in (MetricLearner(), MetricLearnerCV(), CutLearner()):
         assert has_fit_parameter(estimator, "sample_weight")
         requests = estimator.get_metadata_routing().fit.requests
         assert requests["sample_weight"] is None

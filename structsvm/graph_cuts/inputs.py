@@ -13,8 +13,10 @@ from structsvm.errors import DataError, DataWarning
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels, node_labels
 from structsvm.graphs.similarity import Similarity
+from structsvm.partitions.samples import check_weights
+from structsvm.partitions.words import GRAPHS
 
-__all__ = ["as_list", "encode_all", "start_scale", "teaching"]
+__all__ = ["as_list", "counted", "encode_all", "start_scale", "teaching"]
 
 Floats = NDArray[np.float64]
 
@@ -59,6 +61,16 @@ def encode_all(graphs: Sequence[FeatureGraph], ys: Any) -> list[NodeLabels]:
     return truths
 
 
+def counted(
+    graphs: Sequence[FeatureGraph], ys: Any, sample_weight: Any
+) -> tuple[list[FeatureGraph], list[NodeLabels], Floats]:
+    """The graphs of which the weight is not zero, their labels and weights, all checked."""
+    truths = encode_all(graphs, ys)
+    weights = check_weights(sample_weight, len(graphs), GRAPHS)
+    kept = np.flatnonzero(weights).tolist()
+    return [graphs[i] for i in kept], [truths[i] for i in kept], weights[kept]
+
+
 def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> list[int]:
     """The graphs whose nodes have more than one label; a warning for the others."""
     if graphs and all(truth.M.n_clusters == truth.M.n_samples for truth in truths):
@@ -83,18 +95,20 @@ def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> li
     return kept
 
 
-def start_scale(graphs: Sequence[FeatureGraph]) -> Floats:
-    """Square root of the diagonal metric at which learning starts, (P,)."""
+def start_scale(graphs: Sequence[FeatureGraph], weights: Floats) -> Floats:
+    """Square root of the diagonal metric at which learning starts, (P,); ``weights`` (N,)."""
     spatial = graphs[0].spatial
     start = np.where(spatial, SPATIAL, APPEARANCE)
     if not all(graph.in_units for graph in graphs):
         within = np.vstack([graph.X - graph.X.mean(axis=0) for graph in graphs])
-        deviation = within.std(axis=0)
+        rows = np.repeat(weights, [len(graph.X) for graph in graphs])
+        deviation = np.sqrt(np.average(within**2, axis=0, weights=rows))
         if not deviation.any():
             raise DataError("every feature is constant in every graph: nothing tells nodes apart")
         start = np.divide(1.0, deviation**2, out=np.zeros(start.size), where=deviation > 0)
     if all(graph.in_units and graph.edges is None for graph in graphs):
         return np.sqrt(start)
     root = np.sqrt(start)
-    spread = float(np.mean([Similarity.of(graph).mean_square(root) for graph in graphs]))
+    squares = [Similarity.of(graph).mean_square(root) for graph in graphs]
+    spread = float(np.average(squares, weights=weights))
     return np.asarray(root * np.sqrt(MEAN_EXPONENT / spread)) if spread > 0 else root

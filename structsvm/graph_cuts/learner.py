@@ -15,15 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm import baselines
 from structsvm.errors import DataError, SettingsError
-from structsvm.graph_cuts.inputs import as_list, encode_all, start_scale, teaching
+from structsvm.graph_cuts.inputs import as_list, counted, encode_all, start_scale, teaching
 from structsvm.graph_cuts.metric import CutMetric
 from structsvm.graph_cuts.training import Training, counting
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
 from structsvm.interop import fitted
+from structsvm.interop.routing import DATA_UNDER_OUR_NAMES
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import metric_space
-from structsvm.partitions.samples import Counts
+from structsvm.partitions.samples import Counts, check_weights
 from structsvm.partitions.training import TrainingData
 from structsvm.partitions.words import GRAPHS
 from structsvm.problems.normalized_cut import NormalizedCut
@@ -91,6 +92,9 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
     n_features_in_, n_iter_, converged_ : int, int, bool
     """
 
+    __metadata_request__fit = DATA_UNDER_OUR_NAMES
+    __metadata_request__score = DATA_UNDER_OUR_NAMES
+
     def __init__(
         self,
         problem: NormalizedCut | None = None,
@@ -110,7 +114,7 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         self.cv = cv
         self.callback = callback
 
-    def fit(self, Xs: Any, ys: Any) -> CutLearner:
+    def fit(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> CutLearner:
         """Learn from labelled graphs or images.
 
         Parameters
@@ -118,6 +122,9 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         Xs : list of images (H, W) or (H, W, C), networkx graphs, pairs (adjacency, features) or
             :class:`~structsvm.graphs.FeatureGraph`
         ys : list of label maps (H, W), vectors (T,), or mappings of the nodes of a networkx graph
+        sample_weight : array of shape (N,), optional
+            How much each graph counts, in all that is measured on the training labels; 2 stands for
+            a graph that is there twice, 0 for one that is not.
 
         Raises
         ------
@@ -125,14 +132,12 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
             Naming the graph or the parameter, the value, and the way out.
         """
         problem, solver = self._settings()
-        graphs = self._graphs(problem, Xs)
-        truths = encode_all(graphs, ys)
+        graphs, truths, weights = counted(self._graphs(problem, Xs), ys, sample_weight)
         kept = teaching(graphs, truths)
         for i, graph in enumerate(graphs):
             graph.warn_of_free_cuts(f"graph {i}")
-        graphs_kept, truths_kept = [graphs[i] for i in kept], [truths[i] for i in kept]
-        scale = start_scale(graphs_kept)
-        samples = list(zip(graphs_kept, truths_kept, strict=True))
+        samples = [(graphs[i], truths[i], float(weights[i])) for i in kept]
+        scale = start_scale([graphs[i] for i in kept], weights[kept])
         training = Training(problem, self.metric, solver, scale)
         losses: dict[str, float] = {}
         lam = self.lam
@@ -141,7 +146,9 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         metric, solution = training.learn(samples, lam, self.callback)
 
         untrained = CutMetric(np.diag(scale))
-        metric, untrained = (counting(problem, m, graphs, truths) for m in (metric, untrained))
+        metric, untrained = (
+            counting(problem, m, graphs, truths, weights) for m in (metric, untrained)
+        )
         self.components_, self.threshold_ = metric.factor.T, metric.threshold
         self.lam_, self.cv_losses_ = float(lam), losses
         self.solution_: Descent = solution
@@ -158,12 +165,11 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
             warnings.warn(solution.summary(), ConvergenceWarning, stacklevel=2)
         return self
 
-    def fit_baselines(self, Xs: Any, ys: Any) -> CutLearner:
+    def fit_baselines(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> CutLearner:
         """Tune on the same labels the rival :meth:`fit` has no need of: the paper's grid."""
-        graphs = self.graphs(Xs)
-        truths = encode_all(graphs, ys)
-        grid = baselines.fit("grid", self.problem_.decoder, graphs, truths)
-        self.baselines_["grid"] = counting(self.problem_, grid, graphs, truths)
+        graphs, truths, weights = counted(self.graphs(Xs), ys, sample_weight)
+        grid = baselines.fit("grid", self.problem_.decoder, graphs, truths, weights=weights)
+        self.baselines_["grid"] = counting(self.problem_, grid, graphs, truths, weights)
         return self
 
     def predict(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[np.int64]]:
@@ -217,7 +223,7 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         """Features of the nodes in the metric, (T, rank) for each graph."""
         return [graph.X @ self.components_.T for graph in self.graphs(Xs)]
 
-    def score(self, Xs: Any, ys: Any) -> float:
+    def score(self, Xs: Any, ys: Any, sample_weight: Any = None) -> float:
         """The mean agreement with the truth over pixels, for model selection: larger is better.
 
         Minus the loss, 0 being perfect; the adjusted Rand index for an unknown number of clusters.
@@ -227,7 +233,9 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         known = self.problem_.known_clusters
         counts = [truth.n_clusters for truth in truths] if known else None
         pairs = zip(truths, self.predict_partitions(graphs, counts), strict=True)
-        return float(np.mean([self.problem_.agreement(t, g) for t, g in pairs]))
+        weights = check_weights(sample_weight, len(graphs), GRAPHS)
+        agreements = [self.problem_.agreement(t, g) for t, g in pairs]
+        return float(np.average(agreements, weights=weights))
 
     def feature_weights(self) -> Floats:
         """How much each feature counts, (P,); where learning started, all are 1."""

@@ -59,30 +59,36 @@ def calibrate_threshold(
     decoder: CutDecoder,
     graphs: Sequence[FeatureGraph],
     truths: Sequence[NodeLabels],
+    weights: Floats | None = None,
 ) -> float:
     """The threshold whose numbers of clusters agree best with the truth, by adjusted Rand index.
 
     Not by the loss, for which one single cluster, at K - 1, often is the best. Between two
     eigenvalues of the training graphs nothing changes, so their midpoints are all there is to try;
     of several as good as each other, the middle one. Thresholds that count more than twice as many
-    clusters as any training graph has, and two, are not tried.
+    clusters as any training graph has, and two, are not tried. ``weights`` (N,) are those of the
+    graphs in the mean agreement.
     """
     most = 2 * max(truth.n_clusters for truth in truths) + 2
     embeddings = [metric.embed(decoder, graph, most) for graph in graphs]
     values = np.unique(np.concatenate([e.values for e in embeddings]))
     cuts = np.concatenate([[values[0] - 1e-6], (values[1:] + values[:-1]) / 2])
-    agreement = np.zeros(cuts.size)
+    indices = []
     for embedding, truth in zip(embeddings, truths, strict=True):
         counts = [decoder.n_clusters(embedding, float(cut)) for cut in cuts]
         of = {K: region_rand(truth, decoder.partition(embedding, K)) for K in set(counts)}
-        agreement += [of[K] for K in counts]
+        indices.append([of[K] for K in counts])
+    agreement = np.average(indices, axis=0, weights=weights)
     tied = np.flatnonzero(agreement >= agreement.max() - 1e-9)
     return float(cuts[tied[tied.size // 2]])
 
 
 @single_threaded()
 def grid_metric(
-    decoder: CutDecoder, graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]
+    decoder: CutDecoder,
+    graphs: Sequence[FeatureGraph],
+    truths: Sequence[NodeLabels],
+    weights: Floats | None = None,
 ) -> CutMetric:
     """The paper's rival: one scale of appearance and one of position, by exhaustive search.
 
@@ -102,7 +108,8 @@ def grid_metric(
                 region_loss(truth, metric.cut(decoder, graph, truth.n_clusters))
                 for graph, truth in zip(graphs, truths, strict=True)
             ]
-            if float(np.mean(losses)) < least:
-                best, least = metric, float(np.mean(losses))
+            mean = float(np.average(losses, weights=weights))
+            if mean < least:
+                best, least = metric, mean
     assert best is not None
     return best

@@ -27,7 +27,8 @@ from structsvm.status import Status
 __all__ = ["LAMS", "Training", "counting"]
 
 Floats = NDArray[np.float64]
-Sample = tuple[FeatureGraph, NodeLabels]
+Sample = tuple[FeatureGraph, NodeLabels, float]
+"""A graph, its labels and its weight."""
 
 LAMS = (0.002, 0.02, 0.2)
 """What cross-validation chooses from."""
@@ -51,10 +52,11 @@ class Training:
         """One run from the start."""
         problem, space = self.problem, metric_space(self.metric, self.scale.size)
         risk = CutRisk(
-            [problem.hinge(graph, truth, self.scale) for graph, truth in samples],
+            [problem.hinge(graph, truth, self.scale) for graph, truth, _ in samples],
             space,
             SquaredNorm(lam, center=1.0),
             problem.decoder if problem.oracle == "rounded" else None,
+            np.array([weight for _, _, weight in samples]),
         )
         solution = self.solver.minimize(risk, space.identity(), callback)
         L = metric_factor(space.to_metric(solution.w))
@@ -72,16 +74,16 @@ class Training:
             logger.info("one graph cannot be cross-validated: lam = %g", LAMS[1])
             return LAMS[1], {}
         seed = self.problem.random_state
-        losses = dict.fromkeys(LAMS, 0.0)
+        losses, total = dict.fromkeys(LAMS, 0.0), sum(weight for _, _, weight in samples)
         folds = KFold(min(cv, N), shuffle=True, random_state=seed).split(samples)
         runs = [(learn, test, lam) for learn, test in folds for lam in LAMS]
         for learn, test, lam in stage("cross-validation of lam", runs):
             metric, solution = self.learn([samples[i] for i in learn], lam)
             if solution.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt("while choosing lam")
-            for graph, truth in (samples[i] for i in test):
+            for graph, truth, weight in (samples[i] for i in test):
                 cut = metric.cut(self.problem.decoder, graph, truth.n_clusters)
-                losses[lam] += region_loss(truth, cut) / N
+                losses[lam] += weight * region_loss(truth, cut) / total
         best = min(losses, key=lambda lam: (losses[lam], -lam))
         return best, {f"{lam:g}": loss for lam, loss in losses.items()}
 
@@ -91,9 +93,10 @@ def counting(
     metric: CutMetric,
     graphs: Sequence[FeatureGraph],
     truths: Sequence[NodeLabels],
+    weights: Floats,
 ) -> CutMetric:
     """The metric with a threshold, if it has to count clusters."""
     if problem.known_clusters:
         return metric
-    threshold = calibrate_threshold(metric, problem.decoder, graphs, truths)
+    threshold = calibrate_threshold(metric, problem.decoder, graphs, truths, weights)
     return replace(metric, threshold=threshold)
