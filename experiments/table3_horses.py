@@ -10,14 +10,15 @@ the training images, and so is the point of the grid, a scale of colour and one 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _cache import Pieces, seconds_option
 from _report import PAPER, SHARED, Row, publish
 from scipy import stats
 
@@ -55,17 +56,19 @@ class Setting:
         return f"{self.features}, {self.n_segments}"
 
 
-def main(folder: Path, cache: Path | None, draws: Sequence[int]) -> None:
-    images = read_images(folder)
+def main(folder: Path, seconds: float) -> None:
+    images, pieces = read_images(folder), Pieces("table3_horses", seconds)
     found: dict[Setting, list[Scores]] = {}
     sizes: dict[Setting, float] = {}
     for setting in (Setting(features, n) for n in SEGMENTS for features in SETS):
         graphs = [setting.problem.graph(image.image) for image in images]
         truths = [node_labels(x.labels, g) for x, g in zip(images, graphs, strict=True)]
         sizes[setting] = float(np.median([graph.n_samples for graph in graphs]))
-        found[setting] = [draw(setting, i, graphs, truths, cache) for i in draws]
-    if len(draws) < DRAWS:
-        return
+        found[setting] = [
+            pieces.get(f"{setting.name} {i}", partial(draw, setting, i, graphs, truths))
+            for i in range(DRAWS)
+        ]
+    pieces.finish()
     rows = [row for s, runs in found.items() for row in table(s, sizes[s], runs)]
     publish("table3_horses", [*floors(images), *rows])
     publish("table3_paired", [paired(s, sizes[s], runs, found) for s, runs in found.items()])
@@ -77,13 +80,8 @@ def draw(
     number: int,
     graphs: Sequence[FeatureGraph],
     truths: Sequence[NodeLabels],
-    cache: Path | None,
 ) -> Scores:
-    """All methods on one draw; kept in a file if there is a folder for it."""
-    path = None if cache is None else cache / f"{setting.name.replace(', ', '_')}_{number}.json"
-    if path is not None and path.exists():
-        kept: Scores = json.loads(path.read_text())
-        return kept
+    """All methods on one draw."""
     learn, test = split(number, len(graphs))
     Xs, ys = [graphs[i] for i in learn], [truths[i] for i in learn]
     Xs_test, ys_test = [graphs[i] for i in test], [truths[i] for i in test]
@@ -101,8 +99,6 @@ def draw(
     learner.fit_baselines(Xs, ys)
     for name, metric in learner.baselines_.items():
         found[name] = scores(ys_test, learner.decode_with(metric, Xs_test))
-    if path is not None:
-        path.write_text(json.dumps(found))
     return found
 
 
@@ -266,7 +262,6 @@ def pictures(images: Sequence[LabelledImage], found: Mapping[Setting, Sequence[S
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=SHARED / "weizmann_horse")
-    parser.add_argument("--cache", type=Path, help="folder that keeps the draws that are done")
-    parser.add_argument("draws", nargs="*", type=int, help="only these of the ten draws")
+    seconds_option(parser)
     arguments = parser.parse_args()
-    main(arguments.data, arguments.cache, arguments.draws or range(DRAWS))
+    main(arguments.data, arguments.seconds)

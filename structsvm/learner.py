@@ -311,7 +311,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     ) -> list[EquivalenceMatrix]:
         """Partition recordings with another metric, such as one of ``baselines_``."""
         samples = fitted.standardized(self, Xs)
-        counts = cluster_counts(one_of(n_clusters, n_segments), samples, self.problem_.words)
+        sizes = [len(X) for X in samples]
+        counts = cluster_counts(one_of(n_clusters, n_segments), sizes, self.problem_.words)
         tasks = stage("partitioning", list(zip(samples, counts, strict=True)))
         return [metric.decode(self.problem_.decoder, X, K) for X, K in tasks]
 

@@ -25,6 +25,7 @@ from structsvm.extras import require
 from structsvm.graph_cuts.evaluation import evaluate_cuts
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graphs.graph import FeatureGraph
+from structsvm.partitions.words import GRAPHS
 from structsvm.persistence import save
 from structsvm.plain import finite
 from structsvm.plotting.cuts import overlay, plot_cut, plot_cut_weights
@@ -99,7 +100,8 @@ def predict(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -
             shares = np.bincount(labels.ravel()) / labels.size
             plain.append({"name": image.name, "n_clusters": shares.size, "shares": shares.tolist()})
             shown = ", ".join(f"{share:.0%}" for share in shares)
-            lines.append(f"{image.name}: {shares.size} clusters of {shown} of the pixels")
+            clusters = GRAPHS.parts(shares.size)
+            lines.append(f"{image.name}: {clusters} of {shown} of the pixels")
             if one_file:
                 write_atomically(args.output, _encoded(labels, args.output.suffix.lower()))
             elif args.output is not None:

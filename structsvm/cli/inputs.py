@@ -115,8 +115,7 @@ def _check_counts(
         T = recording.X.shape[0]
         if n_segments > T:
             raise DataError(
-                f"{recording.where} has {T} {words.item}s: "
-                f"it cannot have {n_segments} {words.part}s"
+                f"{recording.where} has {words.items(T)}: it cannot have {words.parts(n_segments)}"
             )
 
 

@@ -24,7 +24,7 @@ from structsvm.interop import fitted
 from structsvm.interop.routing import DATA_UNDER_OUR_NAMES
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import metric_space
-from structsvm.partitions.samples import Counts, check_weights
+from structsvm.partitions.samples import Counts, check_weights, cluster_counts
 from structsvm.partitions.training import TrainingData
 from structsvm.partitions.words import GRAPHS
 from structsvm.problems.normalized_cut import NormalizedCut
@@ -285,25 +285,13 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
 
     def _counts(self, n_clusters: Counts, graphs: Sequence[FeatureGraph]) -> list[int | None]:
         """One number of clusters per graph, checked."""
-        given: Any = n_clusters
-        if given is None:
-            if not self.problem_.known_clusters:
-                return [None] * len(graphs)
-            if self.n_clusters_ is None:
+        if n_clusters is None and self.problem_.known_clusters:
+            n_clusters = self.n_clusters_
+            if n_clusters is None:
                 raise SettingsError(
                     "the training graphs had different numbers of clusters: give n_clusters, or "
                     "learn with NormalizedCut(n_clusters='unknown')"
                 )
-            given = self.n_clusters_
-        counts = [given] * len(graphs) if np.ndim(given) == 0 else list(given)
-        if len(counts) != len(graphs):
-            raise DataError(f"{len(graphs)} graphs but {len(counts)} numbers of clusters")
-        for i, (graph, K) in enumerate(zip(graphs, counts, strict=True)):
-            if isinstance(K, bool) or not isinstance(K, (int, np.integer)):
-                raise DataError(f"number of clusters for graph {i} must be an integer, got {K!r}")
-            if not 1 <= K <= graph.n_samples:
-                raise DataError(
-                    f"graph {i} has {GRAPHS.items(graph.n_samples)}: it cannot have {K} clusters"
-                    + (" (raise n_segments)" if graph.regions is not None else "")
-                )
-        return [int(K) for K in counts]
+        of_images = all(graph.regions is not None for graph in graphs)
+        way_out = " (raise n_segments)" if of_images else ""
+        return cluster_counts(n_clusters, [g.n_samples for g in graphs], GRAPHS, way_out)

@@ -187,24 +187,24 @@ def one_of(n_clusters: Counts, n_segments: Counts) -> Counts:
 
 
 def cluster_counts(
-    n_clusters: Counts, samples: Sequence[Floats], words: Words = RECORDINGS
+    n_clusters: Counts, sizes: Sequence[int], words: Words = RECORDINGS, way_out: str = ""
 ) -> list[int | None]:
-    """One number of clusters per sample, checked."""
+    """One number of clusters per sample, checked against the sizes T of the samples."""
     if n_clusters is None:
-        return [None] * len(samples)
+        return [None] * len(sizes)
     given: Any = n_clusters
-    counts = [given] * len(samples) if np.ndim(given) == 0 else list(given)
-    if len(counts) != len(samples):
-        raise DataError(f"{words.wholes(len(samples))} but {len(counts)} numbers of {words.part}s")
-    for i, (X, K) in enumerate(zip(samples, counts, strict=True)):
+    counts = [given] * len(sizes) if np.ndim(given) == 0 else list(given)
+    if len(counts) != len(sizes):
+        raise DataError(f"{words.wholes(len(sizes))} but {len(counts)} numbers of {words.part}s")
+    for i, (T, K) in enumerate(zip(sizes, counts, strict=True)):
         if isinstance(K, bool) or not isinstance(K, (int, np.integer)):
             raise DataError(
                 f"number of {words.part}s for {words.whole} {i} must be an integer, got {K!r}"
             )
-        if not 1 <= K <= X.shape[0]:
+        if not 1 <= K <= T:
             raise DataError(
-                f"{words.whole} {i} has {X.shape[0]} {words.item}s: "
-                f"it cannot have {K} {words.part}s"
+                f"{words.whole} {i} has {words.items(T)}: "
+                f"it cannot have {words.parts(int(K))}{way_out}"
             )
     return [int(K) for K in counts]
 

@@ -20,12 +20,19 @@ class Words:
 
     def items(self, n: int) -> str:
         """So many of what one consists of: "1 row", "3 samples"."""
-        return f"{n} {self.item}{'' if n == 1 else 's'}"
+        return _counted(n, self.item)
+
+    def parts(self, n: int) -> str:
+        """So many of what one is partitioned into: "1 cluster", "3 segments"."""
+        return _counted(n, self.part)
 
     def wholes(self, n: int, adjective: str = "") -> str:
         """So many of them: "1 table", "3 held-out recordings"."""
-        noun = f"{adjective} {self.whole}".strip()
-        return f"{n} {noun}{'' if n == 1 else 's'}"
+        return _counted(n, f"{adjective} {self.whole}".strip())
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 RECORDINGS = Words("recording", "segment", "sample")
