@@ -59,6 +59,17 @@ class Problem(Contract):
     def separate(self, w: Floats, x: Any, y: Any) -> Separation:
         """Loss-augmented inference: maximise ``loss(y, y') + <w, joint_feature(x, y')>``."""
 
+    def improves(self, x: Any) -> bool:
+        """Whether :meth:`improve` can start from a labelling that was found at another weight."""
+        return False
+
+    def improve(self, w: Floats, x: Any, y: Any, known: Any) -> Separation:
+        """As :meth:`separate`, by a search that starts from the labelling ``known``.
+
+        For problems whose oracles are heuristics. Solvers take the better of both answers.
+        """
+        raise NotImplementedError
+
     @abstractmethod
     def predict(self, w: Floats, x: Any) -> Any:
         """Inference: maximise ``<w, joint_feature(x, y)>`` over y."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from structsvm.contract import Contract
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import metric_factor
-from structsvm.partitions.oracle import Constraint, Oracle
+from structsvm.partitions.oracle import Constraint, LocalSearch, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Separation
 
@@ -66,6 +66,17 @@ class LabelledSample(Contract):
             Its slack is that of ``Tr(A M)``.
         """
 
+    @property
+    def improves(self) -> bool:
+        """Whether :meth:`improve` can start from a labelling that was found for another metric."""
+        return False
+
+    def improve(
+        self, B: Floats, truth_weight: float, shift: float, known: bool, start: Any
+    ) -> Separation:
+        """As :meth:`separate`, by a search that starts from a labelling."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, eq=False)
 class SearchedSample(LabelledSample):
@@ -75,6 +86,9 @@ class SearchedSample(LabelledSample):
     M: EquivalenceMatrix
     """The truth."""
     oracle: Oracle
+    improves: bool = False
+    """Whether the oracle, which has to be a :class:`LocalSearch`, starts from earlier labellings
+    too."""
 
     @property
     def truth(self) -> EquivalenceMatrix:
@@ -96,9 +110,26 @@ class SearchedSample(LabelledSample):
 
     def separate(self, B: Floats, truth_weight: float, shift: float, known: bool) -> Separation:
         """The answer of the oracle."""
+        answer = self.oracle.maximize(*self._question(B, truth_weight, shift, known))
+        return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)
+
+    def improve(
+        self,
+        B: Floats,
+        truth_weight: float,
+        shift: float,
+        known: bool,
+        start: EquivalenceMatrix,
+    ) -> Separation:
+        """What the oracle reaches from a labelling."""
+        assert isinstance(self.oracle, LocalSearch)
+        answer = self.oracle.improve(*self._question(B, truth_weight, shift, known), start)
+        return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)
+
+    def _question(
+        self, B: Floats, truth_weight: float, shift: float, known: bool
+    ) -> tuple[TraceObjective, Constraint]:
         objective = TraceObjective(
             Z=self.X @ metric_factor(B), truth=self.M, truth_weight=truth_weight, shift=shift
         )
-        constraint = Constraint(n_clusters=self.M.n_clusters if known else None)
-        answer = self.oracle.maximize(objective, constraint)
-        return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)
+        return objective, Constraint(n_clusters=self.M.n_clusters if known else None)

@@ -14,7 +14,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
 
-__all__ = ["ANYTHING", "Argmax", "Constraint", "Oracle", "Quality", "Region"]
+__all__ = ["ANYTHING", "Argmax", "Constraint", "LocalSearch", "Oracle", "Quality", "Region"]
 
 
 @dataclass(frozen=True)
@@ -158,3 +158,13 @@ class Oracle(Contract):
         OracleError
             When the constraint cannot be satisfied or the objective is not finite.
         """
+
+
+class LocalSearch(Oracle):
+    """An oracle that can start from any partition, say from one it found for another metric."""
+
+    @abstractmethod
+    def improve(
+        self, objective: TraceObjective, constraint: Constraint, start: EquivalenceMatrix
+    ) -> Argmax:
+        """A partition that ``constraint`` allows, found from ``start`` and none other."""

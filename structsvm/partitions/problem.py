@@ -201,6 +201,17 @@ class MetricProblem(Problem):
         answer = x.separate(B, 2 * kappa, kappa - beta, self.partition.known_clusters)
         return replace(answer, slack=answer.slack / x.n_samples)
 
+    def improves(self, x: LabelledSample) -> bool:
+        """Whether the oracle of the sample starts from earlier labellings too."""
+        return x.improves
+
+    def improve(self, w: Floats, x: LabelledSample, y: Projector, known: Projector) -> Separation:
+        """As :meth:`separate`, from a labelling found before."""
+        B, beta = self.split(w)
+        kappa = self.partition.margin
+        answer = x.improve(B, 2 * kappa, kappa - beta, self.partition.known_clusters, known)
+        return replace(answer, slack=answer.slack / x.n_samples)
+
     def predict(self, w: Floats, x: Floats) -> EquivalenceMatrix:
         """The best partition of ``x`` (T, P) in the metric, the number of clusters being priced."""
         B, beta = self.split(w)
