@@ -18,7 +18,7 @@ from structsvm.regularizers import Regularizer
 from structsvm.status import Quality
 from structsvm.weights import WeightSpace
 
-__all__ = ["Problem", "RegularizedRisk", "Separation"]
+__all__ = ["ImprovableProblem", "Problem", "RegularizedRisk", "Separation"]
 
 Floats = NDArray[np.float64]
 
@@ -59,20 +59,24 @@ class Problem(Contract):
     def separate(self, w: Floats, x: Any, y: Any) -> Separation:
         """Loss-augmented inference: maximise ``loss(y, y') + <w, joint_feature(x, y')>``."""
 
-    def improves(self, x: Any) -> bool:
-        """Whether :meth:`improve` can start from a labelling that was found at another weight."""
-        return False
-
-    def improve(self, w: Floats, x: Any, y: Any, known: Any) -> Separation:
-        """As :meth:`separate`, by a search that starts from the labelling ``known``.
-
-        For problems whose oracles are heuristics. Solvers take the better of both answers.
-        """
-        raise NotImplementedError
-
     @abstractmethod
     def predict(self, w: Floats, x: Any) -> Any:
         """Inference: maximise ``<w, joint_feature(x, y)>`` over y."""
+
+
+class ImprovableProblem(Problem):
+    """A problem some of whose oracles are searches that can start from a known labelling.
+
+    Then solvers have them start from an earlier answer too, and take the better of both.
+    """
+
+    @abstractmethod
+    def improves(self, x: Any) -> bool:
+        """Whether the oracle of this sample is such a search, and wants to."""
+
+    @abstractmethod
+    def improve(self, w: Floats, x: Any, y: Any, known: Any) -> Separation:
+        """As :meth:`separate`, by a search that starts from the labelling ``known``."""
 
 
 @dataclass(frozen=True, eq=False)

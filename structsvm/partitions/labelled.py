@@ -66,17 +66,6 @@ class LabelledSample(Contract):
             Its slack is that of ``Tr(A M)``.
         """
 
-    @property
-    def improves(self) -> bool:
-        """Whether :meth:`improve` can start from a labelling that was found for another metric."""
-        return False
-
-    def improve(
-        self, B: Floats, truth_weight: float, shift: float, known: bool, start: Any
-    ) -> Separation:
-        """As :meth:`separate`, by a search that starts from a labelling."""
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, eq=False)
 class SearchedSample(LabelledSample):
@@ -122,7 +111,7 @@ class SearchedSample(LabelledSample):
         start: EquivalenceMatrix,
     ) -> Separation:
         """What the oracle reaches from a labelling."""
-        assert isinstance(self.oracle, LocalSearch)
+        assert isinstance(self.oracle, LocalSearch), "improves is for local searches"
         answer = self.oracle.improve(*self._question(B, truth_weight, shift, known), start)
         return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)
 

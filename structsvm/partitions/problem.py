@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from structsvm.contract import Contract
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import LabelledSample
+from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import Projector, partition_loss
 from structsvm.partitions.metric import metric_factor
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.partial import PartialLabels, as_partial
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.words import RECORDINGS, Words
-from structsvm.problem import Problem, RegularizedRisk, Separation
+from structsvm.problem import ImprovableProblem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
@@ -134,7 +134,7 @@ def measure(problem: PartitionProblem, truth: EquivalenceMatrix) -> str:
 
 
 @dataclass(frozen=True)
-class MetricProblem(Problem):
+class MetricProblem(ImprovableProblem):
     """Learning the metric ``B`` (and the price ``beta`` of a cluster) of a partition problem.
 
     The score of a partition is ``<B, X^T M X> / T - beta Tr(M) / T`` (Lajugie et al., section
@@ -203,10 +203,13 @@ class MetricProblem(Problem):
 
     def improves(self, x: LabelledSample) -> bool:
         """Whether the oracle of the sample starts from earlier labellings too."""
-        return x.improves
+        return isinstance(x, SearchedSample) and x.improves
 
-    def improve(self, w: Floats, x: LabelledSample, y: Projector, known: Projector) -> Separation:
+    def improve(
+        self, w: Floats, x: LabelledSample, y: Projector, known: EquivalenceMatrix
+    ) -> Separation:
         """As :meth:`separate`, from a labelling found before."""
+        assert isinstance(x, SearchedSample)
         B, beta = self.split(w)
         kappa = self.partition.margin
         answer = x.improve(B, 2 * kappa, kappa - beta, self.partition.known_clusters, known)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, StructSVMError
-from structsvm.problem import Problem, RegularizedRisk, Separation
+from structsvm.problem import ImprovableProblem, Problem, RegularizedRisk, Separation
 from structsvm.status import Quality
 
 __all__ = ["Block", "BlockAnswer", "Plane", "Query", "blocks_of", "separate_block"]
@@ -96,7 +96,7 @@ class Block:
         """
         answer = self._separate(j, w)
         plane = self._plane(j, w, answer)
-        if not self.problem.improves(self.xs[j]):
+        if not isinstance(self.problem, ImprovableProblem) or not self.problem.improves(self.xs[j]):
             return plane
         known = self._known(j, w, answer.y, w if earlier is None else earlier)
         if earlier is None:
