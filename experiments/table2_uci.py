@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from _report import PAPER, SHARED, Row, publish
-from _tables import LARGE, NAMES, Table, Task, read
+from _tables import LARGE, NAMES, REPEATS, Table, Task, read
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, baselines
@@ -195,10 +195,14 @@ def _cell(losses: list[float]) -> str | None:
 
 def paired(description: str, runs: Runs) -> Row:
     """Loss of each rival minus that of the full learned metric, split by split."""
-    ours = np.array([loss for loss, _ in runs["ours, full"]])
+    losses = {name: [loss for loss, _ in scores] for name, scores in runs.items()}
+    losses |= _rivals("held_out", description.split(" ")[0])
     cells: dict[str, Any] = {"table": description}
-    for name in ("Euclid, raw", "Euclid, z", "RCA", "RCA, half shrunk", "LDA"):
-        gain = np.array([loss for loss, _ in runs[name]]) - ours
+    for name in ("Euclid, raw", "Euclid, z", "RCA", "RCA, half shrunk", "LDA", "MMC (Xing)"):
+        if len(losses[name]) < REPEATS:
+            cells[name] = None
+            continue
+        gain = np.array(losses[name]) - losses["ours, full"]
         error = gain.std(ddof=1) / np.sqrt(gain.size)
         cells[name] = f"{gain.mean():+.2f} ± {error:.2f} ({(gain > 1e-9).sum()} of {gain.size})"
     return cells
