@@ -16,9 +16,12 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from _cache import Pieces, seconds_option
 from _report import SHARED, Row, publish
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
@@ -34,6 +37,7 @@ Ints = NDArray[np.int64]
 
 BLOCKS = {"skab": 4, "tep": 4, "beedance": 3}
 N_TRAINING = 40
+METRICS = ("untrained", "rca", "learned", "best")
 SETS = ("har_spsw", "skab", "beedance", "mocap6", "tep")
 
 
@@ -83,50 +87,83 @@ def losses(
     return found
 
 
-def run(name: str, folder: Path, jobs: int) -> Row:
-    """One row of the table: mean losses, known / unknown number of segments."""
-    recordings = [r for r in read_recordings(folder) if len(np.unique(r.y)) > 1]
-    Xs, ys = arrays_and_labels(recordings)
-    Zs, ends = [zscored(X) for X in Xs], [segment_ends(y) for y in ys]
-    folds, groups = outer_folds(name, recordings)
-    block = BLOCKS.get(name, 1)
-    pooled = [block_means(Z, e, block) for Z, e in zip(Zs, ends, strict=True)]
-    metrics = ("untrained", "rca", "learned", "best")
-    found = {(m, told): np.full(len(Zs), np.nan) for m in metrics for told in "ku"}
-    verdicts, choices = [], []
-    for k, test in enumerate(folds):
-        train = np.setdiff1d(np.arange(len(Zs)), test)
+class Nested:
+    """One set of recordings, its outer folds kept one by one."""
+
+    def __init__(self, name: str, folder: Path, jobs: int) -> None:
+        recordings = [r for r in read_recordings(folder) if len(np.unique(r.y)) > 1]
+        Xs, ys = arrays_and_labels(recordings)
+        self.name, self.jobs = name, jobs
+        self.Zs, self.ends = [zscored(X) for X in Xs], [segment_ends(y) for y in ys]
+        self.folds, self.groups = outer_folds(name, recordings)
+        block = BLOCKS.get(name, 1)
+        pairs = zip(self.Zs, self.ends, strict=True)
+        self.pooled = [block_means(Z, ends, block) for Z, ends in pairs]
+
+    def fold(self, k: int) -> dict[str, Any]:
+        """Choose on the training recordings of a fold, segment the others."""
+        test = self.folds[k]
+        train = np.setdiff1d(np.arange(len(self.Zs)), test)
         if train.size > N_TRAINING:
             train = np.random.default_rng(100 + k).permutation(train)[:N_TRAINING]
-        model = MetricLearnerCV(standardize=None, random_state=0, n_jobs=jobs)
+        model = MetricLearnerCV(standardize=None, random_state=0, n_jobs=self.jobs)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", VerdictWarning)
             model.fit(
-                [pooled[i][0] for i in train],
-                [pooled[i][1] for i in train],
-                groups=None if groups is None else groups[train],
+                [self.pooled[i][0] for i in train],
+                [self.pooled[i][1] for i in train],
+                groups=None if self.groups is None else self.groups[train],
             )
-        verdicts.append(model.verdict_)
-        choices.append(f"{model.best_estimator_.metric} {model.best_lam_:g}")
-        for metric in metrics:
-            fold = losses(model, metric, [Zs[i] for i in test], [ends[i] for i in test])
-            for told, values in fold.items():
-                found[metric, told][test] = values
-        print(name, k, choices[-1], model.best_candidate_, model.verdict_, flush=True)
-    units = np.arange(len(Zs)) if groups is None else np.unique(groups, return_inverse=True)[1]
-    gain = found["untrained", "u"] - found["learned", "u"]
-    row: dict[str, object] = {"set": name, "recordings": len(Zs)}
-    for metric in metrics:
-        row[metric] = " / ".join(f"{found[metric, told].mean():.2f}" for told in "ku")
-    row["gain, K unknown"] = f"{gain.mean():.2f} +- {standard_error(gain, units):.2f}"
-    row["gain expected"] = f"{np.mean([v.untrained.mean for v in verdicts]):.2f}"
-    row["says that it pays"] = f"{sum(v.pays for v in verdicts)} of {len(verdicts)}"
-    row["chosen"] = ", ".join(f"{c} ({choices.count(c)})" for c in sorted(set(choices)))
-    return row
+        Zs, ends = [self.Zs[i] for i in test], [self.ends[i] for i in test]
+        choice = f"{model.best_estimator_.metric} {model.best_lam_:g}"
+        print(self.name, k, choice, model.best_candidate_, model.verdict_, flush=True)
+        return {
+            "test": test.tolist(),
+            "train": train.tolist(),
+            "losses": {metric: losses(model, metric, Zs, ends) for metric in METRICS},
+            "choice": choice,
+            "best": model.best_candidate_,
+            "expected": model.verdict_.untrained.mean,
+            "pays": model.verdict_.pays,
+            "candidates": [str(candidate) for candidate in model.candidates_],
+            "criterion": model.criterion_.tolist(),
+        }
+
+    def row(self, found: Sequence[dict[str, Any]]) -> Row:
+        """One row of the table: mean losses, known / unknown number of segments."""
+        order = np.concatenate([fold["test"] for fold in found])
+        values = {
+            (m, told): np.concatenate([fold["losses"][m][told] for fold in found])
+            for m in METRICS
+            for told in "ku"
+        }
+        units = np.arange(order.size)
+        if self.groups is not None:
+            units = np.unique(self.groups[order], return_inverse=True)[1]
+        row: dict[str, object] = {"set": self.name, "recordings": order.size}
+        for metric in METRICS:
+            row[metric] = " / ".join(f"{values[metric, told].mean():.2f}" for told in "ku")
+        for told, title in (("k", "gain, K known"), ("u", "gain, K unknown")):
+            gain = values["untrained", told] - values["learned", told]
+            row[title] = f"{gain.mean():.2f} +- {standard_error(gain, units):.2f}"
+        row["gain expected"] = f"{np.mean([fold['expected'] for fold in found]):.2f}"
+        row["says that it pays"] = f"{sum(fold['pays'] for fold in found)} of {len(found)}"
+        choices = [fold["choice"] for fold in found]
+        row["chosen"] = ", ".join(f"{c} ({choices.count(c)})" for c in sorted(set(choices)))
+        return row
 
 
-def main(folder: Path, names: Sequence[str], jobs: int) -> None:
-    publish("nested_cv", [run(name, folder / name, jobs) for name in names])
+def main(folder: Path, names: Sequence[str], jobs: int, seconds: float) -> None:
+    pieces, rows = Pieces("nested_cv", seconds), []
+    for name in names:
+        nested = Nested(name, folder / name, jobs)
+        found = [
+            pieces.get(f"{name} {k}", partial(nested.fold, k)) for k in range(len(nested.folds))
+        ]
+        if None not in found:
+            rows.append(nested.row(found))
+    pieces.finish()
+    publish("nested_cv", rows)
 
 
 if __name__ == "__main__":
@@ -134,5 +171,6 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=Path, default=SHARED)
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--jobs", type=int, default=2)
+    seconds_option(parser)
     arguments = parser.parse_args()
-    main(arguments.data, arguments.sets, arguments.jobs)
+    main(arguments.data, arguments.sets, arguments.jobs, arguments.seconds)

@@ -318,6 +318,21 @@ def test_one_standard_error_is_that_of_paired_differences():
     assert chosen(losses, units, "one_se") == 2
 
 
+def test_one_standard_error_is_for_strength_and_for_learning_at_all():
+    """Two kinds of learned metric are compared by their means, however noisy the difference."""
+    rng = np.random.default_rng(1)
+    units, noise = np.arange(20), rng.normal(size=(20, 5))
+    noise -= noise.mean(axis=0)  # columns: untrained, diagonal strong, weak, full strong, weak
+    losses = 5 + noise + [0.9, 0.1, 0.1, 0.05, 0.0]
+    kinds = ["", "diagonal", "diagonal", "full", "full"]
+    assert chosen(losses, units, "one_se") == 1
+    assert chosen(losses, units, "one_se", kinds=kinds) == 3
+    assert chosen(losses[:, :3], units, "one_se", kinds=kinds[:3]) == 1
+    losses[:, 0] -= 0.8
+    assert chosen(losses, units, "one_se", kinds=kinds) == 0
+    assert chosen(losses, units, "min", kinds=kinds) == 4
+
+
 def test_standard_error_of_groups_is_that_of_their_means_when_they_are_equal():
     rng = np.random.default_rng(0)
     means = rng.normal(size=6)

@@ -141,7 +141,7 @@ class HeldOut:
         for k in range(len(folds)):
             others, held_out = folds.train(k), folds.test(k)
             _, units = np.unique(folds.units[others], return_inverse=True)
-            choice = chosen(eligible[others], units, self.rule, self.weights[others])
+            choice = chosen(eligible[others], units, self.rule, self.weights[others], self._kinds)
             honest[held_out] = self.losses[held_out, choice]
         contrasts = {
             c.name: Contrast.of(c.name, self.losses[:, j] - honest, folds.units, self.weights)
@@ -183,7 +183,11 @@ class HeldOut:
         return table
 
     def _chosen(self, losses: Floats) -> int:
-        return chosen(losses, self.folds.units, self.rule, self.weights)
+        return chosen(losses, self.folds.units, self.rule, self.weights, self._kinds)
+
+    @property
+    def _kinds(self) -> list[str]:
+        return [c.name if c.is_learned else "" for c in self.candidates]
 
     @property
     def _learned_criterion(self) -> Floats:

@@ -36,8 +36,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     """A :class:`MetricLearner` whose kind of metric and ``lam`` are chosen on held-out recordings.
 
     Each candidate is tuned on the recordings of all folds but one, penalty included, and segments
-    those of that fold. The simplest candidate within one standard error of the best is taken and
-    learned again from all recordings; ``verdict_`` says whether learning pays.
+    those of that fold. Of the kind of metric that does best, the largest ``lam`` within one
+    standard error of the best is taken and learned again from all recordings; ``verdict_`` says
+    whether learning pays.
 
     Parameters
     ----------
@@ -54,8 +55,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         number of segments of their labels. The choice is made by the mean loss of both, which is
         less noisy than either; a problem that knows the number uses it for everything.
     rule : {"one_se", "min"}
-        Take the simplest candidate within one standard error of the best, or the best. Untrained
-        is simpler than RCA, then diagonal, then full; a large ``lam`` is simpler than a small one.
+        Take the simplest candidate within one standard error of the best, or the best. A large
+        ``lam`` is simpler than a small one of the same kind of metric, and untrained and then RCA
+        are simpler than anything learned; diagonal and full are compared by their means.
     n_jobs : int or None
         Workers, as in joblib; the result is the same.
     regularizer, standardize, whiten, slack, tol, max_iter, master, constraints, random_state

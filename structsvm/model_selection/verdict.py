@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -54,7 +54,13 @@ def _count(units: Ints, weights: Floats) -> int:
     return int(np.unique(units[weights > 0]).size)
 
 
-def chosen(losses: Floats, units: Ints, rule: str, weights: Floats | None = None) -> int:
+def chosen(
+    losses: Floats,
+    units: Ints,
+    rule: str,
+    weights: Floats | None = None,
+    kinds: Sequence[str] | None = None,
+) -> int:
     """Index of the candidate to take, given losses on held-out recordings.
 
     Parameters
@@ -68,13 +74,19 @@ def chosen(losses: Floats, units: Ints, rule: str, weights: Floats | None = None
         difference (Breiman et al., 1984), or the one of smallest loss.
     weights : array of shape (N,), optional
         Of the recordings.
+    kinds : sequence of str, optional
+        Kind of each candidate. One standard error is for how strongly a kind is regularized, and
+        for candidates of no kind (""), which need no learning; two kinds are compared by their
+        means, because neither is a simpler form of the other.
     """
     usable = np.flatnonzero(~np.isnan(losses).any(axis=0))
     means = np.average(losses[:, usable], axis=0, weights=weights)
     best = int(usable[means.argmin()])
     if rule == "min":
         return best
-    for j in usable:
+    for j in usable.tolist():
+        if kinds is not None and kinds[j] not in ("", kinds[best]):
+            continue
         excess = losses[:, j] - losses[:, best]
         error = standard_error(excess, units, weights)
         if np.average(excess, weights=weights) <= (0.0 if np.isnan(error) else error) + 1e-12:
