@@ -12,7 +12,7 @@ from structsvm.learner import MetricLearner
 from structsvm.parallel import single_threaded
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plain import finite
-from structsvm.plotting.learning import plot_gap
+from structsvm.plotting.learning import plot_gap, plot_gap_twice
 from structsvm.problem import RegularizedRisk
 from structsvm.progress import stage
 from structsvm.regularizers import Regularizer
@@ -45,6 +45,15 @@ class Comparison:
     """By name of the solver."""
     refused: Mapping[str, str]
     """Solvers that do not suit the problem, and why."""
+
+    def __repr__(self) -> str:
+        """Where each solver ended, a line each."""
+        ends = [
+            f"{row['solver']}: gap {row['gap']:.1e} after {row['seconds']:.2f} s and "
+            f"{row['oracle_calls']} oracle calls, {row['status']}"
+            for row in self.summary()
+        ]
+        return "\n".join([*ends, *(f"{name}: {why}" for name, why in self.refused.items())])
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each iteration of each solver: solver, iteration, seconds, ..., gap, n_cuts."""
@@ -108,12 +117,8 @@ class Comparison:
         if against is None:
             if ax is not None:
                 raise SettingsError(f"with ax, say against what: one of {sorted(AXES)}")
-            _, pair = pyplot.subplots(1, 2, figsize=(9.0, 3.6), sharey=True, layout="constrained")
-            for name, part in zip(AXES, pair, strict=True):
-                self.plot(name, part)
-            pair[1].set_ylabel("")
-            pair[1].get_legend().remove()
-            return pair
+            figure = pyplot.figure(figsize=(9.0, 4.0), layout="constrained")
+            return plot_gap_twice(self.solutions, figure)
         if against not in AXES:
             raise SettingsError(f"against must be one of {sorted(AXES)} or None, got {against!r}")
         return plot_gap(self.solutions, against=against, ax=pyplot.gca() if ax is None else ax)

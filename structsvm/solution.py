@@ -73,7 +73,7 @@ class History:
 class Solution:
     """A weight with its certificate: ``lower <= min F <= F(w) <= upper``."""
 
-    w: Floats
+    w: Floats = field(repr=False)
     """The best weight found, (d,)."""
     lower: float
     upper: float

@@ -79,10 +79,21 @@ def test_json_has_no_infinity(comparison):
     assert len(plain["iterations"]) == frank_wolfe.n_iter
 
 
+def test_what_a_cell_shows_is_short(comparison):
+    lines = repr(replace(comparison, refused={"subgradient": "no"})).splitlines()
+    assert lines[0].startswith("cutting-plane/newton: gap ")
+    assert lines[0].endswith(" oracle calls, optimal")
+    assert lines[-1] == "subgradient: no"
+    assert len(lines) == len(NAMES) + 1
+    assert "array" not in repr(comparison.solutions["frank-wolfe"])
+
+
 @pytest.mark.usefixtures("no_figures_left")
 def test_pictures(comparison):
     pair = comparison.plot()
     assert [ax.get_xlabel() for ax in pair] == ["seconds", "oracle calls"]
+    assert [text.get_text() for text in pair[0].figure.legends[0].get_texts()] == [*NAMES]
+    assert all(len(line.get_path()) // line.get_markevery() <= 25 for line in pair[0].lines)
     ax = plt.figure().subplots()
     assert comparison.plot("oracle_calls", ax) is ax
     lines = {line.get_label(): line for line in ax.lines}

@@ -16,6 +16,7 @@ from structsvm.cli.plot import FORMATS, new_figure, save_figure
 from structsvm.cli.terminal import Terminal
 from structsvm.compare import DEFAULT_SOLVERS, Comparison, compare_solvers, solver_named
 from structsvm.datasets.recording import arrays_and_labels
+from structsvm.plotting.learning import plot_gap_twice
 from structsvm.problems.change_point import ChangePoint
 from structsvm.solvers.auto import SOLVER_NAMES
 from structsvm.solvers.base import Stopping
@@ -109,8 +110,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 def table(found: Comparison) -> Table:
     """Where each solver ended."""
     shown = Table(box=box.SIMPLE_HEAD)
-    shown.add_column("solver")
-    for column in ("gap", "seconds", "oracle calls", "iterations"):
+    shown.add_column("solver", min_width=max(len(name) for name in found.solutions))
+    for column in ("gap", "seconds", "calls", "iterations"):
         shown.add_column(column, justify="right")
     shown.add_column("")
     for row in found.summary():
@@ -127,6 +128,5 @@ def table(found: Comparison) -> Table:
 
 def _draw(found: Comparison, path: Path) -> None:
     figure = new_figure()
-    for name, ax in zip(("seconds", "oracle_calls"), figure.subplots(1, 2), strict=True):
-        found.plot(name, ax)
+    plot_gap_twice(found.solutions, figure)
     save_figure(figure, path)

@@ -6,22 +6,27 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
+from structsvm.extras import require
 from structsvm.plotting.style import line_styles, new_axes, plain
 from structsvm.solution import Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from structsvm.learner import MetricLearner
     from structsvm.model_selection import MetricLearnerCV
 
-__all__ = ["GAP_AXES", "plot_gap", "plot_label_fraction", "plot_path"]
+__all__ = ["GAP_AXES", "plot_gap", "plot_gap_twice", "plot_label_fraction", "plot_path"]
 
 GAP_AXES = {"iteration": "iteration", "seconds": "seconds", "oracle_calls": "oracle calls"}
 LEAST_GAP = 1e-12
 """Smaller gaps are drawn here: a logarithmic axis has no zero."""
+MARKS = 25
+"""Of thousands of iterations no more are marked."""
 
 
 def plot_gap(
@@ -51,15 +56,37 @@ def plot_gap(
     for name, solution in solutions.items():
         entries = solution.history.entries
         gaps = [max(entry.gap, LEAST_GAP) for entry in entries]
-        ax.plot([getattr(entry, against) for entry in entries], gaps, label=name, **styles[name])
+        x = [getattr(entry, against) for entry in entries]
+        ax.plot(x, gaps, label=name, markevery=-(-len(x) // MARKS), **styles[name])
     ax.set(yscale="log", xlabel=GAP_AXES[against], ylabel="certified relative gap")
     if against == "iteration":
         ax.locator_params(axis="x", integer=True)
     else:
-        ax.set_xscale("log")
+        _logarithmic(ax)
     if list(solutions) != [""]:
         ax.legend()
     return ax
+
+
+def plot_gap_twice(runs: Mapping[str, Solution], figure: Figure) -> NDArray[Any]:
+    """The gaps of several runs against seconds and oracle calls, side by side in a figure."""
+    pair: NDArray[Any] = figure.subplots(1, 2, sharey=True)
+    for against, ax in zip(("seconds", "oracle_calls"), pair, strict=True):
+        if (legend := plot_gap(runs, against=against, ax=ax).get_legend()) is not None:
+            legend.remove()
+    pair[1].set_ylabel("")
+    figure.legend(*pair[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    return pair
+
+
+def _logarithmic(ax: Axes) -> None:
+    """Ticks at 1, 2 and 5 on a short axis, at powers of ten on a long one; plain numbers."""
+    ax.set_xscale("log")
+    least, most = ax.get_xlim()
+    ticker = require("matplotlib.ticker", "plot", "plotting")
+    ax.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if most < 100 * least else (1,)))
+    ax.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+    ax.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
 def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
