@@ -14,6 +14,7 @@ Where what is labelled is drawn at random, it is drawn three times.
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -103,14 +104,26 @@ def by_stretch(data: Data, fraction: float, seed: int) -> dict[str, float]:
     ways = {"ours": Alternation()}
     if fraction < 1:
         ways["ours, latent"] = Alternation(formulation="latent")
-        ways["ours without the safeguard"] = Alternation(safeguard=False)
         ways["labelled stretches alone"] = Alternation(max_rounds=0)
+    completed = True
     for name, how in ways.items():
-        try:
-            losses[name] = data.loss(MetricLearner(alternation=how).fit(data.Xs, labels))
-        except (LearningError, DataError):
-            losses[name] = untrained
+        losses[name], found = loss_with(data, labels, how, untrained)
+        completed = found if name == "ours" else completed
+    if fraction < 1 and not completed:
+        how = Alternation(safeguard=False)
+        losses["ours, no safeguard"] = loss_with(data, labels, how, untrained)[0]
     return losses
+
+
+def loss_with(
+    data: Data, labels: list[Any], how: Alternation, untrained: float
+) -> tuple[float, bool]:
+    """The test loss, that of no learning where there is nothing learned; and if it completed."""
+    try:
+        learner = MetricLearner(alternation=how).fit(data.Xs, labels)
+    except (LearningError, DataError):
+        return untrained, False
+    return data.loss(learner), learner.alternated_ is not None
 
 
 def by_count(data: Data, n: int, seed: int) -> dict[str, float]:
@@ -171,40 +184,58 @@ def draw(columns: dict[str, list[dict[str, float]]], reference: float) -> None:
     rows = [{"method": "ours, 4 s regions only", "fraction": 1.0, "mean": reference, "se": None}]
     for name, draws in columns.items():
         for method in draws[0]:
-            mean, se = mean_and_error([d[method] for d in draws])
+            mean, se = mean_and_error([d[method] for d in draws if method in d])
             fraction = float(name.removesuffix("%")) / 100
             rows.append({"method": method, "fraction": fraction, "mean": mean, "se": se})
     ax = plot_label_fraction(rows, ylabel="loss on other people's recordings")
     ax.figure.savefig(PAPER / "har_label_fraction.png", dpi=110)
 
 
+def measured(pieces: Pieces, data: Data, only: Sequence[str]) -> dict[str, list[Any]]:
+    """By the fraction of labelled time."""
+    found: dict[str, list[Any]] = {}
+    for seed in SEEDS:
+        for f in FRACTIONS:
+            if (f < 1 or seed == 0) and (not only or f"{f:.0%}" in only):
+                piece = pieces.get(f"stretch {f} {seed}", partial(by_stretch, data, f, seed))
+                found.setdefault(f"{f:.0%}", []).append(piece)
+    return found
+
+
+def beside_published(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Columns measured anew, and those published before."""
+    before = json.loads((PAPER / "har_label_fraction.json").read_text())
+    anew = {row["labelled time"]: row for row in rows}
+    known = {row["labelled time"]: row for row in before}
+    columns = dict.fromkeys(c for row in (*before, *rows) for c in row)
+    merged = []
+    for name in dict.fromkeys([*known, *anew]):
+        cells = known.get(name, {}) | anew.get(name, {})
+        merged.append({c: cells.get(c, "-") for c in columns})
+    return merged
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=SHARED / "har_spsw")
     seconds_option(parser)
-    parser.add_argument("--unfinished", action="store_true", help="publish what there is")
+    parser.add_argument("--only", nargs="+", default=[], help="fractions to measure anew, as 10%%")
     args = parser.parse_args()
     warnings.simplefilter("ignore")  # one labelled recording, and the like
     data, pieces = Data(args.data), Pieces("har_label_fraction", args.seconds)
+    fractions = measured(pieces, data, args.only)
+    if args.only:
+        pieces.finish()
+        rows = beside_published(rows_of(fractions, "labelled time"))
+        publish("har_label_fraction", rows)
+        return
     exact = pieces.get("regions", partial(by_regions, data, True))
     some = pieces.get("some", partial(by_regions, data, False))
-    fractions: dict[str, list[Any]] = {f"{f:.0%}": [] for f in FRACTIONS}
     counts: dict[str, list[Any]] = {str(n): [] for n in COUNTS}
     for seed in SEEDS:
-        for f in FRACTIONS:
-            if f < 1 or seed == 0:
-                found = pieces.get(f"stretch {f} {seed}", partial(by_stretch, data, f, seed))
-                fractions[f"{f:.0%}"].append(found)
         for n in COUNTS:
             counts[str(n)].append(pieces.get(f"count {n} {seed}", partial(by_count, data, n, seed)))
-    if args.unfinished:
-        for columns in (fractions, counts):
-            for name, draws in list(columns.items()):
-                columns[name] = [found for found in draws if found is not None]
-                if not columns[name]:
-                    del columns[name]
-    else:
-        pieces.finish()
+    pieces.finish()
     publish("har_label_fraction", rows_of(fractions, "labelled time"))
     publish("har_label_count", rows_of(counts, "labelled recordings"))
     kinds = {"number of changes": [exact], "whether there is one": [some]}
