@@ -33,13 +33,15 @@ from numpy.typing import NDArray
 from structsvm.oracles._lanes import FAST, LANES, lane_of, largest
 from structsvm.oracles._segment_table import SegmentTable, end_row, lane_scores
 
-__all__ = ["tree_scan"]
+__all__ = ["FREE", "NO_START", "blank_tree", "stage_scan", "tree_scan"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 BITS = 4
 """LANES is two to this power."""
+FREE, NO_START = np.inf, -np.inf
+"""What a stage says of a knot: it begins segments at its best value, or none."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -61,21 +63,66 @@ def tree_scan(table: SegmentTable, earliest: Ints, kappa: float) -> tuple[Floats
     previous : array of shape (m + 1,)
         A best start: among equals the previous knot's, or the nearest.
     """
+    start = np.full(table.ends.shape[0], FREE)
+    start[0] = 0.0
+    F, previous = stage_scan(table, earliest, kappa, start, 0, 1, blank_tree(table))
+    F[0] = 0.0
+    return F, previous
+
+
+@njit(cache=True, nogil=True)
+def blank_tree(table: SegmentTable) -> Floats:
+    """A tree in which nothing is a start, (n_groups, 16)."""
+    return np.full((table.first_group[-1], LANES), -np.inf)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def stage_scan(
+    table: SegmentTable,
+    earliest: Ints,
+    kappa: float,
+    start: Floats,
+    begin: int,
+    first: int,
+    value: Floats,
+) -> tuple[Floats, Ints]:
+    """The same on the knots from ``begin``, of which some are no starts, or of given value.
+
+    The splitting bound needs an ``e`` that ends segments and begins them: a free one.
+
+    Parameters
+    ----------
+    start : array of shape (n,)
+        For the knots from ``begin``: the value up to there of what may begin there, ``FREE`` where
+        that is ``F``, ``NO_START`` where nothing may.
+    first : int
+        ``F`` is found for the knots from here, after ``begin``.
+    value : array of shape (n_groups, 16)
+        Working space: the tree of :func:`blank_tree`, blank before and after.
+
+    Returns
+    -------
+    F, previous : array of shape (n,)
+        For the knots from ``begin``, minus infinity before ``first``; ``previous`` counts from the
+        first knot of all.
+    """
     sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
     first_group = table.first_group
-    n_knots, n_levels = ends.shape[0], first_group.size - 1
-    F, previous = np.zeros(n_knots), np.zeros(n_knots, np.int64)
-    value = np.full((first_group[n_levels], LANES), -np.inf)
-    value[0, 0] = 0.0
+    n_levels, end = first_group.size - 1, begin + start.size
+    F, previous = np.full(start.size, -np.inf), np.zeros(start.size, np.int64)
+    value[begin >> BITS, begin % LANES] = start[0]
     row, out = np.empty(sums.shape[1]), np.empty(LANES)
     pending = np.empty((n_levels + 1) * LANES, np.int64)
     bound = np.empty((n_levels + 1) * LANES)
     positions = np.ascontiguousarray(ends[:, :1])
-    argument = 0
-    for t in range(1, n_knots):
+    argument = begin
+    for t in range(begin + 1, end):
         if earliest[t] != earliest[t - 1]:
-            _forget(value, first_group, earliest[t - 1], earliest[t])
-            argument = earliest[t]
+            _forget(value, first_group, max(earliest[t - 1], begin), earliest[t])
+            argument = max(earliest[t], begin)
+        if t < first:
+            _begin(table, positions, value, t, start[t - begin], row, out)
+            continue
         end_row(sums, t, row)
         seed = argument >> BITS
         lane_scores(sums, lanes, n_plus, value, seed, row, ends, t, out)
@@ -92,15 +139,47 @@ def tree_scan(table: SegmentTable, earliest: Ints, kappa: float) -> tuple[Floats
             top = largest(out)
             if level == 0 and top > best:
                 best, argument = top, node * LANES + lane_of(out, top)
-            if out[0] + kappa <= best:
+            if out[0] + kappa <= best and _anchor_is_free(start, begin, level, node):
                 n = 0  # no start before the first anchor of this group matters
             if level > 0 and top > best:
                 n = _push_children(out, best, level, node, seed, pending, bound, n)
-        F[t], previous[t] = best + table.shift, argument
-        value[t >> BITS, t % LANES] = F[t]
-        if t % LANES == 0:
-            _close_runs(table, positions, value, t, row, out)
+        F[t - begin], previous[t - begin] = best + table.shift, argument
+        mine = start[t - begin]
+        mine = F[t - begin] if mine == FREE else mine
+        _begin(table, positions, value, t, mine, row, out)
+    _clear(value, first_group, begin, end)
     return F, previous
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _begin(
+    table: SegmentTable,
+    positions: Floats,
+    value: Floats,
+    t: int,
+    best: float,
+    row: Floats,
+    out: Floats,
+) -> None:
+    """From now on segments may begin at ``t``, of this value up to there."""
+    value[t >> BITS, t % LANES] = best
+    if t % LANES == 0:
+        _close_runs(table, positions, value, t, row, out)
+
+
+@njit(cache=True, nogil=True)
+def _clear(value: Floats, first_group: Ints, begin: int, end: int) -> None:
+    """No knot from ``begin`` to ``end - 1`` is a start any more."""
+    for level in range(first_group.size - 1):
+        for run in range(begin >> (BITS * level), ((end - 1) >> (BITS * level)) + 1):
+            value[first_group[level] + run // LANES, run % LANES] = -np.inf
+
+
+@njit(cache=True, nogil=True)
+def _anchor_is_free(start: Floats, begin: int, level: int, node: int) -> bool:
+    """Whether the first anchor of a group is a knot whose value the scan finds."""
+    anchor = ((node * LANES + 1) << (BITS * level)) - 1
+    return begin <= anchor < begin + start.size and start[anchor - begin] == FREE
 
 
 @njit(cache=True, nogil=True)

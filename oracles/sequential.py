@@ -14,6 +14,7 @@ from structsvm.oracles._segment_search import (
     path_of_known_length,
     splitting_price,
 )
+from structsvm.oracles._segment_stages import path_in_stages
 from structsvm.oracles._segment_windows import best_paths, path_with_known_length, windows
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle, Quality
@@ -62,7 +63,7 @@ class SequentialOracle(Oracle):
         _require_segmentation(objective)
         boundaries = Boundaries.of(constraint, T)
         if boundaries.counted:
-            return _argmax(objective, _counted(objective, boundaries, constraint.n_clusters))
+            return _argmax(objective, self._counted(objective, boundaries, constraint.n_clusters))
         knots, K = boundaries.knots, constraint.n_clusters
         if K is not None and not boundaries.required.size - 1 <= K < knots.size:
             raise OracleError(_no_segmentation(K))
@@ -108,6 +109,23 @@ class SequentialOracle(Oracle):
         if K is None:
             return search.pruned(search.objective.shift)[1] if fast else search.scanned()
         return path_of_known_length(search, K) if fast else search.layered(K)
+
+    def _counted(self, objective: TraceObjective, boundaries: Boundaries, K: int | None) -> Ints:
+        """The boundaries of the best segmentation with regions that count exactly."""
+        positive = objective.signs is None or bool((objective.signs > 0).all())
+        if K is None and self.pruning and positive:
+            path = path_in_stages(_without_null_columns(objective), boundaries)
+        else:
+            nodes = windows(boundaries.knots, boundaries.low, boundaries.counted)
+            best = (
+                best_paths(objective, nodes, 1)
+                if K is None
+                else [path_with_known_length(objective, nodes, K)]
+            )
+            path = best[0] if best else None
+        if path is None:
+            raise OracleError(_no_segmentation(K))
+        return path
 
 
 def _evident_path(search: SegmentSearch, K: int | None) -> Ints | None:
@@ -156,19 +174,6 @@ def _without_null_columns(objective: TraceObjective) -> TraceObjective:
         return objective
     signs = None if objective.signs is None else objective.signs[used]
     return replace(objective, Z=objective.Z[:, used], signs=signs)
-
-
-def _counted(objective: TraceObjective, boundaries: Boundaries, K: int | None) -> Ints:
-    """The boundaries of the best segmentation with regions that count exactly."""
-    nodes = windows(boundaries.knots, boundaries.low, boundaries.counted)
-    if K is None:
-        best = best_paths(objective, nodes, 1)
-        path = best[0] if best else None
-    else:
-        path = path_with_known_length(objective, nodes, K)
-    if path is None:
-        raise OracleError(_no_segmentation(K))
-    return path
 
 
 def _argmax(objective: TraceObjective, ends: Ints) -> Argmax:

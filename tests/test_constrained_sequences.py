@@ -8,6 +8,7 @@ from sequential_cases import Case, random_case, segment_scores, segmentations
 
 from structsvm.errors import OracleError
 from structsvm.oracles.sequential import SequentialOracle
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax, Constraint, Region
 from structsvm.partitions.trace_objective import TraceObjective
 
@@ -110,6 +111,46 @@ def test_pruning_keeps_at_least_one_change() -> None:
         fast = PRUNED.maximize(objective, constraint)
         assert fast.value == pytest.approx(PLAIN.maximize(objective, constraint).value)
         assert all(region.holds(fast.y.boundaries) for region in regions)
+
+
+def random_counted(rng: np.random.Generator, T: int) -> tuple[Region, ...]:
+    """Disjoint regions of none to three changes, some side by side, and some of at least one."""
+    cuts = np.unique(np.r_[rng.integers(0, T, 8), T])
+    regions = []
+    for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+        if b - a > 4 and rng.random() < 0.6:
+            loose = rng.random() < 0.2
+            k = 1 if loose else int(rng.integers(0, 4))
+            regions.append(Region(a, b + int(rng.integers(0, 2) and b < T), k, loose))
+    return tuple(regions)
+
+
+def test_pruning_keeps_exact_numbers_of_changes() -> None:
+    """Long recordings, with or without a truth, against the program that looks at every segment."""
+    answered = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        T = int(rng.choice([40, 300, 900]))
+        Z = rng.standard_normal((T, 3))
+        Z += 2 * rng.standard_normal((9, 3))[np.sort(rng.integers(0, 9, T))]
+        forced = tuple(int(t) for t in np.unique(rng.integers(1, T, seed % 3)))
+        constraint = Constraint(forced=forced, regions=random_counted(rng, T))
+        truth = EquivalenceMatrix.from_labels(np.sort(rng.integers(0, 6, T)))
+        shift = -float(rng.choice([-0.5, 0.5, 10.0, 200.0]))
+        objective = TraceObjective(Z, shift=shift)
+        if seed % 2:
+            objective = TraceObjective(Z, truth, 2.0, shift)
+        try:
+            exact = PLAIN.maximize(objective, constraint)
+        except OracleError as error:
+            with pytest.raises(OracleError, match=str(error)[:20]):
+                PRUNED.maximize(objective, constraint)
+            continue
+        fast = PRUNED.maximize(objective, constraint)
+        assert fast.value == pytest.approx(exact.value, rel=1e-9), seed
+        assert all(region.holds(fast.y.boundaries) for region in constraint.regions)
+        answered += 1
+    assert answered > 40
 
 
 def test_what_no_recording_can_have_is_refused() -> None:
