@@ -49,7 +49,9 @@ def path_in_stages(objective: TraceObjective, boundaries: Boundaries) -> Ints | 
 
     def stage(begin: int, start: Floats, first: int) -> Floats:
         """The best values of the knots from ``begin``, for those from ``first`` after it."""
-        F, previous = stage_scan(table, earliest, kappa, start, begin, begin + first, tree)
+        F, previous = stage_scan(
+            table, earliest, kappa, start, begin, begin + first, begin + start.size, tree
+        )
         stages.append(_Stage(begin, n_given, previous))
         return F
 

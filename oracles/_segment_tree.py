@@ -63,9 +63,8 @@ def tree_scan(table: SegmentTable, earliest: Ints, kappa: float) -> tuple[Floats
     previous : array of shape (m + 1,)
         A best start: among equals the previous knot's, or the nearest.
     """
-    start = np.full(table.ends.shape[0], FREE)
-    start[0] = 0.0
-    F, previous = stage_scan(table, earliest, kappa, start, 0, 1, blank_tree(table))
+    n_knots = table.ends.shape[0]
+    F, previous = stage_scan(table, earliest, kappa, None, 0, 1, n_knots, blank_tree(table))
     F[0] = 0.0
     return F, previous
 
@@ -81,20 +80,21 @@ def stage_scan(
     table: SegmentTable,
     earliest: Ints,
     kappa: float,
-    start: Floats,
+    start: Floats | None,
     begin: int,
     first: int,
+    end: int,
     value: Floats,
 ) -> tuple[Floats, Ints]:
-    """The same on the knots from ``begin``, of which some are no starts, or of given value.
+    """The same on the knots from ``begin`` to ``end - 1``, some no starts, or of given value.
 
     The splitting bound needs an ``e`` that ends segments and begins them: a free one.
 
     Parameters
     ----------
     start : array of shape (n,)
-        For the knots from ``begin``: the value up to there of what may begin there, ``FREE`` where
-        that is ``F``, ``NO_START`` where nothing may.
+        For these knots: the value up to there of what may begin there, ``FREE`` where that is
+        ``F``, ``NO_START`` where nothing may. None if all are free but the first, whose value is 0.
     first : int
         ``F`` is found for the knots from here, after ``begin``.
     value : array of shape (n_groups, 16)
@@ -103,14 +103,14 @@ def stage_scan(
     Returns
     -------
     F, previous : array of shape (n,)
-        For the knots from ``begin``, minus infinity before ``first``; ``previous`` counts from the
-        first knot of all.
+        For these knots, minus infinity before ``first``; ``previous`` counts from the first knot
+        of all.
     """
     sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
     first_group = table.first_group
-    n_levels, end = first_group.size - 1, begin + start.size
-    F, previous = np.full(start.size, -np.inf), np.zeros(start.size, np.int64)
-    value[begin >> BITS, begin % LANES] = start[0]
+    n_levels = first_group.size - 1
+    F, previous = np.full(end - begin, -np.inf), np.zeros(end - begin, np.int64)
+    value[begin >> BITS, begin % LANES] = _own_value(start, 0, 0.0)
     row, out = np.empty(sums.shape[1]), np.empty(LANES)
     pending = np.empty((n_levels + 1) * LANES, np.int64)
     bound = np.empty((n_levels + 1) * LANES)
@@ -121,7 +121,7 @@ def stage_scan(
             _forget(value, first_group, max(earliest[t - 1], begin), earliest[t])
             argument = max(earliest[t], begin)
         if t < first:
-            _begin(table, positions, value, t, start[t - begin], row, out)
+            _begin(table, positions, value, t, _own_value(start, t - begin, 0.0), row, out)
             continue
         end_row(sums, t, row)
         seed = argument >> BITS
@@ -144,14 +144,21 @@ def stage_scan(
             if level > 0 and top > best:
                 n = _push_children(out, best, level, node, seed, pending, bound, n)
         F[t - begin], previous[t - begin] = best + table.shift, argument
-        mine = start[t - begin]
-        mine = F[t - begin] if mine == FREE else mine
-        _begin(table, positions, value, t, mine, row, out)
-    _clear(value, first_group, begin, end)
+        _begin(table, positions, value, t, _own_value(start, t - begin, F[t - begin]), row, out)
+    if start is not None:  # else the tree is of no further use
+        _clear(value, first_group, begin, end)
     return F, previous
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True)
+def _own_value(start: Floats | None, knot: int, found: float) -> float:
+    """The value up to a knot of what begins there."""
+    if start is None:
+        return found
+    return found if start[knot] == FREE else start[knot]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def _begin(
     table: SegmentTable,
     positions: Floats,
@@ -176,8 +183,10 @@ def _clear(value: Floats, first_group: Ints, begin: int, end: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _anchor_is_free(start: Floats, begin: int, level: int, node: int) -> bool:
+def _anchor_is_free(start: Floats | None, begin: int, level: int, node: int) -> bool:
     """Whether the first anchor of a group is a knot whose value the scan finds."""
+    if start is None:
+        return True
     anchor = ((node * LANES + 1) << (BITS * level)) - 1
     return begin <= anchor < begin + start.size and start[anchor - begin] == FREE
 

@@ -43,8 +43,8 @@ class SequentialOracle(Oracle):
     -----
     Time O(T^2 r), K unknown, or O(T^2 (r + K)), K known, before pruning; memory O(T r), and a band
     of K (T - K) numbers for K known. Forced and forbidden boundaries, regions without a change and
-    with at least one keep the pruning where K is unknown; regions that count exactly do not, but no
-    segment jumps over one. See ``docs/oracles.md`` for the algorithms.
+    with at least one keep the pruning where K is unknown, and so do regions that count exactly, at
+    k searches of a region with k changes. See ``docs/oracles.md`` for the algorithms.
     """
 
     pruning: bool = True
