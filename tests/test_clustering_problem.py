@@ -100,6 +100,24 @@ class TestCertificates:
         expected = 2 * K + top - np.sum(B * truth.gram(X))
         assert value * T == pytest.approx(expected)
 
+    def test_the_gap_is_measured_against_what_learning_can_gain(self):
+        """With many clusters every bound is near F(0), and a gap relative to it means nothing."""
+        rng, y = np.random.default_rng(0), np.arange(240) % 12
+        X = 0.6 * rng.standard_normal((12, 4))[y] + rng.standard_normal((240, 4))
+        found = MetricLearner(Clustering()).fit(X, y).solution_
+        assert found.null == pytest.approx(2.0)
+        assert found.gap == pytest.approx((found.upper - found.lower) / (2.0 - found.lower))
+        assert (found.upper - found.lower) / found.upper < 0.5 * found.gap
+
+    def test_semidefinite_programming_learns_from_a_small_table(self):
+        learner = MetricLearner(Clustering(oracle="semidefinite"), max_iter=5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            learner.fit(*table(T=12, spread=8.0))
+        assert "heuristic" not in learner.solution_.bound
+        X, y = table(seed=1, spread=8.0)
+        assert adjusted_rand_score(y, learner.predict(X, n_clusters=3)[0]) > 0.9
+
     def test_auto_relaxes_few_clusters_and_rounds_many(self):
         statuses = [
             MetricLearner(Clustering()).fit(*table(K, spread=8.0)).solution_.status for K in (3, 4)
