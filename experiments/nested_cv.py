@@ -90,23 +90,31 @@ def losses(
 class Nested:
     """One set of recordings, its outer folds kept one by one."""
 
-    def __init__(self, name: str, folder: Path, jobs: int) -> None:
+    def __init__(
+        self, name: str, folder: Path, jobs: int, whiten: str | float | None = "auto"
+    ) -> None:
         recordings = [r for r in read_recordings(folder) if len(np.unique(r.y)) > 1]
         Xs, ys = arrays_and_labels(recordings)
-        self.name, self.jobs = name, jobs
+        self.name, self.jobs, self.whiten = name, jobs, whiten
         self.Zs, self.ends = [zscored(X) for X in Xs], [segment_ends(y) for y in ys]
         self.folds, self.groups = outer_folds(name, recordings)
         block = BLOCKS.get(name, 1)
         pairs = zip(self.Zs, self.ends, strict=True)
         self.pooled = [block_means(Z, ends, block) for Z, ends in pairs]
 
-    def fold(self, k: int) -> dict[str, Any]:
-        """Choose on the training recordings of a fold, segment the others."""
-        test = self.folds[k]
-        train = np.setdiff1d(np.arange(len(self.Zs)), test)
+    def training(self, k: int) -> Ints:
+        """The recordings to learn from in a fold."""
+        train = np.setdiff1d(np.arange(len(self.Zs)), self.folds[k])
         if train.size > N_TRAINING:
             train = np.random.default_rng(100 + k).permutation(train)[:N_TRAINING]
-        model = MetricLearnerCV(standardize=None, random_state=0, n_jobs=self.jobs)
+        return train
+
+    def fold(self, k: int) -> dict[str, Any]:
+        """Choose on the training recordings of a fold, segment the others."""
+        test, train = self.folds[k], self.training(k)
+        model = MetricLearnerCV(
+            standardize=None, whiten=self.whiten, random_state=0, n_jobs=self.jobs
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", VerdictWarning)
             model.fit(
@@ -153,17 +161,20 @@ class Nested:
         return row
 
 
-def main(folder: Path, names: Sequence[str], jobs: int, seconds: float) -> None:
-    pieces, rows = Pieces("nested_cv", seconds), []
+def main(
+    folder: Path, names: Sequence[str], jobs: int, seconds: float, whiten: float | None
+) -> None:
+    title = "nested_cv" if whiten is None else "nested_cv_whitened"
+    pieces, rows = Pieces(title, seconds), []
     for name in names:
-        nested = Nested(name, folder / name, jobs)
+        nested = Nested(name, folder / name, jobs, "auto" if whiten is None else whiten)
         found = [
             pieces.get(f"{name} {k}", partial(nested.fold, k)) for k in range(len(nested.folds))
         ]
         if None not in found:
             rows.append(nested.row(found))
     pieces.finish()
-    publish("nested_cv", rows)
+    publish(title, rows)
 
 
 if __name__ == "__main__":
@@ -171,6 +182,7 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=Path, default=SHARED)
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--whiten", type=float, help="full metrics start from whitened features")
     seconds_option(parser)
     arguments = parser.parse_args()
-    main(arguments.data, arguments.sets, arguments.jobs, arguments.seconds)
+    main(arguments.data, arguments.sets, arguments.jobs, arguments.seconds, arguments.whiten)
