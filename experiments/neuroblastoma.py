@@ -4,7 +4,7 @@ Lajugie et al., section "Bioinformatics application": 5 Hermite moments; a regio
 number of changes found in it disagrees with the annotation (12 % without, 6.9 % with learning
 there). Each profile is left out in turn, or a tenth of them where there are more than ten. By
 default the sample of 7 annotated chromosomes of 4 profiles that is shared; give the two tables of
-the R package for the full set, an hour, which can be cut short and resumed::
+the R package for the full set: some hours, which can be cut short and resumed (``--seconds``)::
 
     python experiments/neuroblastoma.py --profiles profiles.csv --annotations annotations.csv
 """
