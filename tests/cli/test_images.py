@@ -58,6 +58,8 @@ def test_evaluate(run):
     found = json.loads(out)
     assert found["learned"]["loss"] <= found["untrained"]["loss"]
     assert len(found["images"]) == 6
+    assert list(found["verdict"]["contrasts"]) == ["untrained", "grid"]
+    assert found["verdict"]["measure"] == "loss"
     code, out, err = run("evaluate m.structsvm learn")
     assert code == 0
     assert "grid" in out
