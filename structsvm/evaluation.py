@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError
 from structsvm.graph_cuts.evaluation import CutEvaluation, evaluate_cuts
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner import MetricLearner
@@ -23,6 +23,7 @@ from structsvm.partitions.losses import (
 )
 from structsvm.partitions.metric import DecodingMetric
 from structsvm.partitions.problem import PartitionProblem, disagreement, measure
+from structsvm.partitions.samples import asked_counts
 from structsvm.partitions.words import RECORDINGS, Words
 from structsvm.progress import stage
 
@@ -245,20 +246,10 @@ def decode_with_all(
     """
     if n_segments is None and learner.problem_.known_clusters and not learner.problem_.contiguous:
         n_segments = "true"
-    counts = _counts(n_segments, truths)
+    counts = asked_counts(n_segments, truths)
     metrics = {
         LEARNED: DecodingMetric(learner.components_.T, learner.penalty_),
         **learner.baselines_,
     }
     chosen = stage("metrics", list(metrics.items()))
     return {name: learner.decode_with(metric, Xs, counts) for name, metric in chosen}
-
-
-def _counts(
-    n_segments: int | str | None, truths: Sequence[EquivalenceMatrix]
-) -> list[int] | int | None:
-    if n_segments == "true":
-        return [truth.n_clusters for truth in truths]
-    if isinstance(n_segments, str):
-        raise SettingsError(f"n_segments must be an integer, 'true' or None, got {n_segments!r}")
-    return n_segments

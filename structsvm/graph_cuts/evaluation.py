@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graph_cuts.metric import CutMetric
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels, jaccard_distance, region_loss, region_rand
 from structsvm.model_selection.verdict import LEARNED, Contrast, Verdict
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.samples import asked_counts
 from structsvm.partitions.words import GRAPHS, IMAGES, Words
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.progress import stage
@@ -159,9 +160,7 @@ def cut_with_all(
     """The cuts of graphs in the learned metric and in each of its rivals, it being the last."""
     if n_clusters is None and learner.problem_.known_clusters:
         n_clusters = "true"
-    counts: Any = [t.n_clusters for t in truths] if n_clusters == "true" else n_clusters
-    if isinstance(counts, str):
-        raise SettingsError(f"n_clusters must be an integer, 'true' or None, got {counts!r}")
+    counts = asked_counts(n_clusters, truths)
     learned = CutMetric(learner.components_.T, learner.threshold_)
     metrics = stage("metrics", list({**learner.baselines_, LEARNED: learned}.items()))
     return {name: learner.decode_with(metric, graphs, counts) for name, metric in metrics}

@@ -18,6 +18,7 @@ __all__ = [
     "STANDARDIZE",
     "Counts",
     "Standardizer",
+    "asked_counts",
     "check_samples",
     "check_weights",
     "cluster_counts",
@@ -184,6 +185,17 @@ def one_of(n_clusters: Counts, n_segments: Counts) -> Counts:
     if n_clusters is not None and n_segments is not None:
         raise SettingsError("n_clusters and n_segments are two names of one argument: give one")
     return n_segments if n_clusters is None else n_clusters
+
+
+def asked_counts(asked: int | str | None, truths: Sequence[Any] | None) -> Counts:
+    """A number of clusters for all, or for each that of its truth if "true" was asked for."""
+    if not isinstance(asked, str):
+        return asked
+    if asked != "true":
+        raise SettingsError(f"n_clusters must be an integer, 'true' or None, got {asked!r}")
+    if truths is None:
+        raise SettingsError("n_clusters='true' or n_segments='true' needs the true labels")
+    return [truth.n_clusters for truth in truths]
 
 
 def cluster_counts(

@@ -8,8 +8,9 @@ import numpy as np
 
 from structsvm.learner import MetricLearner
 from structsvm.partitions.matching import misplaced
+from structsvm.partitions.samples import asked_counts
 from structsvm.plotting.style import MARKERS, OKABE_ITO, new_axes, plain
-from structsvm.plotting.traces import count, traces
+from structsvm.plotting.traces import traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,8 +45,9 @@ def plot_clusters(
     -------
     matplotlib.axes.Axes
     """
-    truth = None if y is None else learner.encode([X], [y])[0]
-    found = learner.predict_partitions([X], count(n_clusters, truth))[0]
+    truths = None if y is None else learner.encode([X], [y])
+    truth = None if truths is None else truths[0]
+    found = learner.predict_partitions([X], asked_counts(n_clusters, truths))[0]
     assert found.labels is not None
     names, values = traces(learner, X, "components", 2)
     points = values if len(values) > 1 else np.vstack([values, np.zeros(values.shape[1])])

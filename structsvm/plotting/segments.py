@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from structsvm.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.samples import asked_counts
 from structsvm.plotting.style import LEARNED, TRACE, TRUE, UNTRAINED, new_axes
-from structsvm.plotting.traces import count, traces
+from structsvm.plotting.traces import traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,8 +71,9 @@ def plot_segmentation(
     -------
     matplotlib.axes.Axes
     """
-    truth = None if y is None else learner.encode([X], [y])[0]
-    K = count(n_segments, truth)
+    truths = None if y is None else learner.encode([X], [y])
+    truth = None if truths is None else truths[0]
+    K = asked_counts(n_segments, truths)
     names, values = traces(learner, X, show, n_traces)
     learned = learner.predict_breakpoints([X], K)[0]
     untrained = learner.decode_with(learner.baselines_["untrained"], [X], K)[0].breakpoints

@@ -10,23 +10,11 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 from structsvm.interop.fitted import standardized
 from structsvm.learner import MetricLearner
-from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.report import feature_names, feature_weights, heaviest_directions
 
-__all__ = ["count", "traces"]
+__all__ = ["traces"]
 
 Floats = NDArray[np.float64]
-
-
-def count(asked: int | str | None, truth: EquivalenceMatrix | None) -> int | None:
-    """A number of segments or clusters, "true" being that of the truth."""
-    if not isinstance(asked, str):
-        return asked
-    if asked != "true":
-        raise SettingsError(f"n_segments must be an integer, 'true' or None, got {asked!r}")
-    if truth is None:
-        raise SettingsError("n_segments='true' needs the true labels")
-    return truth.n_clusters
 
 
 def traces(learner: MetricLearner, X: Any, show: str, n: int) -> tuple[list[str], Floats]:
