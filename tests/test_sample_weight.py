@@ -92,7 +92,7 @@ def same(weighted, repeated, data):
 )
 def test_twice_is_twice_and_zero_is_not_there(problem, settings, data):
     Xs, ys = data
-    settings = {"tol": 1e-6, "max_iter": 2000, **settings}
+    settings = {"tol": 1e-9, "max_iter": 2000, **settings}
     weighted = MetricLearner(problem, **settings).fit(Xs, ys, sample_weight=WEIGHTS)
     weighted.fit_baselines(Xs, ys, sample_weight=WEIGHTS)
     repeated = MetricLearner(problem, **settings).fit(listed(Xs), listed(ys))
@@ -156,7 +156,7 @@ def test_partial_labels():
     Xs, ys = recordings()
     some = [np.where(np.arange(50) < 30 + 2 * i, y, -1) for i, y in enumerate(ys)]
     some[2] = ys[2]
-    settings = {"metric": "diagonal", "tol": 1e-6, "max_iter": 2000}
+    settings = {"metric": "diagonal", "tol": 1e-9, "max_iter": 2000}
     weighted = MetricLearner(**settings).fit(Xs, some, sample_weight=WEIGHTS)
     repeated = MetricLearner(**settings).fit(listed(Xs), listed(some))
     same(weighted, repeated, (Xs, ys))
@@ -170,7 +170,7 @@ def test_partial_labels():
 def test_chunks_of_tables():
     Xs, ys = tables()
     some = [PartialLabels(np.where(np.arange(30) % 3 == 0, y, -1)) for y in ys]
-    settings = {"tol": 1e-6, "max_iter": 2000}
+    settings = {"tol": 1e-9, "max_iter": 2000}
     weighted = MetricLearner(Clustering(), **settings).fit(Xs, some, sample_weight=WEIGHTS)
     repeated = MetricLearner(Clustering(), **settings).fit(listed(Xs), listed(some))
     np.testing.assert_allclose(weighted.whitening_, repeated.whitening_, atol=1e-9)
@@ -246,7 +246,7 @@ def chosen_from(Xs, ys, folds, weights=None, groups=None):
         candidates=("untrained", "rca", "diagonal"),
         lams=(0.2, 0.02),
         cv=PredefinedSplit(folds),
-        tol=1e-6,
+        tol=1e-9,
         max_iter=2000,
     )
     with warnings.catch_warnings():

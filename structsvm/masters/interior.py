@@ -110,12 +110,11 @@ class _Program:
         self.n_bounded = int(nonnegative.sum())
         used, self.groups = np.unique(cuts.groups[self.rows], return_inverse=True)
         self.starts = np.searchsorted(self.groups, np.arange(used.size))
-        self.psi = cuts.slopes[self.rows][:, self.columns]
-        self.o = cuts.intercepts[self.rows]
+        self.psi, self.o = cuts.slopes[self.rows][:, self.columns], cuts.intercepts[self.rows]
         self.curvature, self.linear = omega.curvature[self.columns], omega.linear[self.columns]
-        self.center = omega.center[self.columns]
-        self.flat = self.curvature == 0
+        self.center, self.flat = omega.center[self.columns], self.curvature == 0
         self.null = self.lagrangian_weight(self.linear)
+        self.untouched = ~self.psi.any(axis=0)  # by any cut: constant features
         losses = self.largest(np.abs(self.o)).sum()
         self.worth = float(losses + self.primal(self.null, self.o + self.psi @ self.null))
 
@@ -145,6 +144,7 @@ class _Program:
 
     def answer(self, w: Floats, alpha: Floats) -> _Answer:
         """A feasible pair from one that is nearly so."""
+        w = np.where(self.untouched, self.null, w)
         alpha = alpha / np.maximum(self.sums(alpha), 1.0)[self.groups]
         slope = alpha @ self.psi
         s = self.scale(slope)
