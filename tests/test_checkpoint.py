@@ -1,9 +1,9 @@
 """A run that is killed, fails or is cut short goes on from its file to the same answer."""
 
+import signal
 import subprocess
 import sys
 import textwrap
-import time
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -71,53 +71,67 @@ def test_a_run_goes_on_from_every_iteration(name, tmp_path, monkeypatch):
 
 
 KILLED = """
-    import sys, time
+    import os, signal, sys, threading, time
+    from collections import Counter
     sys.path.insert(0, {tests!r})
     from enumerated import Listed, listed_risk
+    from structsvm import archive
     from structsvm.regularizers import SquaredNorm
     from structsvm.solvers import checkpoint
     from structsvm.solvers.auto import solver_from
     from structsvm.solvers.base import Stopping
     from structsvm.weights import PSD
 
+    seen, doom, write = Counter(), {doom!r}, archive.write_atomically
+
+    def happens(event):
+        seen[event] += 1
+        if (event, seen[event]) == doom[:2]:  # the process cannot end before its timer does
+            threading.Timer(doom[2], os.kill, (os.getpid(), signal.SIGKILL)).start()
+
     class Slow(Listed):
         def separate(self, w, x, y):
-            time.sleep(0.01)
+            happens("call")
+            time.sleep(0.002)
             return super().separate(w, x, y)
 
-    checkpoint.EVERY = 0.0  # so that the kill often falls into the writing
+    def slow_write(path, content):
+        happens("write")
+        write(path, content)
+
+    checkpoint.EVERY, archive.write_atomically = 0.0, slow_write
     risk = listed_risk(
         PSD(3), SquaredNorm(0.05), n_samples=12, n_labels=60, seed=6, problem=Slow(PSD(3))
     )
-    print("ready", flush=True)
     solution = solver_from({name!r}, Stopping(1e-4, 40)).solve(risk, resume={file!r})
     print(solution.w.tobytes().hex(), solution.n_iter, solution.lower.hex(), solution.upper.hex())
+    print(seen["call"])
 """
+KILLS = [("call", 7, 0.0), ("write", 2, 0.0), ("write", 1, 0.002), ("call", 15, 0.0)]
+"""What is under way, for the how-manieth time, and how many seconds later the process is killed."""
 
 
 @pytest.mark.parametrize("name", ["cutting-plane", "frank-wolfe"])
 def test_kill_9_at_any_moment_changes_nothing(name, tmp_path):
-    rng, file = np.random.default_rng(), tmp_path / "run.npz"
-    code = textwrap.dedent(KILLED).format(
-        tests=str(Path(__file__).parent), file=str(file), name=name
-    )
-    kills, left = 0, True
-    while left and kills < 4:
-        with subprocess.Popen(
-            [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout.readline() == "ready\n"
-            time.sleep(rng.uniform(0.02, 0.35))
-            left = process.poll() is None
-            process.kill()
-        kills += left
-    assert kills > 1
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    """In an oracle, in the writing, a moment after; a machine's speed changes which exactly."""
+
+    def run(doom):
+        code = textwrap.dedent(KILLED).format(
+            tests=str(Path(__file__).parent), file=str(tmp_path / "run.npz"), name=name, doom=doom
+        )
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    for doom in KILLS:
+        killed = run(doom)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+    done = run(("never", 0, 0.0))
+    assert done.returncode == 0, done.stderr
     whole = solver_from(name, Stopping(1e-4, 40)).solve(risk_of())
-    w, n_iter, lower, upper = done.stdout.splitlines()[-1].split()
+    (w, n_iter, lower, upper), (calls,) = map(str.split, done.stdout.splitlines()[-2:])
     np.testing.assert_array_equal(np.frombuffer(bytes.fromhex(w)), whole.w)
     assert int(n_iter) == whole.n_iter
     assert (float.fromhex(lower), float.fromhex(upper)) == (whole.lower, whole.upper)
+    assert int(calls) < whole.oracle_calls - 12  # earlier runs were not for nothing
 
 
 class TestRefusals:

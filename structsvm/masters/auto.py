@@ -26,7 +26,7 @@ class AutoMaster(Master):
     """Interior points for diagonal metrics, Newton for full ones, cvxpy for everything else.
 
     When one fails the next takes over. Measured in docs/solvers.md: Newton is hundreds of times
-    faster than conic solvers on large semi-definite matrices; interior points are up to forty times
+    faster than conic solvers on large semi-definite matrices; interior points are up to 26 times
     faster than Newton on diagonal ones, but for squared norms with many cuts of many weights.
     """
 
