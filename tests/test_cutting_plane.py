@@ -1,5 +1,6 @@
 """Cutting planes when something goes wrong: masters, oracles, interruptions, memory."""
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,9 @@ from test_masters import Noisy
 
 from structsvm.cuts import Cut, WorkingSet
 from structsvm.errors import DataError, MasterError, OracleError, SettingsError
+from structsvm.masters.auto import AutoMaster
 from structsvm.masters.base import Master, MasterSolution
+from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.problem import Separation
 from structsvm.regularizers import Separable, SquaredNorm, Trace
@@ -96,13 +99,18 @@ class TestSloppyMasters:
         assert "clarabel" in labels
 
     def test_an_indefinite_answer_is_projected(self):
+        smallest = []
+
         class Indefinite(Master):
             def solve(self, risk, cuts, request):
                 answer = NewtonMaster().solve(risk, cuts, request)
-                return MasterSolution(answer.w - 0.01 * np.ones(6), answer.multipliers, "shifted")
+                w = answer.w - 0.01 * risk.space.identity()
+                smallest.append(np.linalg.eigvalsh(risk.space.to_metric(w))[0])
+                return MasterSolution(w, answer.multipliers, "shifted")
 
         risk = listed_risk(*FULL, seed=7)
         solution = CuttingPlane(Stopping(1e-3, 30), master=Indefinite()).solve(risk)
+        assert min(smallest) == pytest.approx(-0.01, rel=1e-6)
         assert np.linalg.eigvalsh(risk.space.to_metric(solution.w))[0] >= -1e-12
         assert_around(solution, optimum(risk))
 
@@ -236,6 +244,22 @@ class TestOracles:
         assert solution.upper >= 0
 
 
+class TestTimeBudget:
+    """An oracle that never returns is not ended; one that is slow is not called again."""
+
+    @pytest.mark.parametrize("slack", ["n", "one"])
+    def test_it_stops_between_two_calls_of_a_round(self, slack):
+        def slow(w, x, y, answer):
+            time.sleep(0.2)
+            return answer
+
+        risk = scripted(slow, after=13, seed=1, n_samples=4)  # the second call of the fourth round
+        solution = CuttingPlane(Stopping(1e-9, max_seconds=0.1), slack).solve(risk)
+        assert solution.status is Status.MAX_SECONDS
+        assert len(risk.problem.calls) <= 14
+        assert_around(solution, optimum(listed_risk(*FULL, seed=1)))
+
+
 class TestInterruptions:
     def test_in_the_oracle(self):
         risk = scripted(raising(KeyboardInterrupt()), after=18, seed=1)
@@ -319,6 +343,60 @@ class TestWorkingSet:
         best = optimum(risk)
         assert_around(solution, best)
         assert solution.status is Status.OPTIMAL
+
+
+class TestProximal:
+    """The master stays near the best weight, ever less as the bounds meet."""
+
+    CASES = {
+        "full": (PSD(4), SquaredNorm(0.02)),
+        "full-trace": (PSD(4), Trace(0.02)),
+        "diagonal": (Nonnegative(8), SquaredNorm(0.02)),
+        "diagonal-trace": (Nonnegative(8), Trace(0.02)),
+    }
+
+    def requests(self, case="full-trace", tol=1e-6, **settings):
+        asked = []
+
+        @dataclass(frozen=True)
+        class Listening(Master):
+            def solve(self, risk, cuts, request):
+                asked.append(request)
+                return AutoMaster().solve(risk, cuts, request)
+
+        solver = CuttingPlane(Stopping(tol, 400), master=Listening(), **settings)
+        risk = listed_risk(*self.CASES[case], n_samples=6, n_labels=60, seed=10)
+        solution = solver.solve(risk)
+        assert solution.status is Status.OPTIMAL
+        assert_around(solution, optimum(risk))
+        return asked, solution
+
+    @pytest.mark.parametrize("case", CASES)
+    @pytest.mark.parametrize("slack", ["n", "one"])
+    def test_the_term_fades_and_leaves_the_optimum_where_it_is(self, case, slack):
+        asked, _ = self.requests(case=case, slack=slack)
+        weights = [request.proximal.weight for request in asked if request.proximal is not None]
+        assert len(weights) > 1
+        assert weights[-1] < weights[0]
+        assert asked[0].proximal is None  # nothing is known to stay near to
+
+    def test_a_linear_program_is_also_solved_without_it_for_the_bound(self):
+        asked, solution = self.requests(case="diagonal-trace", cached_planes=0)
+        plain = [request for request in asked[1:] if request.proximal is None]
+        assert len(plain) >= (len(asked) - 1) // 3
+        assert "interior" in solution.history.as_dict()["master"][-1]
+
+    def test_none_at_all(self):
+        asked, _ = self.requests(proximal=0.0)
+        assert all(request.proximal is None for request in asked)
+
+    @pytest.mark.parametrize("name", ["clarabel", "highs"])
+    def test_a_conic_solver_gets_the_problem_as_it_is(self, name):
+        """A linear program stays one, or HiGHS could not solve it."""
+        risk = listed_risk(*CASES["diagonal-trace"], n_samples=6, n_labels=60, seed=10)
+        solution = CuttingPlane(Stopping(1e-4, 400), master=CvxpyMaster(name)).solve(risk)
+        assert set(solution.history.as_dict()["master"]) == {name}
+        assert_around(solution, optimum(risk))
 
 
 class TestCache:

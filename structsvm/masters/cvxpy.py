@@ -18,7 +18,7 @@ from structsvm.weights import PSD, Product, WeightSpace
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["CvxpyMaster", "solve_with"]
+__all__ = ["CvxpyMaster", "largest_order", "solve_with"]
 
 Floats = NDArray[np.float64]
 

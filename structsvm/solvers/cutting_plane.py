@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from structsvm.cuts import Cut, WorkingSet
 from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.auto import AutoMaster
-from structsvm.masters.base import Master, MasterSolution, Request, checked
-from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.masters.base import Master, MasterSolution, Proximal, Request, checked
+from structsvm.masters.cvxpy import CvxpyMaster, largest_order
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.base import Run, Solver, Step, Stopping
 from structsvm.solvers.evaluation import Evaluation
@@ -53,11 +53,13 @@ class CuttingPlane(Solver):
     slack : {"n", "one"}
         "n" needs fewer oracle calls, "one" keeps the master small when samples are many.
     master : Master
-    damping : float or None
+    damping : float
         The oracles are called between the best weight (1) and the master's (0), which keeps the
-        weight from jumping (Ben-Ameur and Neto, 2007). None: 0.7 where the plain method is least
-        stable (one slack, a regularizer that is not strongly convex), else 0.5; measured in
-        docs/solvers.md.
+        weight from jumping (Ben-Ameur and Neto, 2007). Measured in docs/solvers.md.
+    proximal : float
+        The master adds ``rho / 2 * |w - best|^2``, ``rho`` being so many times the distance of the
+        bounds over ``|best|^2``: a proximal bundle method whose term fades as the bounds meet. Not
+        where a conic solver is the master, by name or because nothing else applies. 0 for none.
     max_idle : int
         Cuts whose multiplier stays zero for this many rounds are dropped.
     max_cuts : int or None
@@ -73,7 +75,8 @@ class CuttingPlane(Solver):
     stopping: Stopping = field(default_factory=Stopping)
     slack: str = "n"
     master: Master = field(default_factory=AutoMaster)
-    damping: float | None = None
+    damping: float = 0.5
+    proximal: float = 0.1
     max_idle: int = 10
     max_cuts: int | None = None
     cached_planes: int = 5
@@ -82,8 +85,10 @@ class CuttingPlane(Solver):
         """Check the settings."""
         if self.slack not in ("n", "one"):
             raise SettingsError(f"slack must be 'n' or 'one', got {self.slack!r}")
-        if self.damping is not None and not 0 <= self.damping < 1:
-            raise SettingsError(f"damping must be in [0, 1) or None, got {self.damping}")
+        if not 0 <= self.damping < 1:
+            raise SettingsError(f"damping must be in [0, 1), got {self.damping}")
+        if not 0 <= self.proximal < np.inf:
+            raise SettingsError(f"proximal must be at least 0, got {self.proximal}")
         if self.max_idle < 1:
             raise SettingsError(f"max_idle must be at least 1, got {self.max_idle}")
         if self.cached_planes < 0:
@@ -118,7 +123,7 @@ class CuttingPlane(Solver):
         usual = min(1e-3, max(1e-7, 0.01 * run.certificate.gap))
         center = run.center
         near = center is not None and run.certificate.gap < LOCAL
-        damping = self._damping(run) if near else 0.0
+        damping = self.damping if near else 0.0
         attempts = [(usual, damping), (PRECISE, 0.0)]
         if damping > 0:
             attempts.insert(1, (usual, 0.0))
@@ -126,6 +131,8 @@ class CuttingPlane(Solver):
         for tol, damped in attempts:
             answer, n_recalls = self._solve_with_known(run, cuts, cache, groups, tol)
             labels.append(f"{answer.label}, {n_recalls} recalls" if n_recalls else answer.label)
+            if _is_linear(run.risk) and self._near_the_best(run, tol) is not None:
+                run.bound(cuts, self._solve(run, cuts, tol, proximal=False).multipliers)
             if run.certificate.gap <= self.stopping.tol:
                 return Step("; ".join(labels), len(cuts))
             w = answer.w if center is None else answer.w + damped * (center - answer.w)
@@ -164,9 +171,12 @@ class CuttingPlane(Solver):
                 return self._solve(run, cuts, tol), recalls
             recalls += 1
 
-    def _solve(self, run: Run, cuts: WorkingSet, tol: float) -> MasterSolution:
+    def _solve(
+        self, run: Run, cuts: WorkingSet, tol: float, proximal: bool = True
+    ) -> MasterSolution:
         """The master's answer, checked; that of cvxpy when the master fails."""
-        request = Request(tol, start=run.certificate.best)
+        near = self._near_the_best(run, tol) if proximal else None
+        request = Request(tol, near, run.certificate.best)
         try:
             return checked(self.master.solve(run.risk, cuts, request), run.risk, cuts)
         except (MasterError, ArithmeticError, ValueError) as error:
@@ -176,12 +186,17 @@ class CuttingPlane(Solver):
             answer = checked(CvxpyMaster().solve(run.risk, cuts, request), run.risk, cuts)
             return replace(answer, label=f"master failed: {error}, {answer.label}")
 
-    def _damping(self, run: Run) -> float:
-        if self.damping is not None:
-            return self.damping
-        omega = run.risk.regularizer.as_quadratic(run.risk.space)
-        strongly_convex = omega is not None and bool(omega.curvature.min() > 0)
-        return 0.5 if self.slack == "n" or strongly_convex else 0.7
+    def _near_the_best(self, run: Run, tol: float) -> Proximal | None:
+        """The proximal term; none far from the optimum, nor when the precise answer is wanted."""
+        certificate, center, risk = run.certificate, run.center, run.risk
+        conic = risk.constraints is not None or risk.regularizer.as_quadratic(risk.space) is None
+        if conic or isinstance(self.master, CvxpyMaster) or center is None:
+            return None
+        if certificate.gap >= LOCAL or tol <= PRECISE:
+            return None
+        rho = self.proximal * (certificate.upper - certificate.lower)
+        size = float(center @ center)
+        return Proximal(center, rho / size) if rho > 0 and size > 0 else None
 
     def _cache_capacity(self, risk: RegularizedRisk) -> int:
         fits: int = CACHE_BYTES // (8 * risk.n_samples * risk.space.dim)
@@ -192,6 +207,16 @@ class CuttingPlane(Solver):
             return self.max_cuts
         fits: int = WORKING_SET_BYTES // (8 * cuts.slopes.shape[1])
         return max(3 * cuts.n_groups, fits)
+
+
+def _is_linear(risk: RegularizedRisk) -> bool:
+    """Whether the master is a linear program, but for the price of a cluster.
+
+    Its multipliers with a proximal term give poor bounds, and without one it is cheap.
+    """
+    omega = risk.regularizer.as_quadratic(risk.space)
+    flat = omega is not None and not omega.curvature.min() > 0
+    return flat and largest_order(risk.space) == 0
 
 
 def _violated(evaluation: Evaluation, cuts: WorkingSet) -> list[Cut]:
