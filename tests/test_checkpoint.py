@@ -65,7 +65,7 @@ def test_a_run_goes_on_from_every_iteration(name, tmp_path, monkeypatch):
             break
         except PowerCut:
             continue
-    assert runs == 1 + (whole.n_iter - 1) // 4 > 1
+    assert runs == 1 + whole.n_iter // 4 > 1  # the last may find nothing left to do
     assert_same(whole, solution)
     assert_same(whole, method.solve(risk_of(), resume=file))  # there is nothing left to do
 

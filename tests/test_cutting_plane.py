@@ -345,15 +345,16 @@ class TestWorkingSet:
         assert solution.status is Status.OPTIMAL
 
 
+FLATTER = {
+    "full": (PSD(4), SquaredNorm(0.02)),
+    "full-trace": (PSD(4), Trace(0.02)),
+    "diagonal": (Nonnegative(8), SquaredNorm(0.02)),
+    "diagonal-trace": (Nonnegative(8), Trace(0.02)),
+}
+
+
 class TestProximal:
     """The master stays near the best weight, ever less as the bounds meet."""
-
-    CASES = {
-        "full": (PSD(4), SquaredNorm(0.02)),
-        "full-trace": (PSD(4), Trace(0.02)),
-        "diagonal": (Nonnegative(8), SquaredNorm(0.02)),
-        "diagonal-trace": (Nonnegative(8), Trace(0.02)),
-    }
 
     def requests(self, case="full-trace", tol=1e-6, **settings):
         asked = []
@@ -365,13 +366,13 @@ class TestProximal:
                 return AutoMaster().solve(risk, cuts, request)
 
         solver = CuttingPlane(Stopping(tol, 400), master=Listening(), **settings)
-        risk = listed_risk(*self.CASES[case], n_samples=6, n_labels=60, seed=10)
+        risk = listed_risk(*FLATTER[case], n_samples=6, n_labels=60, seed=10)
         solution = solver.solve(risk)
         assert solution.status is Status.OPTIMAL
         assert_around(solution, optimum(risk))
         return asked, solution
 
-    @pytest.mark.parametrize("case", CASES)
+    @pytest.mark.parametrize("case", FLATTER)
     @pytest.mark.parametrize("slack", ["n", "one"])
     def test_the_term_fades_and_leaves_the_optimum_where_it_is(self, case, slack):
         asked, _ = self.requests(case=case, slack=slack)
