@@ -28,7 +28,7 @@ FINE, COARSE = Stopping(1e-6, 400), Stopping(3e-2, 2000)
 SOLVERS: dict[str, Solver] = {
     "n-slack": CuttingPlane(FINE),
     "1-slack": CuttingPlane(FINE, slack="one"),
-    "undamped": CuttingPlane(FINE, damping=0.0, proximal=0.0),
+    "undamped": CuttingPlane(FINE, damping=0.0),
     "near the best": CuttingPlane(FINE, slack="one", proximal=1.0),
     "few cuts": CuttingPlane(Stopping(1e-4, 400), max_cuts=8, max_idle=2),
     "Frank-Wolfe": BlockFrankWolfe(Stopping(1e-3, 2000)),
@@ -280,8 +280,8 @@ def test_budgets_are_checked(settings, message):
     [
         (lambda: CuttingPlane(slack="two"), "slack must be 'n' or 'one', got 'two'"),
         (lambda: CuttingPlane(damping=1.0), "damping must be in"),
-        (lambda: CuttingPlane(proximal=-0.1), "proximal must be at least 0, got -0.1"),
-        (lambda: CuttingPlane(proximal=np.nan), "proximal must be at least 0, got nan"),
+        (lambda: CuttingPlane(proximal=-0.1), "proximal must be at least 0 or None, got -0.1"),
+        (lambda: CuttingPlane(proximal=np.nan), "proximal must be at least 0 or None, got nan"),
         (lambda: CuttingPlane(max_idle=0), "max_idle must be at least 1"),
         (lambda: BlockFrankWolfe(cached_planes=-1), "must be >= 0"),
         (lambda: CuttingPlane(max_cuts=7).check(listed_risk(*SMOOTH["full"])), "at least two per"),

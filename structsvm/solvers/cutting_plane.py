@@ -15,6 +15,7 @@ from structsvm.masters.auto import AutoMaster
 from structsvm.masters.base import Master, MasterSolution, Proximal, Request, checked
 from structsvm.masters.cvxpy import CvxpyMaster, largest_order
 from structsvm.problem import RegularizedRisk
+from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import Run, Solver, Step, Stopping
 from structsvm.solvers.evaluation import Evaluation
 from structsvm.solvers.plane_cache import PlaneCache
@@ -56,10 +57,12 @@ class CuttingPlane(Solver):
     damping : float
         The oracles are called between the best weight (1) and the master's (0), which keeps the
         weight from jumping (Ben-Ameur and Neto, 2007). Measured in docs/solvers.md.
-    proximal : float
+    proximal : float or None
         The master adds ``rho / 2 * |w - best|^2``, ``rho`` being so many times the distance of the
-        bounds over ``|best|^2``: a proximal bundle method whose term fades as the bounds meet. Not
-        where a conic solver is the master, by name or because nothing else applies. 0 for none.
+        bounds over ``|best|^2``, halved with each round since that weight was found: a proximal
+        bundle method. Not where a conic solver is the master, by name or because nothing else
+        applies. 0 for none. None: 0.1 for full metrics whose regularizer has no curvature (a
+        trace), where masters are several times faster so, else 0.
     max_idle : int
         Cuts whose multiplier stays zero for this many rounds are dropped.
     max_cuts : int or None
@@ -76,7 +79,7 @@ class CuttingPlane(Solver):
     slack: str = "n"
     master: Master = field(default_factory=AutoMaster)
     damping: float = 0.5
-    proximal: float = 0.1
+    proximal: float | None = None
     max_idle: int = 10
     max_cuts: int | None = None
     cached_planes: int = 5
@@ -87,8 +90,8 @@ class CuttingPlane(Solver):
             raise SettingsError(f"slack must be 'n' or 'one', got {self.slack!r}")
         if not 0 <= self.damping < 1:
             raise SettingsError(f"damping must be in [0, 1), got {self.damping}")
-        if not 0 <= self.proximal < np.inf:
-            raise SettingsError(f"proximal must be at least 0, got {self.proximal}")
+        if self.proximal is not None and not 0 <= self.proximal < np.inf:
+            raise SettingsError(f"proximal must be at least 0 or None, got {self.proximal}")
         if self.max_idle < 1:
             raise SettingsError(f"max_idle must be at least 1, got {self.max_idle}")
         if self.cached_planes < 0:
@@ -131,8 +134,6 @@ class CuttingPlane(Solver):
         for tol, damped in attempts:
             answer, n_recalls = self._solve_with_known(run, cuts, cache, groups, tol)
             labels.append(f"{answer.label}, {n_recalls} recalls" if n_recalls else answer.label)
-            if _is_linear(run.risk) and self._near_the_best(run, tol) is not None:
-                run.bound(cuts, self._solve(run, cuts, tol, proximal=False).multipliers)
             if run.certificate.gap <= self.stopping.tol:
                 return Step("; ".join(labels), len(cuts))
             w = answer.w if center is None else answer.w + damped * (center - answer.w)
@@ -171,12 +172,9 @@ class CuttingPlane(Solver):
                 return self._solve(run, cuts, tol), recalls
             recalls += 1
 
-    def _solve(
-        self, run: Run, cuts: WorkingSet, tol: float, proximal: bool = True
-    ) -> MasterSolution:
+    def _solve(self, run: Run, cuts: WorkingSet, tol: float) -> MasterSolution:
         """The master's answer, checked; that of cvxpy when the master fails."""
-        near = self._near_the_best(run, tol) if proximal else None
-        request = Request(tol, near, run.certificate.best)
+        request = Request(tol, self._near_the_best(run, tol), run.certificate.best)
         try:
             return checked(self.master.solve(run.risk, cuts, request), run.risk, cuts)
         except (MasterError, ArithmeticError, ValueError) as error:
@@ -188,13 +186,17 @@ class CuttingPlane(Solver):
 
     def _near_the_best(self, run: Run, tol: float) -> Proximal | None:
         """The proximal term; none far from the optimum, nor when the precise answer is wanted."""
-        certificate, center, risk = run.certificate, run.center, run.risk
-        conic = risk.constraints is not None or risk.regularizer.as_quadratic(risk.space) is None
-        if conic or isinstance(self.master, CvxpyMaster) or center is None:
+        certificate, center, omega = run.certificate, run.center, _form(run.risk)
+        if center is None or omega is None or isinstance(self.master, CvxpyMaster):
             return None
         if certificate.gap >= LOCAL or tol <= PRECISE:
             return None
-        rho = self.proximal * (certificate.upper - certificate.lower)
+        share = self.proximal
+        if share is None:
+            flat = not omega.curvature.min() > 0
+            share = 0.1 if flat and largest_order(run.risk.space) > 0 else 0.0
+        in_vain = sum(entry.upper <= certificate.upper for entry in certificate.entries)
+        rho = share * 0.5**in_vain * (certificate.upper - certificate.lower)
         size = float(center @ center)
         return Proximal(center, rho / size) if rho > 0 and size > 0 else None
 
@@ -209,14 +211,9 @@ class CuttingPlane(Solver):
         return max(3 * cuts.n_groups, fits)
 
 
-def _is_linear(risk: RegularizedRisk) -> bool:
-    """Whether the master is a linear program, but for the price of a cluster.
-
-    Its multipliers with a proximal term give poor bounds, and without one it is cheap.
-    """
-    omega = risk.regularizer.as_quadratic(risk.space)
-    flat = omega is not None and not omega.curvature.min() > 0
-    return flat and largest_order(risk.space) == 0
+def _form(risk: RegularizedRisk) -> Quadratic | None:
+    """Omega, where masters other than conic ones apply."""
+    return None if risk.constraints is not None else risk.regularizer.as_quadratic(risk.space)
 
 
 def _violated(evaluation: Evaluation, cuts: WorkingSet) -> list[Cut]:
