@@ -58,9 +58,9 @@ class Alternation:
         (docs/results.md, "With few labels"), so that they are left out by default.
     safeguard : bool
         Return to the metric learned from the labelled stretches alone where labels speak against
-        completing: where, learned from one half of them, it is no better on the other half than
-        finding no change at all; where completing ends in a zero metric; where the labels that are
-        held out say so.
+        completing: where, learned from one half of them, it is worse on the other half than finding
+        no change at all, by more than a standard error; where completing ends in a zero metric;
+        where the labels that are held out say so.
     """
 
     start: str = "labelled"
@@ -186,16 +186,17 @@ def _from_parts(learning: Learning, data: TrainingSet) -> Learned | None:
 
 
 def _believable(learning: Learning, data: TrainingSet) -> bool:
-    """Whether a metric learned from stretches finds changes in others, so that it may complete.
+    """Whether a metric learned from stretches is of use on others, so that it may complete.
 
     Learned from every other recording with a labelled stretch, tried on the rest, and the other
-    way round. Too few of them to tell are no reason against it.
+    way round: against it is a loss above that of no change at all by more than a standard error.
+    Too few of them to tell are no reason against it.
     """
     partition = data.partition
     told = [i for i, known in enumerate(data.labels) if known.part[0]]
     if len(told) < 2 or not partition.contiguous:
         return True
-    gains = []
+    gains, weights = [], []
     for chosen, rest in ((told[::2], told[1::2]), (told[1::2], told[::2])):
         some, others = data.at(chosen), data.at(rest)
         learned = _from_parts(learning, some)
@@ -206,12 +207,18 @@ def _believable(learning: Learning, data: TrainingSet) -> bool:
         Zs = [X @ learned.factor for X in some.arrays]
         penalty = calibrate_partial(partition, Zs, some.labels, some.weights).penalty
         metric = DecodingMetric(learned.factor, penalty)
-        gain = gain_over_nothing(partition, metric, others.arrays, others.labels)
-        gains.append(float(others.weights @ gain))
-    if not gains or sum(gains) > 0:
+        gains.append(gain_over_nothing(partition, metric, others.arrays, others.labels))
+        weights.append(others.weights)
+    if not gains or not _is_negative(np.concatenate(gains), np.concatenate(weights)):
         return True
-    _leave("on stretches held out, what was learned from the others is no better than no change")
+    _leave("on stretches held out, what was learned from the others is worse than no change")
     return False
+
+
+def _is_negative(gains: Floats, weights: Floats) -> bool:
+    """Whether their mean is, by more than its standard error."""
+    mean = float(np.average(gains, weights=weights))
+    return mean < -float(np.linalg.norm(weights * (gains - mean)) / weights.sum())
 
 
 def _leave(why: str) -> None:

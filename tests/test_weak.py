@@ -164,13 +164,13 @@ def test_labels_that_speak_against_completing_are_heard(completes, monkeypatch) 
 
     The metric of the stretches alone is kept, and finds as many changes per sample as they have.
     """
-    rng = np.random.default_rng(4)
+    rng = np.random.default_rng(0)
     Xs = [rng.standard_normal((80, 6)) for _ in range(10)]
     stretch = np.r_[[-1] * 30, [0] * 5, [1] * 5, [-1] * 40]
     ys = [np.roll(stretch, rng.integers(-30, 30)) for _ in Xs]
     if completes:
         monkeypatch.setattr(weak, "_believable", lambda *_: True)
-    with pytest.warns(DataWarning, match="zero metric" if completes else "no better than no"):
+    with pytest.warns(DataWarning, match="zero metric" if completes else "worse than no change"):
         kept = MetricLearner(lam=0.05).fit(Xs, ys)
     alone = MetricLearner(lam=0.05, alternation=Alternation(max_rounds=0)).fit(Xs, ys)
     assert kept.alternated_ is None
