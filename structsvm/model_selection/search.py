@@ -29,7 +29,6 @@ from structsvm.regularizers import Regularizer
 __all__ = ["MetricLearnerCV"]
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
@@ -79,8 +78,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         A row for each candidate and ``lam``: ``pandas.DataFrame(cv_results_)``.
     candidates_ : list of Candidate
     losses_, criterion_ : arrays of shape (N, n_candidates)
-        Of each recording when it was held out, what is judged and what is chosen by; NaN where the
-        candidate failed.
+        What is judged and what is chosen by, when held out; NaN where the candidate failed.
     fold_ : array of shape (N,)
         The fold in which a recording was held out.
 
@@ -209,7 +207,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         *,
         n_segments: Counts = None,
         use: str = "learned",
-    ) -> list[Ints]:
+    ) -> list[NDArray[np.int64]]:
         """Partition recordings: a label vector (T_i,) for each.
 
         Parameters
