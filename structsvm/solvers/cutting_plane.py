@@ -122,7 +122,11 @@ class CuttingPlane(Solver):
             yield replace(step, state=lambda: cuts.state() | cache.state())
 
     def _step(self, run: Run, cuts: WorkingSet, cache: PlaneCache, groups: Ints) -> Step:
-        """Master and oracles; again without damping, then precisely, if no cut was violated."""
+        """Master and oracles; again without damping, then precisely, if nothing was gained.
+
+        Cuts from a damped weight may leave the master's own answer as it is. They have gained
+        something only if they do not, or if their weight is the best so far; or it comes back.
+        """
         usual = min(1e-3, max(1e-7, 0.01 * run.certificate.gap))
         center = run.center
         near = center is not None and run.certificate.gap < LOCAL
@@ -137,12 +141,14 @@ class CuttingPlane(Solver):
             if run.certificate.gap <= self.stopping.tol:
                 return Step("; ".join(labels), len(cuts))
             w = answer.w if center is None else answer.w + damped * (center - answer.w)
+            upper = run.certificate.upper
             evaluation = run.evaluate(w, groups, cuts.group_values(w), cache)
-            new = _violated(evaluation, cuts)
+            new, gained = _violated(evaluation, cuts, w), run.certificate.upper < upper
+            gained = gained or bool(_violated(evaluation, cuts, answer.w))
             cuts.retire(answer.multipliers, self.max_idle)
             added = cuts.add(new)
             cuts.trim(self._capacity(cuts))
-            if run.certificate.gap <= self.stopping.tol or added:
+            if run.certificate.gap <= self.stopping.tol or (added and gained):
                 return Step("; ".join(labels), len(cuts))
         return Step("; ".join(labels), len(cuts), stalled=True)
 
@@ -216,8 +222,8 @@ def _form(risk: RegularizedRisk) -> Quadratic | None:
     return None if risk.constraints is not None else risk.regularizer.as_quadratic(risk.space)
 
 
-def _violated(evaluation: Evaluation, cuts: WorkingSet) -> list[Cut]:
-    """The cuts that lie above the working set at the weight they were made at."""
-    known = cuts.group_values(evaluation.w)
+def _violated(evaluation: Evaluation, cuts: WorkingSet, w: Floats) -> list[Cut]:
+    """The cuts that lie above the working set at ``w``."""
+    known = cuts.group_values(w)
     floor = 1e-12 * max(1.0, float(known.sum()))
-    return [c for c in evaluation.cuts() if c.value(evaluation.w) > known[c.group] + floor]
+    return [c for c in evaluation.cuts() if c.value(w) > known[c.group] + floor]
