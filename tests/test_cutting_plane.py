@@ -12,12 +12,15 @@ from enumerated import Listed, listed_risk, optimum
 from test_masters import Noisy
 
 from structsvm.cuts import Cut, WorkingSet
+from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, MasterError, OracleError, SettingsError
 from structsvm.masters.auto import AutoMaster
 from structsvm.masters.base import Master, MasterSolution
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
+from structsvm.partitions.problem import MetricProblem
 from structsvm.problem import Separation
+from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
@@ -458,3 +461,18 @@ class TestCache:
         np.testing.assert_array_equal(cache.values(np.ones(3)), [0.0, 0.0])
         with pytest.raises(SettingsError, match="cached_planes must be at least 0, got -1"):
             CuttingPlane(cached_planes=-1)
+
+
+def test_a_start_that_is_hard_to_beat_does_not_hold_a_run_back():
+    """Rounds half way to the null weight, where the best is a start, once went on for ever."""
+    recordings = relevant_changes(20, n_samples=220, n_features=6, n_relevant=2, random_state=2)
+    problem = MetricProblem(ChangePoint(), "full", 6)
+    risk = problem.risk(
+        [r.X / np.sqrt(6) for r in recordings],
+        [ChangePoint().encode(r.y, 220) for r in recordings],
+        problem.regularizer(SquaredNorm(), lam=1e-3),
+    )
+    for tol in (2e-2, 5e-3):
+        start = CuttingPlane(Stopping(tol)).solve(risk).w
+        method = CuttingPlane(Stopping(1e-3, 60), max_idle=3)
+        assert method.solve(replace(risk, start=start)).status is Status.OPTIMAL
