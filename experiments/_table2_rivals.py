@@ -13,6 +13,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def main(folder: Path, names: list[str], algorithms: list[str], seconds: float) 
         computed: Results = {}
         for protocol, table, task in tasks(tables):
             key = f"{algorithm} {table.name} {protocol} {task.seed}"
-            loss = pieces.get(key, lambda: timed(task, algorithm, key))  # noqa: B023
+            loss = pieces.get(key, partial(timed, task, algorithm, key))
             if loss is not None:
                 of_table = computed.setdefault(protocol, {}).setdefault(table.name, {})
                 of_table.setdefault(algorithm, []).append(loss)
