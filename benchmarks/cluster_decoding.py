@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import AgglomerativeClustering, KMeans
 
-from structsvm.oracles._starts import kmeans
+from structsvm.oracles._clusters.starts import kmeans
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle

@@ -13,7 +13,7 @@ from structsvm import CutLearner, NormalizedCut
 from structsvm.datasets import images_and_labels, read_images
 from structsvm.graphs import FeatureGraph, GraphOfImage, from_image
 from structsvm.graphs.similarity import Similarity
-from structsvm.oracles.cut_hinge import NormalizedHinge
+from structsvm.oracles._spectra.cut_hinge import NormalizedHinge
 
 HORSES = Path(__file__).resolve().parents[2] / "shared" / "data" / "weizmann_horse"
 SIZES = ((60, 80), (120, 160), (240, 320), (480, 640))

@@ -23,11 +23,11 @@ import ruptures
 from _harness import RESULTS, Goal, printed_by, report, seconds_in_turns
 from numpy.typing import NDArray
 
-from structsvm.oracles.compression import CompressedData, CompressedObjective
+from structsvm.oracles._clusters.compression import CompressedData, CompressedObjective
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint
 from structsvm.partitions.trace_objective import TraceObjective
 
 Floats = NDArray[np.float64]
@@ -301,7 +301,7 @@ def figure() -> None:
 
 
 def _ours(objective: TraceObjective) -> Argmax:
-    return ORACLE.maximize(objective, ANYTHING)
+    return ORACLE.maximize(objective, UNCONSTRAINED)
 
 
 def main() -> None:

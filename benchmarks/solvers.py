@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from structsvm.cuts import WorkingSet
 from structsvm.datasets import relevant_changes
 from structsvm.masters.base import Request
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
+from structsvm.masters.working_set import WorkingSet
 from structsvm.partitions.problem import MetricProblem
 from structsvm.problem import RegularizedRisk
 from structsvm.problems.change_point import ChangePoint

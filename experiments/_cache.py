@@ -10,7 +10,7 @@ from typing import Any
 
 from _report import ROOT
 
-from structsvm.atomic import write_atomically
+from structsvm.storage.atomic import write_atomically
 
 CACHE = ROOT / ".cache" / "experiments"
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from structsvm import Clustering, EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
-from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.metric import Metric
 from structsvm.partitions.samples import Standardizer
 
 Floats = NDArray[np.float64]
@@ -53,7 +53,7 @@ class Task:
     test: Labelled
     seed: int
 
-    def scores(self, metric: DecodingMetric, standardize: bool = True) -> tuple[float, float]:
+    def scores(self, metric: Metric, standardize: bool = True) -> tuple[float, float]:
         """Loss and adjusted Rand index on the test rows, the number of clusters being given."""
         X = self.test.standardized if standardize else self.test.X
         truth = self.test.truth

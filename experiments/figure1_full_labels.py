@@ -15,7 +15,7 @@ from _report import publish
 from structsvm import MetricLearner, baselines
 from structsvm.datasets import relevant_changes
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.metric import Metric
 
 SEEDS = range(5)
 LEVELS = {"independent levels": None, "rank-3 levels": 3}
@@ -29,16 +29,16 @@ def losses(rank: int | None, seed: int) -> dict[str, float]:
     truths = learner.encode(Xs[10:], ys[10:])
     counts = [truth.n_clusters for truth in truths]
 
-    def loss(metric: DecodingMetric, given: list[int] | None) -> float:
+    def loss(metric: Metric, given: list[int] | None) -> float:
         guesses = learner.decode_with(metric, Xs[10:], given)
         return float(np.mean([partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]))
 
-    def fitted(fit: Callable[..., DecodingMetric]) -> DecodingMetric:
+    def fitted(fit: Callable[..., Metric]) -> Metric:
         samples = [learner.standardizer_(X) for X in Xs[:10]]
         return fit(learner.problem_.decoder, samples, learner.encode(Xs[:10], ys[:10]))
 
     return {
-        "learned, diagonal": loss(DecodingMetric(learner.components_.T, learner.penalty_), None),
+        "learned, diagonal": loss(Metric(learner.components_.T, learner.penalty_), None),
         "untrained": loss(learner.baselines_["untrained"], None),
         "untrained, true K": loss(learner.baselines_["untrained"], counts),
         "PCA, true K": loss(fitted(baselines.pca), counts),

@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 from structsvm import Alternation, MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.oracles.sequential import SequentialOracle
-from structsvm.partitions.completing import known_parts, read_labels
+from structsvm.partial_labels.complete import known_parts, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.metric import Metric
 from structsvm.partitions.samples import Standardizer
-from structsvm.partitions.start import within_whitening
+from structsvm.partitions.units import within_whitening
 from structsvm.problems.change_point import ChangePoint
 
 Floats = NDArray[np.float64]
@@ -64,7 +64,7 @@ class Trial:
 
     def loss(self, factor: Floats, penalty: float | None = None) -> float:
         """On the test recordings, told the number of segments or priced."""
-        metric = DecodingMetric(factor, 0.0 if penalty is None else penalty)
+        metric = Metric(factor, 0.0 if penalty is None else penalty)
         counts = [t.n_clusters if penalty is None else None for t in self.truths]
         triples = zip(self.samples[10:], self.truths, counts, strict=True)
         return float(
@@ -104,7 +104,7 @@ def _best_rank(
     """How many components segment the labelled stretches best, told their numbers of segments."""
 
     def loss(rank: int) -> float:
-        metric = DecodingMetric(directions[:, :rank], 0.0)
+        metric = Metric(directions[:, :rank], 0.0)
         pairs = zip(parts, truths, strict=True)
         return float(
             np.mean([partition_loss(t, metric.decode(ORACLE, X, t.n_clusters)) for X, t in pairs])

@@ -17,7 +17,7 @@ from structsvm import MetricLearner, baselines
 from structsvm.datasets import Recording, arrays_and_labels
 from structsvm.errors import DataWarning
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.metric import Metric
 
 SIZES = (5, 10, 20, 40)
 DRAWS = 5
@@ -35,8 +35,8 @@ def losses(learn: list[Recording], test: list[Recording]) -> dict[str, float]:
         "RCA, half shrunk": baselines.rca(
             full.problem_.decoder, [full.standardizer_(X) for X in Xs], full.encode(Xs, ys)
         ),
-        "learned, diagonal": DecodingMetric(diagonal.components_.T, diagonal.penalty_),
-        "learned, full": DecodingMetric(full.components_.T, full.penalty_),
+        "learned, diagonal": Metric(diagonal.components_.T, diagonal.penalty_),
+        "learned, full": Metric(full.components_.T, full.penalty_),
     }
     truths = full.encode(X_test, y_test)
     found = {}

@@ -29,9 +29,9 @@ from har_spsw import split
 from structsvm import Alternation, ChangePoint, MetricLearner, PartialLabels, baselines
 from structsvm.datasets import arrays_and_labels
 from structsvm.errors import DataError, LearningError
-from structsvm.partitions.completing import calibrate_partial, known_parts, read_labels
+from structsvm.partial_labels.complete import calibrate_partial, known_parts, read_labels
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.metric import Metric
 from structsvm.partitions.samples import Standardizer
 
 SEEDS = range(3)
@@ -49,7 +49,7 @@ class Data:
         self.Xs, self.ys = arrays_and_labels(learn)
         self.test, self.truths = arrays_and_labels(test)
 
-    def loss_of(self, metric: DecodingMetric) -> float:
+    def loss_of(self, metric: Metric) -> float:
         """Mean test loss of a metric; the number of segments is left open."""
         problem, standardize = ChangePoint(), Standardizer("recording")
         losses = []
@@ -60,7 +60,7 @@ class Data:
 
     def loss(self, learner: MetricLearner) -> float:
         """That of a learned one."""
-        return self.loss_of(DecodingMetric(learner.components_.T, learner.penalty_))
+        return self.loss_of(Metric(learner.components_.T, learner.penalty_))
 
     def stretches(self, fraction: float, seed: int) -> list[Any]:
         """A stretch of each recording, somewhere."""
@@ -98,7 +98,7 @@ def by_stretch(data: Data, fraction: float, seed: int) -> dict[str, float]:
     known = read_labels(ChangePoint(), samples, labels)
     parts, truths = known_parts(samples, known)
     penalty = calibrate_partial(ChangePoint(), samples, known).penalty
-    untrained = data.loss_of(DecodingMetric(np.eye(samples[0].shape[1]), penalty))
+    untrained = data.loss_of(Metric(np.eye(samples[0].shape[1]), penalty))
     rca = baselines.rca(ChangePoint().decoder, parts, truths)
     losses = {"untrained": untrained, "RCA": data.loss_of(rca)}
     ways = {"ours": Alternation()}

@@ -19,7 +19,7 @@ from structsvm import MetricLearner, baselines
 from structsvm.datasets import Recording, arrays_and_labels, read_recordings
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import covering, margin_f1, partition_loss
-from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.metric import Metric
 
 
 def split(folder: Path) -> tuple[list[Recording], list[Recording]]:
@@ -40,7 +40,7 @@ def scores(truths: Sequence[EquivalenceMatrix], guesses: Sequence[EquivalenceMat
 
 
 def row(
-    name: str, learner: MetricLearner, metric: DecodingMetric, test: list[Recording], seconds: float
+    name: str, learner: MetricLearner, metric: Metric, test: list[Recording], seconds: float
 ) -> Row:
     """Held-out scores of one metric, given the true number of segments and not."""
     Xs, ys = arrays_and_labels(test)
@@ -65,7 +65,7 @@ def main(folder: Path) -> None:
         start = time.perf_counter()
         learner = MetricLearner(metric=kind).fit(Xs, ys, feature_names=learn[0].features)
         seconds = time.perf_counter() - start
-        metric = DecodingMetric(learner.components_.T, learner.penalty_)
+        metric = Metric(learner.components_.T, learner.penalty_)
         rows.append(row(f"learned, {kind}", learner, metric, test, seconds))
     rivals = {
         "untrained": baselines.untrained,

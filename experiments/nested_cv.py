@@ -29,8 +29,8 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
 from structsvm.datasets import Recording, arrays_and_labels, read_recordings
 from structsvm.errors import VerdictWarning
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.model_selection.verdict import standard_error
 from structsvm.partitions.losses import partition_loss
+from structsvm.verdict import standard_error
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -24,8 +24,8 @@ from _report import SHARED, Row, publish
 from structsvm import ChangePoint, DistributionChange, MetricLearner
 from structsvm.datasets import AnnotatedProfile, annotation_errors, read_profiles
 from structsvm.errors import LearningError
-from structsvm.partitions.completing import calibrate_partial, read_labels
-from structsvm.partitions.metric import DecodingMetric
+from structsvm.partial_labels.complete import calibrate_partial, read_labels
+from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.samples import Standardizer
 
@@ -41,7 +41,7 @@ def penalty_only(problem: PartitionProblem, learn: Profiles, test: Profiles) -> 
     samples = [standardize(p.recording.X) for p in learn]
     known = read_labels(problem, samples, [p.labels for p in learn])
     penalty = calibrate_partial(problem, samples, known).penalty
-    metric = DecodingMetric(np.eye(samples[0].shape[1]), penalty)
+    metric = Metric(np.eye(samples[0].shape[1]), penalty)
     guesses = [metric.decode(problem.decoder, standardize(p.recording.X)) for p in test]
     return annotation_errors(test, guesses)
 

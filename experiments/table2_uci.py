@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, baselines
 from structsvm.errors import DataWarning, LearningError
-from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.metric import Metric
 
 PRINTED = {
     "iris": (0.18, 0.55, 0.43, 0.30),
@@ -75,7 +75,7 @@ def run(table: Table, protocol: str) -> Runs:
     tasks = list(getattr(table, protocol)())
     lam = 0.1 if protocol == "held_out" or len(table.y) > LARGE else 0.001
     runs: Runs = {}
-    once: dict[str, DecodingMetric | None] = {}
+    once: dict[str, Metric | None] = {}
     for task in tasks:
         for name, make, standardize in methods(task, lam):
             if protocol == "held_out" or name not in once or "pairs" in name:
@@ -86,23 +86,23 @@ def run(table: Table, protocol: str) -> Runs:
     return runs
 
 
-def _unless_zero(make: Callable[[], DecodingMetric]) -> DecodingMetric | None:
+def _unless_zero(make: Callable[[], Metric]) -> Metric | None:
     try:
         return make()
     except LearningError:
         return None
 
 
-def methods(task: Task, lam: float) -> Iterator[tuple[str, Callable[[], DecodingMetric], bool]]:
+def methods(task: Task, lam: float) -> Iterator[tuple[str, Callable[[], Metric], bool]]:
     """Name, how to make the metric, and whether it is one of z-scores."""
     X, truth, P = task.train.standardized, task.train.truth, task.train.X.shape[1]
     decoder = Clustering(random_state=task.seed).decoder
-    identity = DecodingMetric(np.eye(P), 1.0)
+    identity = Metric(np.eye(P), 1.0)
 
-    def rival(name: str, **settings: Any) -> Callable[[], DecodingMetric]:
+    def rival(name: str, **settings: Any) -> Callable[[], Metric]:
         return lambda: baselines.fit(name, decoder, [X], [truth], **settings)
 
-    def learned(metric: str, oracle: str = "auto") -> Callable[[], DecodingMetric]:
+    def learned(metric: str, oracle: str = "auto") -> Callable[[], Metric]:
         return lambda: learn(task, metric, oracle, lam)
 
     yield "Euclid, raw", lambda: identity, False
@@ -119,7 +119,7 @@ def methods(task: Task, lam: float) -> Iterator[tuple[str, Callable[[], Decoding
         yield "ours, full, rounded", learned("full", "rounded"), True
 
 
-def learn(task: Task, metric: str, oracle: str, lam: float) -> DecodingMetric:
+def learn(task: Task, metric: str, oracle: str, lam: float) -> Metric:
     """The learned metric; at most 60 rounds, which only matters for the weak regularizer."""
     problem = Clustering(oracle=oracle, random_state=task.seed)
     learner = MetricLearner(problem, metric, lam=lam, max_iter=200 if lam < 0.1 else 60)
@@ -127,10 +127,10 @@ def learn(task: Task, metric: str, oracle: str, lam: float) -> DecodingMetric:
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", DataWarning)  # a constant feature of ionosphere
         learner.fit(task.train.X, task.train.truth.labels)
-    return DecodingMetric(learner.components_.T, learner.penalty_)
+    return Metric(learner.components_.T, learner.penalty_)
 
 
-def rca_of_pairs(task: Task, n: int) -> DecodingMetric:
+def rca_of_pairs(task: Task, n: int) -> Metric:
     """RCA that is told of n random pairs of rows that they belong together."""
     rng, labels = np.random.default_rng(task.seed), task.train.truth.labels
     assert labels is not None

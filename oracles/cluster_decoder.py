@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.oracles._starts import ward_levels
+from structsvm.oracles._clusters.starts import ward_levels
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import CalibratingOracle, Calibration
-from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.progress import stage
+from structsvm.support.progress import stage
 
 __all__ = ["ClusterDecoder"]
 
@@ -41,7 +41,7 @@ class ClusterDecoder(CalibratingOracle):
     n_init: int = 10
     random_state: int = 0
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """A partition of large ``Tr(A M)``; with K given, into K non-empty clusters.
 
         Raises

@@ -9,11 +9,11 @@ The starts, whichever apply:
 - loss-augmented inference: the true partition, one that cuts across it evenly, and random ones;
 - the rounded relaxation: K-means on the leading eigenvectors of ``A``, in compressed form.
 
-Each is improved by Hartigan moves on the whole objective (:mod:`structsvm.oracles.hartigan`), the
-worse ones by a few sweeps only, and the best is returned: a true partition, so that a cut made from
-it is a lower bound of the true hinge loss, unlike one made from a relaxation. Nothing says that it
-is the maximum: the answer is declared heuristic. The value of the relaxation bounds what it may
-have missed.
+Each is improved by Hartigan moves on the whole objective
+(:mod:`structsvm.oracles._clusters.hartigan`), the worse ones by a few sweeps only, and the best is
+returned: a true partition, so that a cut made from it is a lower bound of the true hinge loss,
+unlike one made from a relaxation. Nothing says that it is the maximum: the answer is declared
+heuristic. The value of the relaxation bounds what it may have missed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.oracles._checks import number_of_clusters
-from structsvm.oracles._starts import across, kmeans, ward, with_exactly
-from structsvm.oracles.compression import compress_objective
-from structsvm.oracles.hartigan import GroupedObjective, improve
-from structsvm.oracles.linked import best_under_links
+from structsvm.oracles._clusters.compression import compress_objective
+from structsvm.oracles._clusters.hartigan import GroupedObjective, improve
+from structsvm.oracles._clusters.linked import best_under_links
+from structsvm.oracles._clusters.starts import across, kmeans, ward, with_exactly
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, LocalSearch, Quality
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, LocalSearch, Quality
 from structsvm.partitions.trace_objective import TraceObjective
 
 __all__ = ["ClusteringOracle"]
@@ -81,7 +81,7 @@ class ClusteringOracle(LocalSearch):
             if getattr(self, name) < least:
                 raise OracleError(f"{name} must be >= {least}, got {getattr(self, name)}")
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Look for a partition with a large ``Tr(A M)``; with K given, into K non-empty clusters.
 
         Raises
@@ -95,7 +95,7 @@ class ClusteringOracle(LocalSearch):
         self,
         objective: TraceObjective,
         starts: Sequence[Ints],
-        constraint: Constraint = ANYTHING,
+        constraint: Constraint = UNCONSTRAINED,
     ) -> Argmax:
         """As :meth:`maximize`, with further partitions to start from (say, the previous answer).
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from structsvm.errors import OracleError
 from structsvm.oracles._checks import number_of_clusters
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
 
 __all__ = ["ExhaustiveOracle", "all_partitions", "all_segmentations"]
@@ -37,7 +37,7 @@ class ExhaustiveOracle(Oracle):
 
     contiguous: bool = False
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise ``Tr(A M)`` over every partition that ``constraint`` allows.
 
         Raises

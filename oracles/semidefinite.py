@@ -34,10 +34,10 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.oracles._checks import number_of_clusters
-from structsvm.oracles._starts import kmeans
+from structsvm.oracles._clusters.starts import kmeans
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.parallel import single_threaded
-from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
 
 __all__ = ["SemidefiniteOracle", "SemidefiniteSolution", "certified_bound"]
@@ -81,7 +81,7 @@ class SemidefiniteOracle(Oracle):
     max_samples: int = 100
     random_state: int = 0
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise ``Tr(A M)``: a true partition and a certified bound.
 
         The quality is exact when they meet, and otherwise that of a relaxation.
@@ -104,7 +104,7 @@ class SemidefiniteOracle(Oracle):
         return Argmax(second.y, second.value, bound, Quality.EXACT if tight else Quality.RELAXATION)
 
     def relax(
-        self, objective: TraceObjective, constraint: Constraint = ANYTHING
+        self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED
     ) -> SemidefiniteSolution:
         """Solve the program itself and certify its bound.
 

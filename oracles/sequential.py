@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
-from structsvm.oracles._boundaries import Boundaries
-from structsvm.oracles._segment_search import (
+from structsvm.oracles._segments.boundaries import Boundaries
+from structsvm.oracles._segments.search import (
     SegmentSearch,
     path_of_known_length,
     splitting_price,
 )
-from structsvm.oracles._segment_stages import path_in_stages
-from structsvm.oracles._segment_windows import best_paths, path_with_known_length, windows
+from structsvm.oracles._segments.stages import path_in_stages
+from structsvm.oracles._segments.windows import best_paths, path_with_known_length, windows
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
 
 __all__ = ["SequentialOracle"]
@@ -49,7 +49,7 @@ class SequentialOracle(Oracle):
 
     pruning: bool = True
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise ``Tr(A M)`` over the segmentations that ``constraint`` allows.
 
         Raises
@@ -77,7 +77,7 @@ class SequentialOracle(Oracle):
         return Argmax(y, value, value, Quality.EXACT)
 
     def ranked(
-        self, objective: TraceObjective, n_best: int, constraint: Constraint = ANYTHING
+        self, objective: TraceObjective, n_best: int, constraint: Constraint = UNCONSTRAINED
     ) -> list[Argmax]:
         """The best segmentations that ``constraint`` allows, the best first.
 

@@ -11,10 +11,11 @@ Every partition also satisfies ``M 1 = 1``, which ``M^spec`` forgets. The centre
 ``1^T A 1 / T`` plus that of the K - 1 leading (or all positive) eigenvalues of ``A`` restricted to
 the complement of 1. It is tighter, blind to the mean of the data, and wastes no eigenvector on it.
 
-On samples in factored form the problem is compressed first (:mod:`structsvm.oracles.compression`);
-outside the compressed directions ``A`` is ``d I``, an eigenvalue of multiplicity T - m. Which of
-its eigenvectors to take is a matter of choice: strictly larger eigenvalues are taken first, then
-directions outside the data (which contribute nothing to ``X^T M X``), then the rest.
+On samples in factored form the problem is compressed first
+(:mod:`structsvm.oracles._clusters.compression`); outside the compressed directions ``A`` is ``d
+I``, an eigenvalue of multiplicity T - m. Which of its eigenvectors to take is a matter of choice:
+strictly larger eigenvalues are taken first, then directions outside the data (which contribute
+nothing to ``X^T M X``), then the rest.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.oracles._checks import number_of_clusters
-from structsvm.oracles.compression import (
+from structsvm.oracles._clusters.compression import (
     Basis,
     CompressedObjective,
     CompressedProjector,
     compress_objective,
 )
-from structsvm.oracles.lanczos import (
+from structsvm.oracles._spectra.lanczos import (
     fix_signs,
     leading_eigenpairs,
     positive_eigenpairs,
@@ -44,7 +45,7 @@ from structsvm.oracles.lanczos import (
 )
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
 
 __all__ = ["CompressedArgmax", "SpectralOracle"]
@@ -91,7 +92,7 @@ class SpectralOracle(Oracle):
     random_state: int = 0
     lanczos_tol: float = 0.0
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise ``Tr(A M)`` over the projectors whose rank ``constraint`` allows.
 
         Compresses the samples on every call, ``O(T (r + K)^2)``; data that come back many times
@@ -112,7 +113,7 @@ class SpectralOracle(Oracle):
         return Argmax(y, value, max(value, answer.value), Quality.RELAXATION)
 
     def maximize_compressed(
-        self, objective: CompressedObjective, constraint: Constraint = ANYTHING
+        self, objective: CompressedObjective, constraint: Constraint = UNCONSTRAINED
     ) -> CompressedArgmax:
         """Maximise ``Tr(A M)`` by one m x m eigendecomposition, independent of T."""
         data, shift = objective.data, objective.shift
@@ -132,7 +133,7 @@ class SpectralOracle(Oracle):
         return CompressedArgmax(y, value, value, Quality.RELAXATION)
 
     def maximize_operator(
-        self, A: Any, constraint: Constraint = ANYTHING, start: Floats | None = None
+        self, A: Any, constraint: Constraint = UNCONSTRAINED, start: Floats | None = None
     ) -> Argmax:
         """Maximise ``Tr(A M)`` for any symmetric ``A`` by Lanczos.
 

@@ -10,9 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
+from structsvm.oracles._clusters.compression import (
+    CompressedData,
+    CompressedObjective,
+    CompressedProjector,
+)
 from structsvm.oracles.cluster_decoder import ClusterDecoder
 from structsvm.oracles.clustering import ClusteringOracle
-from structsvm.oracles.compression import CompressedData, CompressedObjective, CompressedProjector
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -16,8 +16,8 @@ from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
 from structsvm.graphs.labels import NodeLabels, region_loss, region_rand
 from structsvm.graphs.similarity import Similarity
-from structsvm.oracles.cut_decoder import CutDecoder, Embedding
-from structsvm.oracles.cut_hinge import CutHinge, NormalizedHinge, PlainHinge, Point
+from structsvm.oracles._spectra.cut_hinge import CutHinge, NormalizedHinge, PlainHinge, Point
+from structsvm.oracles.normalized_cut import CutDecoder, Embedding
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import metric_factor
 from structsvm.problem import Problem, RegularizedRisk, Separation

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from structsvm.compare import Comparison, compare_solvers
     from structsvm.evaluation import Evaluation, evaluate
     from structsvm.graph_cuts.learner import CutLearner
-    from structsvm.learner import MetricLearner
+    from structsvm.learner.learner import MetricLearner
     from structsvm.model_selection import MetricLearnerCV
+    from structsvm.partial_labels.labels import PartialLabels
     from structsvm.partitions.equivalence import EquivalenceMatrix
     from structsvm.partitions.oracle import Region
-    from structsvm.partitions.partial import PartialLabels
     from structsvm.persistence import load, save
     from structsvm.problems.change_point import ChangePoint
     from structsvm.problems.clustering import Clustering
@@ -64,10 +64,10 @@ _HOME = {
     "DistributionChange": "structsvm.problems.distribution_change",
     "EquivalenceMatrix": "structsvm.partitions.equivalence",
     "Evaluation": "structsvm.evaluation",
-    "MetricLearner": "structsvm.learner",
+    "MetricLearner": "structsvm.learner.learner",
     "MetricLearnerCV": "structsvm.model_selection",
     "NormalizedCut": "structsvm.problems.normalized_cut",
-    "PartialLabels": "structsvm.partitions.partial",
+    "PartialLabels": "structsvm.partial_labels.labels",
     "Region": "structsvm.partitions.oracle",
     "Solution": "structsvm.solution",
     "SquaredNorm": "structsvm.regularizers",

@@ -16,16 +16,16 @@ import sklearn
 from numpy.typing import NDArray
 
 from structsvm.errors import MissingExtraError, SettingsError
-from structsvm.extras import require
 from structsvm.graph_cuts.metric import CutMetric, grid_metric
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
-from structsvm.oracles.cut_decoder import CutDecoder
+from structsvm.oracles.normalized_cut import CutDecoder
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import DecodingMetric, calibrate
+from structsvm.partitions.metric import Metric, calibrate
 from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.start import within_whitening
-from structsvm.progress import stage
+from structsvm.partitions.units import within_whitening
+from structsvm.support.extras import require
+from structsvm.support.progress import stage
 
 __all__ = ["NAMES", "fit", "grid", "lda", "metric_learn", "pca", "rca", "untrained"]
 
@@ -37,7 +37,7 @@ def untrained(
     Xs: Sequence[Floats],
     truths: Sequence[EquivalenceMatrix],
     weights: Floats | None = None,
-) -> DecodingMetric:
+) -> Metric:
     """The identity with its best penalty on the training samples: hand-tuned segmentation."""
     return _calibrated(np.eye(Xs[0].shape[1]), oracle, Xs, truths, weights)
 
@@ -47,7 +47,7 @@ def pca(
     Xs: Sequence[Floats],
     truths: Sequence[EquivalenceMatrix],
     weights: Floats | None = None,
-) -> DecodingMetric:
+) -> Metric:
     """The leading principal components, as many (1, 2, 4, ...) as calibrate best.
 
     The components are those of all samples stacked; the penalty is calibrated for each number.
@@ -61,7 +61,7 @@ def pca(
         factor = vectors[:, ::-1][:, :rank]
         calibration = calibrate(oracle, [X @ factor for X in Xs], truths, weights)
         if calibration.merit < least:
-            best, least = DecodingMetric(factor, calibration.penalty), calibration.merit
+            best, least = Metric(factor, calibration.penalty), calibration.merit
     assert best is not None
     return best
 
@@ -72,7 +72,7 @@ def rca(
     truths: Sequence[EquivalenceMatrix],
     weights: Floats | None = None,
     shrinkage: float = 0.5,
-) -> DecodingMetric:
+) -> Metric:
     """Relevant component analysis: the inverse of the covariance within the true clusters.
 
     Bar-Hillel et al. (2006), the clusters of all samples stacked; shrunk towards a multiple of the
@@ -93,7 +93,7 @@ def lda(
     truths: Sequence[EquivalenceMatrix],
     weights: Floats | None = None,
     shrinkage: float = 1e-3,
-) -> DecodingMetric:
+) -> Metric:
     """Linear discriminant analysis: RCA on the subspace that the centres of the clusters span.
 
     Fisher (1936); of dimension ``sum_i (K_i - 1)`` or P, the less. With as many clusters as
@@ -118,7 +118,7 @@ def metric_learn(
     truths: Sequence[EquivalenceMatrix],
     algorithm: str,
     **settings: Any,
-) -> DecodingMetric:
+) -> Metric:
     """A metric learned by the library metric-learn from the true clusters of all samples stacked.
 
     Parameters
@@ -159,10 +159,10 @@ def _calibrated(
     Xs: Sequence[Floats],
     truths: Sequence[EquivalenceMatrix],
     weights: Floats | None = None,
-) -> DecodingMetric:
+) -> Metric:
     """A metric with its best penalty."""
     calibration = calibrate(oracle, [X @ factor for X in Xs], truths, weights)
-    return DecodingMetric(factor, calibration.penalty)
+    return Metric(factor, calibration.penalty)
 
 
 def _sum(terms: Iterable[Floats], weights: Floats | None) -> Floats:
@@ -206,7 +206,7 @@ def fit(
     Xs: Sequence[Floats],
     truths: Sequence[EquivalenceMatrix],
     **settings: Any,
-) -> DecodingMetric: ...
+) -> Metric: ...
 
 
 def fit(name: str, oracle: Any, Xs: Any, truths: Any, **settings: Any) -> Any:

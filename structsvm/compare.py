@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from structsvm.errors import SettingsError
-from structsvm.extras import require
-from structsvm.learner import MetricLearner
+from structsvm.learner.learner import MetricLearner
 from structsvm.parallel import single_threaded
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plain import finite
 from structsvm.plotting.learning import plot_gap, plot_gap_twice
 from structsvm.problem import RegularizedRisk
-from structsvm.progress import stage
 from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution
 from structsvm.solvers.auto import SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.storage.plain import finite
+from structsvm.support.extras import require
+from structsvm.support.progress import stage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError
 from structsvm.graph_cuts.evaluation import CutEvaluation, evaluate_cuts
 from structsvm.graph_cuts.learner import CutLearner
-from structsvm.learner import MetricLearner
-from structsvm.model_selection.verdict import LEARNED, Contrast, Verdict
+from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import (
     adjusted_rand_index,
@@ -21,11 +20,12 @@ from structsvm.partitions.losses import (
     margin_f1,
     partition_loss,
 )
-from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, disagreement, measure
 from structsvm.partitions.samples import asked_counts
 from structsvm.partitions.words import RECORDINGS, Words
-from structsvm.progress import stage
+from structsvm.support.progress import stage
+from structsvm.verdict import LEARNED, Contrast, Verdict
 
 __all__ = ["Evaluation", "RecordingScores", "Scores", "decode_with_all", "evaluate"]
 
@@ -248,7 +248,7 @@ def decode_with_all(
         n_segments = "true"
     counts = asked_counts(n_segments, truths)
     metrics = {
-        LEARNED: DecodingMetric(learner.components_.T, learner.penalty_),
+        LEARNED: Metric(learner.components_.T, learner.penalty_),
         **learner.baselines_,
     }
     chosen = stage("metrics", list(metrics.items()))

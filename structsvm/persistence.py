@@ -13,22 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.archive import Archive
 from structsvm.errors import ModelFileError, PluginError, SettingsError
 from structsvm.graph_cuts import stored
 from structsvm.graph_cuts.learner import CutLearner
-from structsvm.learner import MetricLearner
+from structsvm.learner.learner import MetricLearner
+from structsvm.learner.training_summary import TrainingSummary
 from structsvm.partitions.features import FeatureMap
-from structsvm.partitions.metric import Calibration, DecodingMetric
+from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.samples import Standardizer
-from structsvm.partitions.training import TrainingData
 from structsvm.plugins import problem_class, problem_name
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import SquaredNorm, Trace
 from structsvm.solution import History, HistoryEntry, Solution
 from structsvm.status import Status
-from structsvm.unstored import Unstored
+from structsvm.storage.archive import Archive
+from structsvm.storage.unstored import Unstored
 from structsvm.weak import Alternation
 
 __all__ = ["load", "read_header", "save"]
@@ -211,10 +211,10 @@ def _learner(header: dict[str, Any], arrays: Arrays) -> MetricLearner:
         arrays.get("calibration.criterion"),
     )
     learner.baselines_ = {
-        name: DecodingMetric(arrays[f"baseline.{name}"], penalty)
+        name: Metric(arrays[f"baseline.{name}"], penalty)
         for name, penalty in header["baselines"].items()
     }
-    learner.training_data_ = TrainingData.from_plain(header["training_data"])
+    learner.training_data_ = TrainingSummary.from_plain(header["training_data"])
     learner.solution_ = _solution(header["solution"], arrays["solution.w"])
     learner.certified_upper_ = header.get("certified_upper", learner.solution_.upper)
     learner.alternated_ = None  # completions are not stored

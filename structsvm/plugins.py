@@ -8,11 +8,11 @@ from dataclasses import MISSING, dataclass, fields
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from structsvm.contract import missing_definitions
 from structsvm.errors import PluginError
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problems.normalized_cut import NormalizedCut
+from structsvm.support.contract import missing_definitions
 
 __all__ = [
     "Declared",

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.contract import Contract
 from structsvm.regularizers import Regularizer
 from structsvm.status import Quality
+from structsvm.support.contract import Contract
 from structsvm.weights import WeightSpace
 
 __all__ = ["ImprovableProblem", "Problem", "RegularizedRisk", "Separation"]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, SettingsError
-from structsvm.interop.fitted import Fitted, standardized
+from structsvm.learner.fitted import Fitted, standardized
 from structsvm.oracles.sequential import SequentialOracle
-from structsvm.partitions.completing import read_labels
+from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.oracle import Constraint, Region
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.trace_objective import TraceObjective

@@ -12,22 +12,22 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
-from structsvm.fitting import Learned, Learning, is_zero, learn, usable_factor
-from structsvm.partitions.completing import (
+from structsvm.learner.fitting import FitPlan, FitResult, is_zero, learn, usable_factor
+from structsvm.learner.training_set import TrainingSet
+from structsvm.partial_labels.alternate import Alternated, alternate
+from structsvm.partial_labels.complete import (
     Known,
     PartialRisk,
     calibrate_partial,
     calibrate_to_rate,
     gain_over_nothing,
 )
-from structsvm.partitions.metric import DecodingMetric, metric_factor
+from structsvm.partitions.metric import Metric, metric_factor
 from structsvm.partitions.problem import certified_upper
-from structsvm.partitions.start import Start, within_whitening
-from structsvm.partitions.training_set import TrainingSet
-from structsvm.solvers.alternating import Alternated, alternate
+from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.status import Status
 
-__all__ = ["Alternation", "is_partial", "learn_partial", "of_use"]
+__all__ = ["Alternation", "informative", "is_partial", "learn_partial"]
 
 Floats = NDArray[np.float64]
 
@@ -82,11 +82,11 @@ class Alternation:
 
 
 def learn_partial(
-    learning: Learning,
+    learning: FitPlan,
     data: TrainingSet,
     settings: Alternation,
     held_out: TrainingSet | None = None,
-) -> Learned:
+) -> FitResult:
     """Learn from standardised recordings and what is known of their partitions."""
     alone = _from_parts(learning, data)
     if settings.max_rounds == 0:
@@ -98,8 +98,8 @@ def learn_partial(
         return alone
     if alone is not None and alone.solution.status is Status.INTERRUPTED:
         return alone
-    if alone is not None and settings.safeguard and not _believable(learning, data):
-        return _by_rate(alone, data)
+    if alone is not None and settings.safeguard and not _beats_no_change(learning, data):
+        return _recalibrated_to_change_rate(alone, data)
     start = _start(learning, data) if alone is None else alone.start
     others = data.at([]) if held_out is None else held_out.mapped(start)
     problem, w = learning.problem, None if alone is None else alone.solution.w
@@ -136,8 +136,8 @@ def learn_partial(
             logger.info("held-out labels: %g from the stretches alone, %g completed", before, after)
             return alone
         if _is_zero(learning, found):
-            _leave("completing ends in a zero metric")
-            return _by_rate(alone, data)
+            _warn_not_completed("completing ends in a zero metric")
+            return _recalibrated_to_change_rate(alone, data)
     return _finish(learning, data, start, found)
 
 
@@ -150,7 +150,7 @@ def is_partial(data: TrainingSet) -> bool:
     return True
 
 
-def of_use(data: TrainingSet, settings: Alternation) -> TrainingSet:
+def informative(data: TrainingSet, settings: Alternation) -> TrainingSet:
     """The recordings to learn from: those of which something is known, or all."""
     if settings.unlabelled:
         return data
@@ -170,7 +170,7 @@ def _check_partial(labels: Sequence[Known]) -> None:
     )
 
 
-def _from_parts(learning: Learning, data: TrainingSet) -> Learned | None:
+def _from_parts(learning: FitPlan, data: TrainingSet) -> FitResult | None:
     """What is learned from everything whose partition is known; None where that is nothing."""
     parts = data.parts
     teaches = any(M.n_clusters > 1 for M in parts.truths)
@@ -185,7 +185,7 @@ def _from_parts(learning: Learning, data: TrainingSet) -> Learned | None:
             return None
 
 
-def _believable(learning: Learning, data: TrainingSet) -> bool:
+def _beats_no_change(learning: FitPlan, data: TrainingSet) -> bool:
     """Whether a metric learned from stretches is of use on others, so that it may complete.
 
     Learned from every other recording with a labelled stretch, tried on the rest, and the other
@@ -206,12 +206,14 @@ def _believable(learning: Learning, data: TrainingSet) -> bool:
             return False
         Zs = [X @ learned.factor for X in some.arrays]
         penalty = calibrate_partial(partition, Zs, some.labels, some.weights).penalty
-        metric = DecodingMetric(learned.factor, penalty)
+        metric = Metric(learned.factor, penalty)
         gains.append(gain_over_nothing(partition, metric, others.arrays, others.labels))
         weights.append(others.weights)
     if not gains or not _is_negative(np.concatenate(gains), np.concatenate(weights)):
         return True
-    _leave("on stretches held out, what was learned from the others is worse than no change")
+    _warn_not_completed(
+        "on stretches held out, what was learned from the others is worse than no change"
+    )
     return False
 
 
@@ -221,7 +223,7 @@ def _is_negative(gains: Floats, weights: Floats) -> bool:
     return mean < -float(np.linalg.norm(weights * (gains - mean)) / weights.sum())
 
 
-def _leave(why: str) -> None:
+def _warn_not_completed(why: str) -> None:
     warnings.warn(
         f"labels were not completed: {why}. The metric is that of the labelled stretches alone; "
         "label more, or longer ones",
@@ -230,20 +232,20 @@ def _leave(why: str) -> None:
     )
 
 
-def _by_rate(alone: Learned, data: TrainingSet) -> Learned:
+def _recalibrated_to_change_rate(alone: FitResult, data: TrainingSet) -> FitResult:
     """What was learned from the stretches, to find as many changes per second as they have."""
     Zs = [X @ alone.factor for X in data.arrays]
     found = calibrate_to_rate(data.partition, Zs, data.labels, data.weights)
     return replace(alone, calibration=found)
 
 
-def _is_zero(learning: Learning, found: Alternated) -> bool:
+def _is_zero(learning: FitPlan, found: Alternated) -> bool:
     if found.solution.status is Status.INTERRUPTED:
         return False
     return is_zero(metric_factor(learning.problem.split(found.solution.w)[0]))
 
 
-def _start(learning: Learning, data: TrainingSet) -> Start:
+def _start(learning: FitPlan, data: TrainingSet) -> LearningUnits:
     """The untrained metric, or RCA where there are chunks, and its penalty."""
     partition, parts = data.partition, data.parts
     whitening = None
@@ -255,10 +257,10 @@ def _start(learning: Learning, data: TrainingSet) -> Start:
         unit = partition.unit(whitened.parts.arrays, parts.truths, parts.weights)
     if unit is None:
         unit = calibrate_partial(partition, whitened.arrays, data.labels, data.weights).penalty
-    return Start(whitening, unit)
+    return LearningUnits(whitening, unit)
 
 
-def _principal(task: PartialRisk) -> DecodingMetric:
+def _principal(task: PartialRisk) -> Metric:
     """As many principal components (1, 2, 4, ...) as agree best with what is known."""
     partition, samples = task.problem.partition, task.samples
     centred = [X - X.mean(axis=0) for X in samples]
@@ -270,19 +272,21 @@ def _principal(task: PartialRisk) -> DecodingMetric:
         Zs = [X @ factor for X in samples]
         calibration = calibrate_partial(partition, Zs, task.labels, task.weights)
         if calibration.merit < least:
-            best, least = DecodingMetric(factor, calibration.penalty), calibration.merit
+            best, least = Metric(factor, calibration.penalty), calibration.merit
     assert best is not None
     return best
 
 
-def _finish(learning: Learning, data: TrainingSet, start: Start, found: Alternated) -> Learned:
+def _finish(
+    learning: FitPlan, data: TrainingSet, start: LearningUnits, found: Alternated
+) -> FitResult:
     """The metric of the round that is kept, its penalty calibrated on what is known."""
     factor = start.restore(usable_factor(learning.problem, found.solution, learning.lam))
     known = data.labels, data.weights
     calibration = calibrate_partial(data.partition, [X @ factor for X in data.arrays], *known)
     plain = calibrate_partial(data.partition, data.arrays, *known)
-    untrained = DecodingMetric(np.eye(factor.shape[0]), plain.penalty)
-    return Learned(
+    untrained = Metric(np.eye(factor.shape[0]), plain.penalty)
+    return FitResult(
         factor=factor,
         calibration=calibration,
         solution=found.solution,

@@ -7,7 +7,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from structsvm.cuts import Cut, WorkingSet
+from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer
 from structsvm.status import Quality

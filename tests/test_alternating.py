@@ -7,9 +7,9 @@ import pytest
 from enumerated import listed_risk, objective
 
 from structsvm.errors import MasterError
+from structsvm.partial_labels.alternate import Completions, _refuse_rise, alternate
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import SquaredNorm
-from structsvm.solvers.alternating import Completions, _refuse_rise, alternate
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.weights import Free

@@ -10,7 +10,7 @@ from tables import table
 
 from structsvm import Clustering, EquivalenceMatrix, baselines
 from structsvm.errors import MissingExtraError, SettingsError
-from structsvm.partitions.metric import DecodingMetric, calibrate
+from structsvm.partitions.metric import Metric, calibrate
 
 
 def test_each_by_its_name():
@@ -19,7 +19,7 @@ def test_each_by_its_name():
     decoder = Clustering().decoder
     for name in ("untrained", "pca", "rca", "lda"):
         metric = baselines.fit(name, decoder, [X], [truth])
-        assert isinstance(metric, DecodingMetric)
+        assert isinstance(metric, Metric)
         assert metric.factor.shape[0] == 4
     with pytest.raises(SettingsError, match=r"a baseline is one of .*'lda'.*, got 'lfda'"):
         baselines.fit("lfda", decoder, [X], [truth])

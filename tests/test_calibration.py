@@ -6,7 +6,7 @@ import pytest
 from structsvm import EquivalenceMatrix, baselines
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.metric import Calibration, DecodingMetric, calibrate
+from structsvm.partitions.metric import Calibration, Metric, calibrate
 
 ORACLE = SequentialOracle()
 
@@ -22,7 +22,7 @@ def test_the_curve_is_that_of_decoding_at_every_penalty(rng):
     Zs, truths = [Z for Z, _ in samples], [M for _, M in samples]
     calibration = calibrate(ORACLE, Zs, truths)
     for penalty, loss in zip(calibration.penalties, calibration.losses, strict=True):
-        metric = DecodingMetric(np.eye(2), float(penalty))
+        metric = Metric(np.eye(2), float(penalty))
         pairs = zip(truths, Zs, strict=True)
         assert loss == pytest.approx(
             np.mean([partition_loss(M, metric.decode(ORACLE, Z)) for M, Z in pairs])
@@ -33,7 +33,7 @@ def test_the_grid_reaches_from_many_segments_to_one(rng):
     Z, truth = sample(rng)
     penalties = calibrate(ORACLE, [Z], [truth]).penalties
     most, least = (
-        DecodingMetric(np.eye(2), float(p)).decode(ORACLE, Z).n_clusters
+        Metric(np.eye(2), float(p)).decode(ORACLE, Z).n_clusters
         for p in (penalties[0], penalties[-1])
     )
     assert most > 0.9 * Z.shape[0]
@@ -60,7 +60,7 @@ def test_a_metric_that_sees_nothing_calibrates_to_one_segment(rng):
     for Z in (np.zeros((50, 2)), np.zeros((50, 0))):
         calibration = calibrate(ORACLE, [Z], [truth])
         assert calibration.loss == truth.n_clusters - 1
-        metric = DecodingMetric(np.eye(Z.shape[1]), calibration.penalty)
+        metric = Metric(np.eye(Z.shape[1]), calibration.penalty)
         assert metric.decode(ORACLE, Z).n_clusters == 1
 
 

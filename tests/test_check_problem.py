@@ -13,7 +13,7 @@ from structsvm.oracles.cluster_decoder import ClusterDecoder
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
-from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.simple import SimpleProblem
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Problem, Separation
@@ -323,7 +323,7 @@ class Lazy(Oracle):
 
     quality: Quality = Quality.EXACT
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         T = objective.n_samples
         some = [K for K in (constraint.n_clusters or 1, T) if constraint.n_clusters in (None, K)]
         tried = [EquivalenceMatrix.from_labels(np.minimum(np.arange(T), K - 1)) for K in some]
@@ -360,7 +360,7 @@ class LazyDecoder(Segments):
 class Coarse(Oracle):
     """Segments of even length only."""
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         odd = tuple(range(1, objective.n_samples, 2))
         return SequentialOracle().maximize(objective, replace(constraint, forbidden=odd))
 

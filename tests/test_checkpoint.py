@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from enumerated import Listed, listed_risk
 
-from structsvm.cuts import Cut, WorkingSet
 from structsvm.errors import CheckpointError, OracleError
+from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.problem import Separation
 from structsvm.regularizers import SquaredNorm
@@ -75,7 +75,7 @@ KILLED = """
     from collections import Counter
     sys.path.insert(0, {tests!r})
     from enumerated import Listed, listed_risk
-    from structsvm import archive
+    from structsvm.storage import archive
     from structsvm.regularizers import SquaredNorm
     from structsvm.solvers import checkpoint
     from structsvm.solvers.auto import solver_from

@@ -9,11 +9,11 @@ from scipy.cluster.hierarchy import linkage
 from sklearn.cluster import AgglomerativeClustering
 
 from structsvm.errors import OracleError
-from structsvm.oracles._starts import across, kmeans, ward, with_exactly
+from structsvm.oracles._clusters.hartigan import GroupedObjective, improve
+from structsvm.oracles._clusters.starts import across, kmeans, ward, with_exactly
+from structsvm.oracles._clusters.ward import ward_tree
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import ExhaustiveOracle
-from structsvm.oracles.hartigan import GroupedObjective, improve
-from structsvm.oracles.ward import ward_tree
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint, Quality
 from structsvm.partitions.trace_objective import TraceObjective

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from structsvm import ChangePoint
-from structsvm.contract import definition
 from structsvm.errors import PluginError
 from structsvm.oracles.sequential import SequentialOracle
-from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Problem
+from structsvm.support.contract import definition
 from structsvm.weights import Free
 
 
@@ -102,7 +102,9 @@ def test_a_method_may_stay_abstract_half_way_down() -> None:
         """Leaves maximize to others, with one more argument that they need not know."""
 
     class Whole(Half):
-        def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+        def maximize(
+            self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED
+        ) -> Argmax:
             return SequentialOracle().maximize(objective, constraint)
 
     answer = Whole().maximize(TraceObjective(np.zeros((3, 1)), shift=-1.0))

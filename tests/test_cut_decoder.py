@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 from structsvm.errors import OracleError
 from structsvm.graphs import FeatureGraph, from_adjacency
 from structsvm.graphs.similarity import Similarity
-from structsvm.oracles.cut_decoder import CutDecoder, two_means
+from structsvm.oracles.normalized_cut import CutDecoder, two_means
 from structsvm.partitions.equivalence import EquivalenceMatrix
 
 

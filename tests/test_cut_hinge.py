@@ -8,8 +8,8 @@ from cut_cases import random_graph
 
 from structsvm.graphs import FeatureGraph, from_adjacency
 from structsvm.graphs.similarity import Similarity
-from structsvm.oracles import cut_eigen
-from structsvm.oracles.cut_hinge import NormalizedHinge, PlainHinge
+from structsvm.oracles._spectra import cut_operator as cut_eigen
+from structsvm.oracles._spectra.cut_hinge import NormalizedHinge, PlainHinge
 from structsvm.partitions.equivalence import EquivalenceMatrix
 
 HINGES = [NormalizedHinge, PlainHinge]

@@ -336,7 +336,7 @@ def test_the_refused_margin_does_collapse(rng):
     """With 2 kappa > 1 the plain objective is least at the zero metric."""
     from structsvm.graphs.labels import node_labels
     from structsvm.graphs.similarity import Similarity
-    from structsvm.oracles.cut_hinge import PlainHinge
+    from structsvm.oracles._spectra.cut_hinge import PlainHinge
 
     graphs, labels = planted(rng, n=1)
     Y = np.eye(2)[node_labels(labels[0], graphs[0]).M.labels]

@@ -11,13 +11,13 @@ import pytest
 from enumerated import Listed, listed_risk, optimum
 from test_masters import Noisy
 
-from structsvm.cuts import Cut, WorkingSet
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, MasterError, OracleError, SettingsError
 from structsvm.masters.auto import AutoMaster
 from structsvm.masters.base import Master, MasterSolution
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
+from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.partitions.problem import MetricProblem
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from enumerated import listed_risk
 
-from structsvm.cuts import Cut, WorkingSet
 from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.auto import LARGE, AutoMaster, master_from
 from structsvm.masters.base import Master, MasterSolution, Proximal, Request, checked
@@ -17,6 +16,7 @@ from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.masters.simplex_qp import maximize_on_simplices
+from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.weights import PSD, Free, Nonnegative, Product
 

@@ -16,9 +16,9 @@ from structsvm.errors import DataError, LearningError, SettingsError, VerdictWar
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.candidates import Candidate, menu
 from structsvm.model_selection.folds import split
-from structsvm.model_selection.verdict import Contrast, Verdict, chosen, standard_error
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
+from structsvm.verdict import Contrast, Verdict, chosen, standard_error
 
 P = 3
 

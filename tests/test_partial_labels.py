@@ -8,8 +8,8 @@ from sequential_cases import segmentations
 
 from structsvm.errors import DataError
 from structsvm.oracles.sequential import SequentialOracle
+from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
 from structsvm.partitions.oracle import Constraint, Region
-from structsvm.partitions.partial import PartialLabels, as_partial, stretches
 from structsvm.partitions.trace_objective import TraceObjective
 
 

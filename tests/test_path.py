@@ -150,7 +150,7 @@ def test_what_lam_has_no_part_in_is_done_once_for_each_fold(monkeypatch):
     original = {"untrained": baselines.untrained, "rca": baselines.rca}
     known = {kind: counted(kind) for kind in original}
     monkeypatch.setattr("structsvm.model_selection.trials.BASELINES", known)
-    monkeypatch.setattr("structsvm.fitting.baselines.untrained", counted("untrained"))
+    monkeypatch.setattr("structsvm.learner.fitting.baselines.untrained", counted("untrained"))
     found = search().fit(*recordings())
     in_folds = [kind for kind, n in tuned if n == 4]
     assert sorted(in_folds) == ["rca"] * 3 + ["untrained"] * 3

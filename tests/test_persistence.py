@@ -17,10 +17,10 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from structsvm import ChangePoint, Custom, MetricLearner, SquaredNorm
-from structsvm.atomic import write_atomically
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.errors import ModelFileError, PluginError, SettingsError
 from structsvm.persistence import load, read_header, save
+from structsvm.storage.atomic import write_atomically
 
 RECORDINGS = relevant_changes(
     4, n_samples=200, n_features=6, n_relevant=2, jump=2.0, random_state=0
@@ -287,7 +287,7 @@ class TestBadFiles:
     )
     def test_a_forged_checksum_still_runs_nothing(self, model, monkeypatch, changes, message):
         rewrite(model, header=header_with(model, **changes))
-        monkeypatch.setattr("structsvm.archive._checksum", lambda arrays: "right")
+        monkeypatch.setattr("structsvm.storage.archive._checksum", lambda arrays: "right")
         rewrite(model, sha256=np.array("right"))
         assert message in complaint(model)
 

@@ -25,7 +25,7 @@ from structsvm.plotting import (
     plot_spectrum,
     plot_weights,
 )
-from structsvm.report import (
+from structsvm.views.words import (
     certificate_in_words,
     eigenvalues,
     feature_names,

@@ -6,7 +6,7 @@ from structsvm import MetricLearner
 from structsvm.cli import terminal
 from structsvm.cli.terminal import Clock
 from structsvm.datasets import arrays_and_labels, relevant_changes
-from structsvm.progress import stage, tell, watching
+from structsvm.support.progress import stage, tell, watching
 
 XS, YS = arrays_and_labels(
     relevant_changes(3, n_samples=200, n_features=4, n_relevant=2, random_state=0)

@@ -22,8 +22,8 @@ from structsvm import (
     compare_solvers,
 )
 from structsvm.errors import DataError, DataWarning, VerdictWarning
-from structsvm.model_selection.verdict import Contrast, standard_error
 from structsvm.partitions.metric import calibrate
+from structsvm.verdict import Contrast, standard_error
 
 P = 3
 WEIGHTS = np.array([2.0, 0.0, 1.0, 1.0, 3.0, 1.0])

@@ -15,11 +15,11 @@ from sequential_cases import (
 )
 
 from structsvm.errors import OracleError
-from structsvm.oracles._lanes import LANES
-from structsvm.oracles._segment_table import build_table, lane_scores
+from structsvm.oracles._segments.lanes import LANES
+from structsvm.oracles._segments.table import build_table, lane_scores
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import ANYTHING, Constraint, Quality
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Quality
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.testing import check_oracle
 
@@ -84,7 +84,7 @@ def test_pruning_loses_nothing_where_few_segments_matter() -> None:
         truth = EquivalenceMatrix.from_labels(np.cumsum(rng.random(1_200) < rng.choice([0, 0.004])))
         Z = rng.choice([0.03, 0.1, 0.3]) * random_samples(rng, "steps", truth, 2)
         objective = TraceObjective(Z, truth, rng.choice([0.0, 2.0]), rng.choice([-0.05, -0.5]))
-        assert_pruning_loses_nothing(Case("few", objective, ANYTHING), seed)
+        assert_pruning_loses_nothing(Case("few", objective, UNCONSTRAINED), seed)
 
 
 def test_bounds_of_runs_hold_for_every_start() -> None:
@@ -228,7 +228,7 @@ def test_in_the_null_metric_singletons_pay_from_the_weight_over_the_shortest_seg
         for shift in (threshold, 0.999 * threshold, 0.5 * threshold):
             objective = TraceObjective(np.zeros((truth.n_samples, 1)), truth, 2.0, shift)
             answer = FAST.maximize(objective)
-            best = enumerated_maximum(objective, ANYTHING)
+            best = enumerated_maximum(objective, UNCONSTRAINED)
             assert objective.value(answer.y) == pytest.approx(best, abs=1e-12), seed
             singletons = answer.y.n_clusters == truth.n_samples
             written_down += singletons and shift == threshold
@@ -248,7 +248,7 @@ def test_a_large_offset_costs_no_digits() -> None:
     rng = np.random.default_rng(1)
     truth = EquivalenceMatrix.from_labels(np.arange(400) // 40)
     Z = random_samples(rng, "steps", truth, 3)
-    for constraint in (ANYTHING, Constraint(n_clusters=10)):
+    for constraint in (UNCONSTRAINED, Constraint(n_clusters=10)):
         near = FAST.maximize(TraceObjective(Z, truth, 2.0, -0.5), constraint).y
         far = FAST.maximize(TraceObjective(Z + 1e5, truth, 2.0, -0.5), constraint).y
         assert near == far

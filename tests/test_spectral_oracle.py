@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from structsvm.errors import OracleError
-from structsvm.oracles.compression import CompressedData, CompressedObjective, compress
+from structsvm.oracles._clusters.compression import CompressedData, CompressedObjective, compress
+from structsvm.oracles._spectra.lanczos import leading_eigenpairs
 from structsvm.oracles.exhaustive import ExhaustiveOracle
-from structsvm.oracles.lanczos import leading_eigenpairs
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint, Quality

@@ -12,7 +12,7 @@ from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.testing import check_oracle
 
@@ -25,7 +25,7 @@ class Altered(Oracle):
 
     alter: Callable[[Argmax, TraceObjective, Constraint], Argmax]
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         return self.alter(SEQUENTIAL.maximize(objective, constraint), objective, constraint)
 
 
@@ -108,7 +108,7 @@ def test_a_broken_promise_is_named(alter: Callable[..., Argmax], complaint: str)
 class LowBound(Oracle):
     """A heuristic with a bound that is none."""
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         y = ExhaustiveOracle().maximize(objective, constraint).y
         simplest = one_segment(objective.n_samples)
         if constraint.n_clusters in (None, 1) and objective.value(simplest) < 0.0:
@@ -128,7 +128,7 @@ class Restless(Oracle):
 
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         answer = SEQUENTIAL.maximize(objective, constraint)
         self.rng.random()
         return answer
@@ -140,7 +140,7 @@ class Fickle(Oracle):
 
     calls = [0]  # noqa: RUF012
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         self.calls[0] += 1
         answer = SEQUENTIAL.maximize(objective, constraint)
         return replace(answer, upper_bound=answer.value + self.calls[0])
@@ -150,9 +150,9 @@ class Fickle(Oracle):
 class Accepting(Oracle):
     """Answers questions that have no answer."""
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         if (constraint.n_clusters or 0) > objective.n_samples:
-            constraint = ANYTHING
+            constraint = UNCONSTRAINED
         return SEQUENTIAL.maximize(objective, constraint)
 
 
@@ -160,7 +160,7 @@ class Accepting(Oracle):
 class Rooted(Oracle):
     """Cannot leave its process."""
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         return SEQUENTIAL.maximize(objective, constraint)
 
     def __reduce__(self):
@@ -197,7 +197,7 @@ class Shared(Oracle):
 
     scratch = {}  # noqa: RUF012
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         import time
 
         self.scratch["objective"] = objective

@@ -9,13 +9,13 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from structsvm.choices import REGULARIZERS
 from structsvm.cli.inputs import check_labels, check_output, read
 from structsvm.cli.parser import file_options, positive, report_options
 from structsvm.cli.plot import FORMATS, new_figure, save_figure
 from structsvm.cli.terminal import Terminal
 from structsvm.compare import DEFAULT_SOLVERS, Comparison, compare_solvers, solver_named
 from structsvm.datasets.recording import arrays_and_labels
+from structsvm.learner.settings import REGULARIZERS
 from structsvm.plotting.learning import plot_gap_twice
 from structsvm.problems.change_point import ChangePoint
 from structsvm.solvers.auto import SOLVER_NAMES

@@ -8,7 +8,7 @@ from typing import Any
 
 from structsvm.cli.parser import Parser, report_options
 from structsvm.cli.terminal import Terminal
-from structsvm.extras import require
+from structsvm.support.extras import require
 
 __all__ = ["add_parser"]
 

@@ -15,23 +15,23 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from structsvm.atomic import write_atomically
 from structsvm.cli.inputs import check_output
 from structsvm.cli.settings import problem_with
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.image_folder import LabelledImage, images_and_labels, read_images
 from structsvm.errors import DataError, DataWarning, SettingsError
-from structsvm.extras import require
 from structsvm.graph_cuts.evaluation import evaluate_cuts
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.partitions.words import GRAPHS
 from structsvm.persistence import save
-from structsvm.plain import finite
 from structsvm.plotting.cuts import overlay, plot_cut, plot_cut_weights
 from structsvm.problems.normalized_cut import NormalizedCut
-from structsvm.progress import stage
 from structsvm.status import Status
+from structsvm.storage.atomic import write_atomically
+from structsvm.storage.plain import finite
+from structsvm.support.extras import require
+from structsvm.support.progress import stage
 
 __all__ = ["describe", "draw", "evaluate", "fit", "predict", "read_to_judge", "show"]
 

@@ -20,7 +20,7 @@ from structsvm.datasets.files import write_recording
 from structsvm.datasets.recording import Recording, arrays_and_labels
 from structsvm.errors import MissingExtraError
 from structsvm.evaluation import evaluate
-from structsvm.learner import MetricLearner
+from structsvm.learner.learner import MetricLearner
 from structsvm.persistence import save
 from structsvm.plotting import plot_segmentation
 from structsvm.report import certificate_in_words, feature_weights

@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from structsvm.choices import REGULARIZERS
 from structsvm.cli import cuts
 from structsvm.cli.inputs import check_output, read
 from structsvm.cli.parser import file_options, report_options
@@ -16,7 +15,8 @@ from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import Recording
 from structsvm.errors import LearningError
-from structsvm.learner import MetricLearner
+from structsvm.learner.learner import MetricLearner
+from structsvm.learner.settings import REGULARIZERS
 from structsvm.parallel import BACKEND_NAMES
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.persistence import save

@@ -12,10 +12,10 @@ from structsvm.cli.terminal import Terminal
 from structsvm.datasets.files import find_recordings, read_recording
 from structsvm.datasets.recording import Recording, arrays_and_labels, share_features
 from structsvm.errors import DataError, SettingsError
-from structsvm.learner import MetricLearner
+from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.words import Words
-from structsvm.progress import stage
+from structsvm.support.progress import stage
 
 __all__ = ["check_labels", "check_output", "read", "read_for", "read_to_judge"]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.cli.parser import report_options
+from structsvm.cli.scaffold import new_problem
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
 from structsvm.plugins import problem_names
-from structsvm.scaffold import new_problem
 
 __all__ = ["add_parser"]
 

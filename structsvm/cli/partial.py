@@ -10,8 +10,8 @@ from typing import Any
 from structsvm.datasets.recording import Recording, listed
 from structsvm.datasets.regions import read_regions
 from structsvm.errors import DataError
-from structsvm.partitions.completing import read_labels
-from structsvm.partitions.partial import PartialLabels
+from structsvm.partial_labels.complete import read_labels
+from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.problem import PartitionProblem
 
 __all__ = ["labels_of", "partial_options"]

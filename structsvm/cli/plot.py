@@ -7,13 +7,11 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from structsvm.atomic import write_atomically
 from structsvm.cli import cuts
 from structsvm.cli.inputs import check_labels, check_output, read_for
 from structsvm.cli.parser import count_option, file_options, report_options
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError, SettingsError
-from structsvm.extras import require
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.persistence import load
 from structsvm.plotting import (
@@ -24,6 +22,8 @@ from structsvm.plotting import (
     plot_spectrum,
     plot_weights,
 )
+from structsvm.storage.atomic import write_atomically
+from structsvm.support.extras import require
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from structsvm.atomic import write_atomically
 from structsvm.cli import cuts
 from structsvm.cli.inputs import check_output, read_for
 from structsvm.cli.parser import file_options, positive, report_options
@@ -18,7 +17,8 @@ from structsvm.cli.terminal import Terminal
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.persistence import load
-from structsvm.progress import stage
+from structsvm.storage.atomic import write_atomically
+from structsvm.support.progress import stage
 
 __all__ = ["add_parser"]
 

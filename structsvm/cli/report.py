@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from structsvm.atomic import write_atomically
 from structsvm.cli import cuts
 from structsvm.cli.inputs import check_output, read_to_judge
 from structsvm.cli.parser import evaluation_options, file_options, report_options
@@ -14,6 +13,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.persistence import load
 from structsvm.report import report_page
+from structsvm.storage.atomic import write_atomically
 
 __all__ = ["add_parser"]
 

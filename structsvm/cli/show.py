@@ -15,11 +15,11 @@ from structsvm.cli import cuts
 from structsvm.cli.parser import positive, report_options
 from structsvm.cli.terminal import Terminal
 from structsvm.graph_cuts.learner import CutLearner
-from structsvm.learner import MetricLearner
+from structsvm.learner.learner import MetricLearner
 from structsvm.persistence import load
-from structsvm.plain import finite
 from structsvm.plugins import problem_name
-from structsvm.report import (
+from structsvm.storage.plain import finite
+from structsvm.views.words import (
     certificate_in_words,
     feature_names,
     feature_weights,

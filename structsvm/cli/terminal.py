@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from structsvm.progress import Watcher, watching
+from structsvm.support.progress import Watcher, watching
 
 __all__ = ["Clock", "Terminal"]
 

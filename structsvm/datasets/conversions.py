@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from structsvm.datasets.public import Fetch
 from structsvm.datasets.recording import Recording
-from structsvm.extras import require
+from structsvm.support.extras import require
 
 __all__ = ["activity", "bee", "exercise", "fault", "hasc", "series", "water_loop"]
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.atomic import write_atomically
 from structsvm.datasets.readers import read_npz, read_table
 from structsvm.datasets.recording import Recording, share_features
 from structsvm.errors import DataError
+from structsvm.storage.atomic import write_atomically
 
 __all__ = ["Found", "find_recordings", "read_recording", "read_recordings", "write_recording"]
 

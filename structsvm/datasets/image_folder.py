@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
-from structsvm.extras import require
+from structsvm.support.extras import require
 
 __all__ = ["LabelledImage", "images_and_labels", "read_images"]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from structsvm.datasets.public import PublicSet
 from structsvm.errors import SettingsError
-from structsvm.extras import require
+from structsvm.support.extras import require
 
 __all__ = ["SegmentedImage", "fetch_weizmann_horse"]
 

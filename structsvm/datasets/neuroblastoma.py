@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from structsvm.datasets.public import PublicSet, read_r
 from structsvm.datasets.recording import Recording, listed
 from structsvm.errors import DataError
-from structsvm.extras import require
+from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Region
-from structsvm.partitions.partial import PartialLabels
+from structsvm.support.extras import require
 
 __all__ = ["AnnotatedProfile", "annotation_errors", "fetch_neuroblastoma", "read_profiles"]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from structsvm.datasets.recording import Recording, listed
 from structsvm.errors import DataError
-from structsvm.extras import require
+from structsvm.support.extras import require
 
 __all__ = ["read_npz", "read_table"]
 

@@ -6,8 +6,8 @@ import csv
 from os import PathLike
 
 from structsvm.errors import DataError
+from structsvm.partial_labels.labels import region_from
 from structsvm.partitions.oracle import Region
-from structsvm.partitions.partial import region_from
 
 __all__ = ["read_regions"]
 

@@ -14,12 +14,12 @@ from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graph_cuts.metric import CutMetric
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels, jaccard_distance, region_loss, region_rand
-from structsvm.model_selection.verdict import LEARNED, Contrast, Verdict
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import asked_counts
 from structsvm.partitions.words import GRAPHS, IMAGES, Words
 from structsvm.problems.normalized_cut import NormalizedCut
-from structsvm.progress import stage
+from structsvm.support.progress import stage
+from structsvm.verdict import LEARNED, Contrast, Verdict
 
 __all__ = ["CutEvaluation", "CutScores", "cut_with_all", "evaluate_cuts"]
 

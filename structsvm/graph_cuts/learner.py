@@ -20,18 +20,18 @@ from structsvm.graph_cuts.metric import CutMetric
 from structsvm.graph_cuts.training import Training, counting
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
-from structsvm.interop import fitted
-from structsvm.interop.routing import DATA_UNDER_OUR_NAMES
+from structsvm.learner import fitted
+from structsvm.learner.routing import DATA_UNDER_OUR_NAMES
+from structsvm.learner.training_summary import TrainingSummary
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import metric_space
 from structsvm.partitions.samples import Counts, check_weights, cluster_counts
-from structsvm.partitions.training import TrainingData
 from structsvm.partitions.words import GRAPHS
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.descent import Callback, Descent
 from structsvm.solvers.quasi_newton import QuasiNewton
-from structsvm.unstored import refuse_unstored
+from structsvm.storage.unstored import refuse_unstored
 
 __all__ = ["CutLearner"]
 
@@ -156,7 +156,7 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         self.problem_ = problem
         counts = {truth.n_clusters for truth in truths}
         self.n_clusters_ = counts.pop() if len(counts) == 1 else None
-        self.training_data_ = TrainingData.of([g.X for g in graphs], [t.M for t in truths])
+        self.training_data_ = TrainingSummary.of([g.X for g in graphs], [t.M for t in truths])
         self.n_features_in_ = graphs[0].n_features
         self.feature_names_in_ = np.array(graphs[0].features, dtype=object)
         self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged

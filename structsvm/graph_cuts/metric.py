@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels, region_loss, region_rand
 from structsvm.graphs.similarity import Similarity
-from structsvm.oracles.cut_decoder import CutDecoder, Embedding
+from structsvm.oracles.normalized_cut import CutDecoder, Embedding
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.progress import stage
+from structsvm.support.progress import stage
 
 __all__ = ["CutMetric", "calibrate_threshold", "grid_metric"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graph_cuts.metric import CutMetric
-from structsvm.partitions.training import TrainingData
+from structsvm.learner.training_summary import TrainingSummary
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.solvers.descent import Descent, DescentEntry
 from structsvm.status import Status
@@ -61,7 +61,7 @@ def learner(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> CutLearn
         name: CutMetric(arrays[f"baseline.{name}"], threshold)
         for name, threshold in header["baselines"].items()
     }
-    found.training_data_ = TrainingData.from_plain(header["training_data"])
+    found.training_data_ = TrainingSummary.from_plain(header["training_data"])
     plain = dict(header["solution"])
     status = Status[plain.pop("status")]
     history = tuple(DescentEntry(*row) for row in plain.pop("history"))

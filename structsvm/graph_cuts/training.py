@@ -17,12 +17,12 @@ from structsvm.graphs.labels import NodeLabels, region_loss
 from structsvm.partitions.metric import metric_factor
 from structsvm.partitions.problem import metric_space
 from structsvm.problems.normalized_cut import CutRisk, NormalizedCut
-from structsvm.progress import stage
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.descent import Callback, Descent
 from structsvm.solvers.quasi_newton import QuasiNewton
 from structsvm.status import Status
+from structsvm.support.progress import stage
 
 __all__ = ["LAMS", "Training", "counting"]
 

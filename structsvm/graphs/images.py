@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
-from structsvm.extras import require
 from structsvm.graphs.graph import FeatureGraph
+from structsvm.support.extras import require
 
 __all__ = ["GraphOfImage", "from_image", "pixel_edges"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from structsvm.atomic import write_atomically
 from structsvm.errors import SettingsError
-from structsvm.interop.fitted import Fitted, feature_names, get_mahalanobis_matrix
+from structsvm.learner.fitted import Fitted, feature_names, get_mahalanobis_matrix
+from structsvm.storage.atomic import write_atomically
 
 __all__ = ["export_metric"]
 

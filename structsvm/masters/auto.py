@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field, replace
 
-from structsvm.cuts import WorkingSet
 from structsvm.errors import MasterError
-from structsvm.masters.base import USUAL, Master, MasterSolution, Request
+from structsvm.masters.base import DEFAULT_REQUEST, Master, MasterSolution, Request
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
+from structsvm.masters.working_set import WorkingSet
 from structsvm.problem import RegularizedRisk
 
 __all__ = ["AutoMaster", "master_from"]
@@ -35,7 +35,7 @@ class AutoMaster(Master):
     interior: InteriorPointMaster = field(default_factory=InteriorPointMaster)
 
     def solve(
-        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = USUAL
+        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
         """Solve the restricted problem; the label says who did, and who failed before."""
         failures: list[str] = []

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cuts import WorkingSet
 from structsvm.errors import MasterError
+from structsvm.masters.working_set import WorkingSet
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Quadratic
 
@@ -51,7 +51,7 @@ class Request:
     """A weight in the cone near which the answer is expected."""
 
 
-USUAL = Request()
+DEFAULT_REQUEST = Request()
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Master(ABC):
 
     @abstractmethod
     def solve(
-        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = USUAL
+        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
         """Solve the restricted problem.
 

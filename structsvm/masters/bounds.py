@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cuts import WorkingSet
 from structsvm.errors import StructSVMError
 from structsvm.masters.cvxpy import solve_with
+from structsvm.masters.working_set import WorkingSet
 from structsvm.problem import RegularizedRisk
 
 __all__ = ["CERTIFIED", "lower_bound", "plane_bound"]

@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cuts import WorkingSet
 from structsvm.errors import MasterError, SettingsError
-from structsvm.masters.base import USUAL, Master, MasterSolution, Request, clean_multipliers
+from structsvm.masters.base import (
+    DEFAULT_REQUEST,
+    Master,
+    MasterSolution,
+    Request,
+    clean_multipliers,
+)
+from structsvm.masters.working_set import WorkingSet
 from structsvm.problem import RegularizedRisk
 from structsvm.weights import PSD, Product, WeightSpace
 
@@ -67,7 +73,7 @@ class CvxpyMaster(Master):
             )
 
     def solve(
-        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = USUAL
+        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
         """Solve the restricted problem."""
         import cvxpy as cp

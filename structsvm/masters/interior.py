@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from structsvm.cuts import WorkingSet
 from structsvm.errors import MasterError
-from structsvm.masters.base import USUAL, Master, MasterSolution, Request, acceptable
+from structsvm.masters.base import DEFAULT_REQUEST, Master, MasterSolution, Request, acceptable
+from structsvm.masters.working_set import WorkingSet
 from structsvm.parallel import single_threaded
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Quadratic
@@ -54,7 +54,7 @@ class InteriorPointMaster(Master):
         return _form(risk) is not None
 
     def solve(
-        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = USUAL
+        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
         """Solve the restricted problem; MasterError when the gap does not close."""
         if (form := _form(risk)) is None:
@@ -211,25 +211,25 @@ def _minimize(p: _Program, tol: float, max_steps: int) -> _Answer:
     null = p.answer(p.null, np.zeros(p.o.size))
     if null.gap <= tol:
         return null
-    at, astray = _start(p), False
+    at, diverged = _start(p), False
     best, best_at, idle = p.answer(at.w, at.alpha), at, 0
     for _ in range(max_steps):
-        if best.gap <= tol and (sparse := _without_the_rest(p, at, tol)) is not None:
+        if best.gap <= tol and (sparse := _crossover(p, at, tol)) is not None:
             return sparse
         if idle == PATIENCE:
             break
         try:
-            ahead = _step(p, at, astray)
+            ahead = _step(p, at, diverged)
         except np.linalg.LinAlgError:
             break
-        astray, at = ahead.mu > at.mu, ahead
+        diverged, at = ahead.mu > at.mu, ahead
         answer, idle = p.answer(at.w, at.alpha), idle + 1
         if answer.gap < best.gap:
             best, best_at, idle = answer, at, 0
-    return _without_the_rest(p, best_at, max(tol, best.gap)) or best
+    return _crossover(p, best_at, max(tol, best.gap)) or best
 
 
-def _step(p: _Program, at: _Iterate, astray: bool) -> _Iterate:
+def _step(p: _Program, at: _Iterate, diverged: bool) -> _Iterate:
     """Predictor and corrector; LinAlgError when nothing would move.
 
     ``astray`` after a step that made things worse: Mehrotra's method may go round in circles then,
@@ -239,7 +239,7 @@ def _step(p: _Program, at: _Iterate, astray: bool) -> _Iterate:
     predictor = system.solve(-now)
     ahead = at.moved(predictor, at.largest_step(predictor), p)
     target = (ahead.mu / mu) ** 3 * mu
-    if astray:
+    if diverged:
         step = system.solve(max(target, 0.3 * mu) - now)
     else:
         cross = predictor[: at.pairs] * predictor[at.pairs : 2 * at.pairs]
@@ -250,7 +250,7 @@ def _step(p: _Program, at: _Iterate, astray: bool) -> _Iterate:
     return at.moved(step, t, p)
 
 
-def _without_the_rest(p: _Program, at: _Iterate, tol: float) -> _Answer | None:
+def _crossover(p: _Program, at: _Iterate, tol: float) -> _Answer | None:
     """With zeros on the bounds, which make oracles several times faster, if the gap is ``tol``."""
     n = p.n_bounded
     alpha = np.where(at.alpha * p.worth > at.r, at.alpha, 0.0)

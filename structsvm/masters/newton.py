@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from structsvm.cuts import WorkingSet
 from structsvm.errors import MasterError
 from structsvm.masters.base import (
-    USUAL,
+    DEFAULT_REQUEST,
     Master,
     MasterSolution,
     Proximal,
@@ -27,6 +26,7 @@ from structsvm.masters.base import (
 )
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.simplex_qp import maximize_on_simplices
+from structsvm.masters.working_set import WorkingSet
 from structsvm.parallel import single_threaded
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Quadratic
@@ -61,7 +61,7 @@ class NewtonMaster(Master):
         return risk.constraints is None and risk.regularizer.as_quadratic(risk.space) is not None
 
     def solve(
-        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = USUAL
+        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
         """Solve the restricted problem; MasterError when the gap does not close."""
         omega = risk.regularizer.as_quadratic(risk.space)

@@ -69,7 +69,7 @@ def maximize_on_simplices(
             break
         at = at.moved(direction, step)
     x = np.asarray(at.x / np.maximum(np.add.reduceat(at.x, starts), 1.0)[groups])
-    sparse = _without_the_rest(at, groups, starts)
+    sparse = _crossover(at, groups, starts)
     loss = _value(q, x @ F, ridge, x) - _value(q, sparse @ F, ridge, sparse)
     return sparse if loss <= max(0.1 * at.gap, tol) else x
 
@@ -116,7 +116,7 @@ def _value(q: Floats, image: Floats, ridge: float, x: Floats) -> float:
     return float(q @ x - 0.5 * (image @ image) - 0.5 * ridge * (x @ x))
 
 
-def _without_the_rest(at: _Iterate, groups: Ints, starts: Ints) -> Floats:
+def _crossover(at: _Iterate, groups: Ints, starts: Ints) -> Floats:
     """What an interior point leaves on the bounds, moved to the other variables of its group."""
     x = np.where(at.x * at.z.max(initial=0.0) > 0.1 * at.z * at.x.max(initial=0.0), at.x, 0.0)
     sums = np.minimum(np.add.reduceat(at.x, starts), 1.0)

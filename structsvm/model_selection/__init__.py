@@ -1,6 +1,6 @@
 """Choosing the metric on held-out recordings, and saying whether learning pays."""
 
 from structsvm.model_selection.search import MetricLearnerCV
-from structsvm.model_selection.verdict import Verdict
+from structsvm.verdict import Verdict
 
 __all__ = ["MetricLearnerCV", "Verdict"]

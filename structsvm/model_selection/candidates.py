@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from structsvm import baselines
 from structsvm.errors import SettingsError
-from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.metric import Metric
 
 __all__ = ["BASELINES", "CANDIDATES", "Candidate", "menu"]
 
 Floats = NDArray[np.float64]
 
-BASELINES: dict[str, Callable[..., DecodingMetric]] = {
+BASELINES: dict[str, Callable[..., Metric]] = {
     "untrained": baselines.untrained,
     "rca": baselines.rca,
 }

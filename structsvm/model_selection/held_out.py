@@ -11,13 +11,13 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from structsvm.errors import LearningError
+from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.candidates import LEARNED, Candidate
 from structsvm.model_selection.folds import Folds
 from structsvm.model_selection.trials import Fold, Trial, try_fixed, try_path
-from structsvm.model_selection.verdict import Contrast, Verdict, chosen, standard_error
 from structsvm.partitions.problem import measure
-from structsvm.partitions.training_set import TrainingSet
 from structsvm.partitions.words import Words
+from structsvm.verdict import Contrast, Verdict, chosen, standard_error
 
 __all__ = ["HeldOut"]
 
@@ -41,7 +41,7 @@ class HeldOut:
     weights: Floats
     """Of the recordings, in every mean, (N,)."""
     rule: str
-    """How to choose, see :func:`structsvm.model_selection.verdict.chosen`."""
+    """How to choose, see :func:`structsvm.verdict.chosen`."""
     words: Words
     measure: str
 

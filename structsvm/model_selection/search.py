@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.choices import learning_from, partition_from
 from structsvm.errors import SettingsError, VerdictWarning
-from structsvm.interop.routing import DATA_UNDER_OUR_NAMES
-from structsvm.learner import MetricLearner
+from structsvm.learner.learner import MetricLearner
+from structsvm.learner.routing import DATA_UNDER_OUR_NAMES
+from structsvm.learner.settings import learning_from, partition_from
+from structsvm.learner.training_set import TrainingSet
 from structsvm.masters.base import Master
 from structsvm.model_selection.candidates import BASELINES, CANDIDATES, Candidate, menu
 from structsvm.model_selection.folds import split
 from structsvm.model_selection.held_out import HeldOut
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.samples import Counts, Standardizer
-from structsvm.partitions.training_set import TrainingSet
 from structsvm.regularizers import Regularizer
 
 __all__ = ["MetricLearnerCV"]
@@ -245,14 +245,14 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         if use not in ("learned", "best"):
             raise SettingsError(f"use must be 'learned' or 'best', got {use!r}")
         learner = self._fitted
-        metric = DecodingMetric(learner.components_.T, learner.penalty_)
+        metric = Metric(learner.components_.T, learner.penalty_)
         if use == "best":
             metric = learner.baselines_.get(self.best_candidate_, metric)
         return learner.decode_with(metric, Xs, n_clusters, n_segments=n_segments)
 
     def decode_with(
         self,
-        metric: DecodingMetric,
+        metric: Metric,
         Xs: Any,
         n_clusters: Counts = None,
         *,
@@ -288,7 +288,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         return self._fitted.penalty_
 
     @property
-    def baselines_(self) -> dict[str, DecodingMetric]:
+    def baselines_(self) -> dict[str, Metric]:
         """The candidates that are not learned, tuned on all recordings."""
         return self._fitted.baselines_
 

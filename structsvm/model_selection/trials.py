@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.choices import learning_from
 from structsvm.errors import DataWarning, LearningError, MasterError
-from structsvm.fitting import Learning, Prepared
+from structsvm.learner.fitting import FitPlan, FitState
+from structsvm.learner.settings import learning_from
+from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.candidates import BASELINES
-from structsvm.partitions.metric import DecodingMetric
+from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import disagreement
 from structsvm.partitions.samples import Standardizer, warn_about_constant_features
-from structsvm.partitions.training_set import TrainingSet
 from structsvm.solvers.memory import Memory
 from structsvm.status import Status
 
@@ -35,7 +35,7 @@ class Fold:
     train: TrainingSet
     test: TrainingSet
 
-    def losses(self, standardizer: Standardizer, metric: DecodingMetric) -> Floats:
+    def losses(self, standardizer: Standardizer, metric: Metric) -> Floats:
         """What :attr:`Trial.losses` says, of a metric of the standardised features."""
         partition = self.test.partition
         found = np.empty((len(self.test), 2))
@@ -64,7 +64,7 @@ class Trial:
 
 def try_fixed(
     names: Sequence[str], standardize: str | None, fold: Fold
-) -> dict[str, tuple[DecodingMetric, Trial]]:
+) -> dict[str, tuple[Metric, Trial]]:
     """The candidates that are not learned, once for a fold."""
     standardizer = fold.train.standardizer(standardize)
     data = fold.train.mapped(standardizer)
@@ -78,9 +78,7 @@ def try_fixed(
     return found
 
 
-def try_path(
-    path: Sequence[Mapping[str, Any]], fold: Fold, untrained: DecodingMetric
-) -> list[Trial]:
+def try_path(path: Sequence[Mapping[str, Any]], fold: Fold, untrained: Metric) -> list[Trial]:
     """One kind of learned metric along a path of ``lam``, the largest first.
 
     Each ``lam`` begins with the cuts of the one before; its certificate is its own.
@@ -103,14 +101,14 @@ def try_path(
         data = train.mapped(standardizer)
         learnings = [learning_from(settings, data.arrays[0].shape[1]) for settings in path]
         learnings[0].check(data.arrays)
-        prepared = Prepared.of(learnings[0], data, untrained)
+        prepared = FitState.of(learnings[0], data, untrained)
         memory = Memory()
         return [_tried(learning, prepared, memory, standardizer, fold) for learning in learnings]
 
 
 def _tried(
-    learning: Learning,
-    prepared: Prepared,
+    learning: FitPlan,
+    prepared: FitState,
     memory: Memory,
     standardizer: Standardizer,
     fold: Fold,
@@ -127,6 +125,6 @@ def _tried(
         nothing = np.full((len(fold.test), 2), np.nan)
         return Trial(nothing, time.perf_counter() - start, failure=str(error))
     seconds = time.perf_counter() - start
-    metric = DecodingMetric(learned.factor, learned.calibration.penalty)
+    metric = Metric(learned.factor, learned.calibration.penalty)
     losses = fold.losses(standardizer, metric)
     return Trial(losses, seconds, solution.status.converged, solution.oracle_calls)

@@ -12,7 +12,7 @@ from typing import Any
 import joblib
 
 from structsvm.errors import SettingsError
-from structsvm.parallel.base import Backend, Done, Here, Serial, Session, Task
+from structsvm.parallel.base import Backend, Serial, SerialSession, Session, ShareResult, Task
 from structsvm.parallel.cluster import Dask
 from structsvm.parallel.local import Processes, Threads
 
@@ -81,11 +81,11 @@ class _Chosen(Session):
 
     def __init__(self, parts: Sequence[Any], n_jobs: int, stack: ExitStack) -> None:
         self._parts, self._n_jobs, self._stack = parts, n_jobs, stack
-        self._here = Here(parts)
+        self._here = SerialSession(parts)
         self._session: Session = self._here
         self._rounds = 0
 
-    def shares(self, task: Task, argument: Any) -> list[Done]:
+    def shares(self, task: Task, argument: Any) -> list[ShareResult]:
         started = time.perf_counter()
         shares = self._session.shares(task, argument)
         self._rounds += 1

@@ -11,7 +11,17 @@ from typing import Any
 
 from structsvm.parallel.limits import single_threaded
 
-__all__ = ["RETRIES", "Backend", "Done", "Here", "Serial", "Session", "Task", "deal", "work"]
+__all__ = [
+    "RETRIES",
+    "Backend",
+    "Serial",
+    "SerialSession",
+    "Session",
+    "ShareResult",
+    "Task",
+    "split_shares",
+    "work",
+]
 
 Task = Callable[[Any, Any], Any]
 """Takes a part and the argument."""
@@ -21,7 +31,7 @@ RETRIES = 3
 
 
 @dataclass(frozen=True)
-class Done:
+class ShareResult:
     """What a worker has done with its share."""
 
     answers: list[Any]
@@ -33,7 +43,7 @@ class Session(ABC):
     """Parts of a data set on the workers of a backend, dealt out in turn."""
 
     @abstractmethod
-    def shares(self, task: Task, argument: Any) -> list[Done]:
+    def shares(self, task: Task, argument: Any) -> list[ShareResult]:
         """The answers of each share; the first error that a task raises, if one does."""
 
     def map(self, task: Task, argument: Any) -> list[Any]:
@@ -59,29 +69,29 @@ class Serial(Backend):
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Nothing is moved."""
-        yield Here(parts)
+        yield SerialSession(parts)
 
 
-def deal(parts: Sequence[Any], n_workers: int) -> list[list[Any]]:
+def split_shares(parts: Sequence[Any], n_workers: int) -> list[list[Any]]:
     """The parts dealt out like cards, so that neighbours of like size go to different workers."""
     n = max(1, min(n_workers, len(parts)))
     return [list(parts[k::n]) for k in range(n)]
 
 
-def work(task: Task, share: Sequence[Any], argument: Any) -> Done:
+def work(task: Task, share: Sequence[Any], argument: Any) -> ShareResult:
     """What a worker does in a round."""
     started = time.thread_time()
     with single_threaded():
         answers = [task(part, argument) for part in share]
-    return Done(answers, time.thread_time() - started)
+    return ShareResult(answers, time.thread_time() - started)
 
 
-class Here(Session):
+class SerialSession(Session):
     """One share, in this thread."""
 
     def __init__(self, parts: Sequence[Any]) -> None:
         self._parts = parts
 
-    def shares(self, task: Task, argument: Any) -> list[Done]:
+    def shares(self, task: Task, argument: Any) -> list[ShareResult]:
         """The one share."""
         return [work(task, self._parts, argument)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from structsvm.errors import MissingExtraError, SettingsError, StructSVMError
-from structsvm.parallel.base import RETRIES, Backend, Done, Session, Task, deal, work
+from structsvm.parallel.base import RETRIES, Backend, Session, ShareResult, Task, split_shares, work
 
 __all__ = ["Dask"]
 
@@ -36,7 +36,7 @@ class Dask(Backend):
         slots = [address for address, n in client.nthreads().items() for _ in range(n)]
         if not slots:
             raise SettingsError("the Dask cluster has no workers: start some first")
-        yield _OnDask(client, deal(parts, len(slots)))
+        yield _OnDask(client, split_shares(parts, len(slots)))
 
     def _client(self) -> Any:
         if self.client is not None:
@@ -61,7 +61,7 @@ class _OnDask(Session):
         self._client, self._shares = client, shares
         self._placed = [self._place(k) for k in range(len(shares))]
 
-    def shares(self, task: Task, argument: Any) -> list[Done]:
+    def shares(self, task: Task, argument: Any) -> list[ShareResult]:
         answers = {k: self._submit(task, k, argument) for k in range(len(self._shares))}
         try:
             return [self._result(task, k, argument, answers) for k in range(len(self._shares))]
@@ -69,10 +69,10 @@ class _OnDask(Session):
             self._client.cancel(list(answers.values()))
             raise
 
-    def _result(self, task: Task, k: int, argument: Any, answers: dict[int, Any]) -> Done:
+    def _result(self, task: Task, k: int, argument: Any, answers: dict[int, Any]) -> ShareResult:
         for retry in range(RETRIES + 1):
             try:
-                done: Done = answers[k].result()
+                done: ShareResult = answers[k].result()
                 return done
             except (CancelledError, OSError) as error:
                 if retry == RETRIES or isinstance(error, StructSVMError):
@@ -105,5 +105,5 @@ class _Share:
     parts: Sequence[Any]
 
 
-def _work_on_share(task: Task, share: _Share, argument: Any) -> Done:
+def _work_on_share(task: Task, share: _Share, argument: Any) -> ShareResult:
     return work(task, share.parts, argument)

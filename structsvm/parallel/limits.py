@@ -33,7 +33,7 @@ def single_threaded() -> Iterator[None]:
         with controller.select(user_api="openmp").limit(limits=1):
             yield
     finally:
-        _leave()
+        _warn_not_completed()
 
 
 _lock = Lock()
@@ -50,7 +50,7 @@ def _enter(controller: threadpoolctl.ThreadpoolController) -> None:
         _inside += 1
 
 
-def _leave() -> None:
+def _warn_not_completed() -> None:
     global _inside, _limiter
     with _lock:
         _inside -= 1

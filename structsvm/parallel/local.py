@@ -18,7 +18,7 @@ from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor, wait
 from joblib.externals.loky.process_executor import ShutdownExecutorError
 
 from structsvm.errors import StructSVMError
-from structsvm.parallel.base import RETRIES, Backend, Done, Session, Task, deal, work
+from structsvm.parallel.base import RETRIES, Backend, Session, ShareResult, Task, split_shares, work
 
 __all__ = ["Processes", "Threads"]
 
@@ -37,7 +37,7 @@ class Threads(Backend):
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Nothing is moved."""
-        shares = deal(parts, joblib.effective_n_jobs(self.n_jobs))
+        shares = split_shares(parts, joblib.effective_n_jobs(self.n_jobs))
         with joblib.Parallel(len(shares), backend="threading", batch_size=1) as pool:
             yield _InThreads(pool, shares)
 
@@ -55,7 +55,7 @@ class Processes(Backend):
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Write the shares into a folder that lasts as long as the block."""
         with TemporaryDirectory(prefix="structsvm-") as folder:
-            shares = deal(parts, joblib.effective_n_jobs(self.n_jobs))
+            shares = split_shares(parts, joblib.effective_n_jobs(self.n_jobs))
             paths = [str(Path(folder, str(k))) for k in range(len(shares))]
             for path, share in zip(paths, shares, strict=True):
                 Path(path).write_bytes(cloudpickle.dumps(share))
@@ -66,7 +66,7 @@ class _InThreads(Session):
     def __init__(self, pool: joblib.Parallel, shares: Sequence[Sequence[Any]]) -> None:
         self._pool, self._shares = pool, shares
 
-    def shares(self, task: Task, argument: Any) -> list[Done]:
+    def shares(self, task: Task, argument: Any) -> list[ShareResult]:
         call = joblib.delayed(work)
         return list(self._pool(call(task, share, argument) for share in self._shares))
 
@@ -75,9 +75,9 @@ class _InProcesses(Session):
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = paths
 
-    def shares(self, task: Task, argument: Any) -> list[Done]:
+    def shares(self, task: Task, argument: Any) -> list[ShareResult]:
         for retry in range(RETRIES + 1):
-            futures: list[Future[Done]] = []
+            futures: list[Future[ShareResult]] = []
             try:
                 pool = _pool(len(self._paths))
                 futures = [pool.submit(_work_on_file, task, p, argument) for p in self._paths]
@@ -120,7 +120,7 @@ _read: dict[str, list[Any]] = {}
 """The shares this worker has read, by path."""
 
 
-def _work_on_file(task: Task, path: str, argument: Any) -> Done:
+def _work_on_file(task: Task, path: str, argument: Any) -> ShareResult:
     if path not in _read:
         for other in list(_read):
             if Path(other).parent != Path(path).parent:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.contract import Contract
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import metric_factor
 from structsvm.partitions.oracle import Constraint, LocalSearch, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Separation
+from structsvm.support.contract import Contract
 
 __all__ = ["LabelledSample", "SearchedSample"]
 

@@ -15,12 +15,12 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.progress import stage
+from structsvm.support.progress import stage
 
 __all__ = [
     "CalibratingOracle",
     "Calibration",
-    "DecodingMetric",
+    "Metric",
     "calibrate",
     "calibrate_by",
     "metric_factor",
@@ -35,7 +35,7 @@ SMOOTHING = 3
 
 
 @dataclass(frozen=True, eq=False)
-class DecodingMetric:
+class Metric:
     """``B = L L^T`` and the price of a cluster in its units."""
 
     factor: Floats
@@ -49,7 +49,7 @@ class DecodingMetric:
         objective = TraceObjective(X @ self.factor, shift=shift)
         return oracle.maximize(objective, Constraint(n_clusters=n_clusters)).y
 
-    def rescaled(self, penalty: float) -> DecodingMetric:
+    def rescaled(self, penalty: float) -> Metric:
         """The same metric with another penalty."""
         return replace(self, penalty=penalty)
 

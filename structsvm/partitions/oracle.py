@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.contract import Contract
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
+from structsvm.support.contract import Contract
 
-__all__ = ["ANYTHING", "Argmax", "Constraint", "LocalSearch", "Oracle", "Quality", "Region"]
+__all__ = ["UNCONSTRAINED", "Argmax", "Constraint", "LocalSearch", "Oracle", "Quality", "Region"]
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def region_fits(region: Region, n_samples: int) -> None:
         raise OracleError(f"{region}: {region.end - region.start} samples cannot change so often")
 
 
-ANYTHING = Constraint()
+UNCONSTRAINED = Constraint()
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Oracle(Contract):
     """
 
     @abstractmethod
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise ``Tr(A M)`` over the partitions that ``constraint`` allows.
 
         Raises

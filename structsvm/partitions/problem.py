@@ -10,19 +10,19 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.contract import Contract
 from structsvm.errors import DataError, SettingsError
+from structsvm.partial_labels.labels import PartialLabels, as_partial
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import Projector, partition_loss
 from structsvm.partitions.metric import metric_factor
 from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.partial import PartialLabels, as_partial
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.words import RECORDINGS, Words
 from structsvm.problem import ImprovableProblem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
+from structsvm.support.contract import Contract
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
 __all__ = [

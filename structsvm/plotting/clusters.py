@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structsvm.learner import MetricLearner
+from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.matching import misplaced
 from structsvm.partitions.samples import asked_counts
 from structsvm.plotting.style import MARKERS, OKABE_ITO, new_axes, plain

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
-from structsvm.extras import require
 from structsvm.plotting.style import line_styles, new_axes, plain
 from structsvm.solution import Solution
+from structsvm.support.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from structsvm.learner import MetricLearner
+    from structsvm.learner.learner import MetricLearner
     from structsvm.model_selection import MetricLearnerCV
 
 __all__ = ["GAP_AXES", "plot_gap", "plot_gap_twice", "plot_label_fraction", "plot_path"]

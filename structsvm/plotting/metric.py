@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structsvm.extras import require
-from structsvm.learner import MetricLearner
+from structsvm.learner.learner import MetricLearner
 from structsvm.plotting.style import LEARNED, UNTRAINED, new_axes, plain
 from structsvm.report import eigenvalues, feature_names, feature_weights, scaled_metric
+from structsvm.support.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

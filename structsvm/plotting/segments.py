@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.learner import MetricLearner
+from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import asked_counts
 from structsvm.plotting.style import LEARNED, TRACE, TRUE, UNTRAINED, new_axes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from structsvm.extras import require
+from structsvm.support.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.interop.fitted import standardized
-from structsvm.learner import MetricLearner
+from structsvm.learner.fitted import standardized
+from structsvm.learner.learner import MetricLearner
 from structsvm.report import feature_names, feature_weights, heaviest_directions
 
 __all__ = ["traces"]

@@ -1,7 +1,7 @@
 """What a learner has learned and what that is worth: in words, in numbers, and as a page."""
 
 from structsvm.report.page import report_page
-from structsvm.report.words import (
+from structsvm.views.words import (
     certificate_in_words,
     eigenvalues,
     feature_names,

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.evaluation import Evaluation
-from structsvm.learner import MetricLearner
+from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels
-from structsvm.plain import finite
 from structsvm.plugins import problem_name
 from structsvm.report.traces import envelope
-from structsvm.report.words import (
+from structsvm.storage.plain import finite
+from structsvm.views.words import (
     certificate_in_words,
     eigenvalues,
     feature_names,

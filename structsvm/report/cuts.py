@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
-from structsvm.extras import require
 from structsvm.graph_cuts.evaluation import CutEvaluation, cut_with_all
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.partitions.words import IMAGES
-from structsvm.plain import finite
 from structsvm.report.sheet import Sheet, checked_names
-from structsvm.report.words import spread_in_words
+from structsvm.storage.plain import finite
+from structsvm.support.extras import require
+from structsvm.views.words import spread_in_words
 
 __all__ = ["cut_sheet"]
 

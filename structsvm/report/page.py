@@ -14,7 +14,7 @@ import numpy as np
 from structsvm import __version__
 from structsvm.evaluation import Evaluation, decode_with_all
 from structsvm.graph_cuts.learner import CutLearner
-from structsvm.learner import MetricLearner
+from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.samples import check_samples
 from structsvm.report.content import content
 from structsvm.report.cuts import cut_sheet

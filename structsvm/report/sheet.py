@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from structsvm.errors import DataError
-from structsvm.model_selection.verdict import Verdict
 from structsvm.partitions.words import Words
+from structsvm.verdict import Verdict
 
 __all__ = ["Sheet", "checked_names"]
 

@@ -11,7 +11,6 @@ from os import PathLike
 from structsvm.errors import LearningError
 from structsvm.parallel import Backend, Serial, single_threaded
 from structsvm.problem import RegularizedRisk
-from structsvm.progress import tell
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.checkpoint import Checkpoint, identity
 from structsvm.solvers.evaluation import BudgetSpentError
@@ -20,6 +19,7 @@ from structsvm.solvers.run import Run
 from structsvm.solvers.separation import blocks_of
 from structsvm.solvers.stopping import Step, Stopping
 from structsvm.status import Status
+from structsvm.support.progress import tell
 
 __all__ = ["Run", "Solver", "Step", "Stopping"]
 
@@ -90,7 +90,7 @@ class Solver(ABC):
         blocks = blocks_of(risk)
         with (backend or Serial()).open(blocks) as session:
             run = Run(risk, self.stopping, blocks, session, memory)
-            status = self._status_so_far(run, run.go_on_from(checkpoint))
+            status = self._status_so_far(run, run.resume_from(checkpoint))
             if status is None:
                 status = self._iterate(run, callback, checkpoint)
         if run.certificate.best is None:

@@ -56,7 +56,7 @@ class Certificate:
         """The relative gap."""
         return relative_gap(self.lower, self.upper, self.null)
 
-    def refer_to(self, null: Evaluation) -> None:
+    def set_reference(self, null: Evaluation) -> None:
         """Take note of the null weight's losses.
 
         Not of its Omega: zero for the usual regularizers, it is of the size of lam for one that is
@@ -65,7 +65,9 @@ class Certificate:
         self.null = float((null.values + null.slacks).sum())
         self.qualities.add(null.quality)
 
-    def see(self, evaluation: Evaluation, known: Floats | None = None, count: bool = True) -> bool:
+    def update_upper(
+        self, evaluation: Evaluation, known: Floats | None = None, count: bool = True
+    ) -> bool:
         """Take note of an evaluation; whether it is the best so far.
 
         ``known`` are lower bounds of the groups' losses from labellings found before: an oracle
@@ -89,7 +91,7 @@ class Certificate:
             self.upper, self.best = upper, evaluation.w
         return better
 
-    def raise_lower(self, bound: float, basis: str) -> None:
+    def update_lower(self, bound: float, basis: str) -> None:
         """Take note of a lower bound."""
         if bound > self.lower:
             self.lower, self.bound = bound, basis

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.archive import Archive
 from structsvm.errors import CheckpointError
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.fingerprint import fingerprint
+from structsvm.storage.archive import Archive
 
 __all__ = ["Checkpoint", "Saved", "identity"]
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cuts import Cut, WorkingSet
 from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.auto import AutoMaster
 from structsvm.masters.base import Master, MasterSolution, Proximal, Request, checked
 from structsvm.masters.cvxpy import CvxpyMaster, largest_order
+from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import Run, Solver, Step, Stopping

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.contract import Contract
 from structsvm.errors import SettingsError
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Quadratic, Regularizer
 from structsvm.status import Status
+from structsvm.support.contract import Contract
 from structsvm.weights import WeightSpace
 
 __all__ = ["Callback", "CompositeRisk", "Descent", "DescentEntry", "quadratic", "stationarity"]

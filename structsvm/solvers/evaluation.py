@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cuts import Cut
-from structsvm.parallel.base import Here, Session
+from structsvm.masters.working_set import Cut
+from structsvm.parallel.base import SerialSession, Session
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.separation import Block, Plane, Query, blocks_of, separate_block
 from structsvm.status import Quality, Status
@@ -91,7 +91,7 @@ class Evaluator:
         self.oracle_calls = 0
         self._budget = budget
         self._blocks = blocks_of(risk) if blocks is None else blocks
-        self._session = Here(self._blocks) if session is None else session
+        self._session = SerialSession(self._blocks) if session is None else session
         self._home = [(block, j) for block in self._blocks for j in range(len(block.indices))]
 
     def __call__(self, w: Floats, groups: Ints, earlier: Floats | None = None) -> Evaluation:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cuts import Cut, WorkingSet
 from structsvm.masters.bounds import lower_bound, plane_bound
+from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.parallel import Session
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.certificate import Certificate
@@ -51,7 +51,7 @@ class Run:
         """What an interrupted run goes on from; None to begin."""
         self._evaluator = Evaluator(risk, self._budget, blocks, session)
 
-    def go_on_from(self, checkpoint: Checkpoint | None) -> bool:
+    def resume_from(self, checkpoint: Checkpoint | None) -> bool:
         """Restore what a file holds, if there is one; whether that run had stalled."""
         saved = None if checkpoint is None else checkpoint.restore(self.certificate)
         if saved is None:
@@ -85,19 +85,19 @@ class Run:
         is remembered, or known to be the best weight of a run before, needs no oracle.
         """
         null = self._first(self.risk.null, groups, cache)
-        self.certificate.refer_to(null)
+        self.certificate.set_reference(null)
         if is_admissible(self.risk, self.risk.null):
-            self.certificate.see(null)
+            self.certificate.update_upper(null)
         cuts = null.cuts()
         for w in self._starts:
             evaluation = self._first(w, groups, cache)
-            self.certificate.see(evaluation, count=is_admissible(self.risk, w))
+            self.certificate.update_upper(evaluation, count=is_admissible(self.risk, w))
             cuts += evaluation.cuts()
             if evaluation.value <= null.value:
                 break
         if self.memory.best is not None:
             best = self.memory.best
-            self.certificate.see(replace(best, penalty=self.risk.penalty(best.w)))
+            self.certificate.update_upper(replace(best, penalty=self.risk.penalty(best.w)))
         return cuts
 
     def _first(self, w: Floats, groups: Ints, cache: PlaneCache | None) -> Evaluation:
@@ -142,7 +142,7 @@ class Run:
         planes of the samples go into the ``cache``.
         """
         evaluation = self._called(w, groups, cache)
-        if self.certificate.see(evaluation, known, count=is_admissible(self.risk, w)):
+        if self.certificate.update_upper(evaluation, known, count=is_admissible(self.risk, w)):
             self.memory.note_best(evaluation, known)
         return evaluation
 
@@ -164,12 +164,12 @@ class Run:
     def bound(self, cuts: WorkingSet, multipliers: Floats) -> None:
         """A new lower bound."""
         upper = self.certificate.certified_upper
-        self.certificate.raise_lower(*lower_bound(self.risk, cuts, multipliers, upper))
+        self.certificate.update_lower(*lower_bound(self.risk, cuts, multipliers, upper))
 
     def bound_by(self, offset: float, slope: Floats) -> None:
         """A new lower bound from ``offset + <slope, w>``, which is below the hinge losses."""
         upper = self.certificate.certified_upper
-        self.certificate.raise_lower(*plane_bound(self.risk, offset, slope, upper))
+        self.certificate.update_lower(*plane_bound(self.risk, offset, slope, upper))
 
     def _budget(self, calls: int) -> float:
         """The seconds left for so many more oracle calls."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
 
 __all__ = ["CircularOracle"]
@@ -25,7 +25,7 @@ class CircularOracle(Oracle):
     times K for a known number of arcs; memory O(T^2).
     """
 
-    def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise ``Tr(A M)`` over the circular segmentations, into K arcs if K is given.
 
         Raises

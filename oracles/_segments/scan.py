@@ -1,0 +1,155 @@
+"""Dynamic programs that look at every segment: any signs, any shift, O(T^2 r) operations.
+
+They are Algorithm 1 of Lajugie et al. with its slips corrected (one vector instead of a T x T
+table, the backtrack along a column), on factored scores instead of the summed-area table.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from structsvm.oracles._segments.lanes import FAST, LANES, lane_of, largest, max_plus
+from structsvm.oracles._segments.table import SegmentTable, end_row, lane_scores
+
+__all__ = ["backtrack", "layers", "layers_backtrack", "scan"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CHUNK = 16
+"""Groups of starts whose scores are held while the layers go over them."""
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def scan(table: SegmentTable, earliest: Ints) -> tuple[Floats, Ints]:
+    """Best value ``F(t)`` of a segmentation that ends at each knot, and its last start.
+
+    Parameters
+    ----------
+    table : SegmentTable
+        Segment scores on m + 1 knots.
+    earliest : array of shape (m + 1,)
+        First start allowed for a segment that ends at each knot (the last forced boundary).
+
+    Returns
+    -------
+    F : array of shape (m + 1,)
+    previous : array of shape (m + 1,)
+        The leftmost best start.
+    """
+    sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
+    n_knots = ends.shape[0]
+    F = np.full((table.first_group[1], LANES), -np.inf)
+    F[0, 0] = 0.0
+    previous = np.zeros(n_knots, np.int64)
+    row, out = np.empty(sums.shape[1]), np.empty(LANES)
+    for t in range(1, n_knots):
+        end_row(sums, t, row)
+        best, argument = -np.inf, earliest[t]
+        for g in range(earliest[t] // LANES, (t - 1) // LANES + 1):
+            lane_scores(sums, lanes, n_plus, F, g, row, ends, t, out)
+            for i in range(min(earliest[t] - g * LANES, LANES)):
+                out[i] = -np.inf
+            top = largest(out)
+            if top > best:
+                best, argument = top, g * LANES + lane_of(out, top)
+        F[t // LANES, t % LANES] = best + table.shift
+        previous[t] = argument
+    return F.ravel()[:n_knots], previous
+
+
+@njit(cache=True, nogil=True)
+def backtrack(previous: Ints) -> Ints:
+    """The knots of the best segmentation, from 0 to m."""
+    path = np.empty(previous.size, np.int64)
+    t, n = previous.size - 1, 0
+    while t > 0:
+        path[n] = t
+        t, n = previous[t], n + 1
+    path[n] = 0
+    return path[: n + 1][::-1].copy()
+
+
+@njit(cache=True, nogil=True)
+def layers(table: SegmentTable, earliest: Ints, K: int) -> Floats:
+    """Best value ``F(k, t)`` of exactly ``k`` segments that end at each knot, for ``k`` up to K.
+
+    Only ``k <= t <= m - (K - k)`` can be part of an answer, so the result is the band
+    ``F(k, t) = band[k, t - k]``, (K + 1, m - K + 1). Sixteen ends go through the starts together,
+    so that a layer is read from memory once for all of them.
+    """
+    m = table.ends.shape[0] - 1
+    band = np.full((K + 1, m - K + 1), -np.inf)
+    band[0, 0] = 0.0
+    tile, best = np.empty((CHUNK * LANES, LANES)), np.empty((K + 1, LANES))
+    for block in range((m - 1) // LANES + 1):
+        first, last = block * LANES + 1, min((block + 1) * LANES, m)
+        best[:] = -np.inf
+        for g in range(earliest[first] // LANES, block, CHUNK):
+            stop = min(g + CHUNK, block)
+            _fill_tile(table, earliest, g, stop, first, last, tile)
+            _raise_layers(band, g * LANES, stop * LANES, tile, best)
+        _fill_tile(table, earliest, block, block + 1, first, last, tile)
+        for t in range(first, last + 1):
+            _raise_layers(band, t - 1, t, tile[t - first :], best)
+            for k in range(max(1, t - m + K), min(K, t) + 1):
+                band[k, t - k] = best[k, t - first] + table.shift
+    return band
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _fill_tile(
+    table: SegmentTable,
+    earliest: Ints,
+    first_group: int,
+    stop_group: int,
+    first_end: int,
+    last_end: int,
+    tile: Floats,
+) -> None:
+    """``tile[s, i]``: score without shift from the ``s``-th start of the groups to each end."""
+    sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
+    row, out, nothing = np.empty(sums.shape[1]), np.empty(LANES), np.zeros((stop_group, LANES))
+    tile[:] = -np.inf
+    for t in range(first_end, last_end + 1):
+        end_row(sums, t, row)
+        for g in range(max(first_group, earliest[t] // LANES), stop_group):
+            lane_scores(sums, lanes, n_plus, nothing, g, row, ends, t, out)
+            for s in range(max(g * LANES, earliest[t]), min((g + 1) * LANES, t)):
+                tile[s - first_group * LANES, t - first_end] = out[s % LANES]
+
+
+@njit(cache=True, nogil=True)
+def _raise_layers(band: Floats, first: int, stop: int, tile: Floats, best: Floats) -> None:
+    """Raise ``best[k, i]`` to ``F(k-1, s) + tile[s - first, i]`` for ``first <= s < stop``."""
+    width = band.shape[1]
+    for k in range(1, band.shape[0]):
+        begin, end = max(first, k - 1), min(stop, k - 1 + width)
+        if begin < end:
+            values = band[k - 1, begin - (k - 1) :]
+            max_plus(tile[begin - first :], values, end - begin, best[k])
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def layers_backtrack(table: SegmentTable, earliest: Ints, band: Floats) -> Ints:
+    """The knots of the best segmentation into K segments, taking the leftmost best start."""
+    sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
+    K, width = band.shape[0] - 1, band.shape[1]
+    path = np.empty(K + 1, np.int64)
+    path[K] = ends.shape[0] - 1
+    nothing = np.zeros((table.first_group[1], LANES))
+    row, out = np.empty(sums.shape[1]), np.empty(LANES)
+    for k in range(K, 0, -1):
+        t = path[k]
+        end_row(sums, t, row)
+        first, stop = max(earliest[t], k - 1), min(t, k - 1 + width)
+        best, path[k - 1] = -np.inf, first
+        for g in range(first // LANES, (stop - 1) // LANES + 1):
+            lane_scores(sums, lanes, n_plus, nothing, g, row, ends, t, out)
+            for s in range(max(first, g * LANES), min(stop, (g + 1) * LANES)):
+                candidate = band[k - 1, s - k + 1] + out[s % LANES]
+                if candidate > best:
+                    best, path[k - 1] = candidate, s
+    return path

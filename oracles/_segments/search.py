@@ -1,0 +1,147 @@
+"""Which dynamic program answers a question about segments, and the search for known K."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import OracleError
+from structsvm.oracles._segments.boundaries import first_starts
+from structsvm.oracles._segments.scan import backtrack, layers, layers_backtrack, scan
+from structsvm.oracles._segments.table import SegmentTable, build_table, path_value
+from structsvm.oracles._segments.tree import tree_scan
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.trace_objective import TraceObjective
+
+__all__ = ["SegmentSearch", "path_of_known_length", "splitting_price"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ROUNDING = 1e-10
+"""Differences below this fraction of the objective's size are rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentSearch:
+    """The best segmentation with boundaries on ``knots``, among them the ``required`` ones.
+
+    A path is a vector of indices into ``knots``, from 0 to m.
+    """
+
+    objective: TraceObjective
+    knots: Ints
+    """Positions where a boundary may lie, from 0 to T, (m + 1,)."""
+    required: Ints
+    """Indices of the knots where one must lie, from 0 to m."""
+    somewhere: tuple[tuple[int, int], ...] = ()
+    """``(a, b)``: at least one boundary strictly between these positions."""
+
+    @cached_property
+    def table(self) -> SegmentTable:
+        """The scores of the segments."""
+        return build_table(self.objective, self.knots)
+
+    @property
+    def earliest(self) -> Ints:
+        """The first knot where a segment that ends at each knot may begin, (m + 1,)."""
+        last = np.repeat(self.required[:-1], np.diff(self.required))
+        forced = np.concatenate(([0], last)).astype(np.int64)
+        if not self.somewhere:
+            return forced
+        low = first_starts(self.knots, self.somewhere)
+        return np.maximum(forced, np.searchsorted(self.knots, low)).astype(np.int64)
+
+    @property
+    def all_positive(self) -> bool:
+        """Whether no column of ``Z`` counts negatively: the bounds hold only then."""
+        return bool(self.table.n_plus == self.objective.Z.shape[1])
+
+    def value(self, path: Ints) -> float:
+        """The sum of the segment scores of a path, without shift and constant."""
+        return float(path_value(self.table, path))
+
+    def scanned(self) -> Ints:
+        """The best path, every segment looked at."""
+        return np.asarray(backtrack(scan(self.table, self.earliest)[1]))
+
+    def pruned(self, shift: float) -> tuple[Floats, Ints]:
+        """Best value up to each knot and the best path when each segment earns ``shift``."""
+        kappa = splitting_price(self.objective, shift)
+        F, previous = tree_scan(self.table._replace(shift=float(shift)), self.earliest, kappa)
+        return F, np.asarray(backtrack(previous))
+
+    def layered(self, K: int) -> Ints:
+        """The best path of K segments, every segment looked at; OracleError if there is none."""
+        band = layers(self.table, self.earliest, K)
+        if not np.isfinite(band[K, -1]):
+            raise OracleError(
+                f"no segmentation into {K} segments has its boundaries where the constraint wants "
+                "them"
+            )
+        return np.asarray(layers_backtrack(self.table, self.earliest, band))
+
+    def restricted(self, chosen: Ints) -> SegmentSearch:
+        """The same search with boundaries on the knots ``chosen``, which hold the required ones."""
+        required = np.searchsorted(chosen, self.required)
+        return SegmentSearch(self.objective, self.knots[chosen], required, self.somewhere)
+
+    def reversed(self) -> SegmentSearch:
+        """The same search from the last sample to the first."""
+        objective, T, m = self.objective, self.objective.n_samples, self.knots.size - 1
+        truth = None
+        if objective.truth is not None and objective.has_truth:
+            ends = T - objective.truth.boundaries[::-1][1:]
+            truth = EquivalenceMatrix.from_breakpoints(ends)
+        backwards = TraceObjective(
+            objective.Z[::-1], truth, objective.truth_weight, objective.shift, objective.signs
+        )
+        somewhere = tuple((T - b, T - a) for a, b in self.somewhere)
+        return SegmentSearch(backwards, T - self.knots[::-1], m - self.required[::-1], somewhere)
+
+
+def splitting_price(objective: TraceObjective, shift: float) -> float:
+    """``kappa = c - d``: splitting a segment costs at most this, if all signs are positive."""
+    return (objective.truth_weight if objective.has_truth else 0.0) - shift
+
+
+def path_of_known_length(search: SegmentSearch, K: int) -> Ints:
+    """The best path of K segments, all signs positive, mostly without a K-layer program.
+
+    ``V(K)``, the best value of K segments, lies under its concave hull, whose vertices are found by
+    pricing segments: the slope between two vertices either leads to a vertex in between or is a
+    side of the hull. If K is no vertex, the side above it bounds every path from above; only knots
+    through which a path of the priced problem comes within the remaining gap can be part of the
+    answer, and the K-layer program runs on those alone.
+    """
+    below, above = search.required, np.arange(search.knots.size, dtype=np.int64)
+    while True:
+        K1, K2 = below.size - 1, above.size - 1
+        V1, V2 = search.value(below), search.value(above)
+        price = (V2 - V1) / (K2 - K1)
+        _, path = search.pruned(-price)
+        n = path.size - 1
+        if n == K:
+            return path
+        gain = search.value(path) - price * n - (V1 - price * K1)
+        if not K1 < n < K2 or gain <= ROUNDING * max(1.0, abs(V1), abs(V2)):
+            return _close_gap(search, K, price, below, above)
+        below, above = (path, above) if n < K else (below, path)
+
+
+def _close_gap(search: SegmentSearch, K: int, price: float, below: Ints, above: Ints) -> Ints:
+    """The best path of K segments, known to lie under the side of the hull with slope ``price``."""
+    known = np.union1d(below, above)
+    guess = known[search.restricted(known).layered(K)]
+    backwards = search.reversed()
+    through = search.pruned(-price)[0] + backwards.pruned(-price)[0][::-1]
+    enough = search.value(guess) - price * K
+    enough -= ROUNDING * max(1.0, abs(enough), abs(price) * K)
+    useful = through >= enough
+    useful[search.required] = True
+    useful[guess] = True
+    chosen = np.flatnonzero(useful)
+    return np.asarray(chosen[search.restricted(chosen).layered(K)])

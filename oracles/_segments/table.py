@@ -1,0 +1,225 @@
+"""What the segment kernels read: the score of any segment in O(r) operations, 16 starts at once.
+
+The objective ``A = Z S Z^T - c M_i + d I`` gives the segment ``[s, t)`` of ``n`` samples
+
+    score(s, t) = (|C_t - C_s|^2_S - c w(s, t)) / n + d,   w(s, t) = sum_k |[s, t) n P_k|^2 / |P_k|
+
+with ``C`` the prefix sums of the centred samples and ``P_k = [f_k, e_k)`` the true segments. If
+both ends lie in one true segment, ``w = n^2 / |P_k|``; otherwise ``w = a_s + b_t`` with
+
+    a_s = (e_k - s)^2 / |P_k| - e_k,   b_t = f_l + (t - f_l)^2 / |P_l|,   s in P_k, t - 1 in P_l.
+
+Centring is exact: ``M 1 = 1`` for every partition, so that ``Z = Z_c + 1 mu^T`` only adds the
+constant ``T mu^T S mu + 2 mu^T S C_T``, and it removes the cancellation that large offsets cause.
+
+Boundaries may only lie on *knots* ``0 = x_0 < ... < x_m = T``: a forbidden boundary is a missing
+knot, and the kernels count in knots.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from structsvm.oracles._segments.lanes import FAST, LANES, signed_squares
+from structsvm.partitions.trace_objective import TraceObjective
+
+__all__ = ["SegmentTable", "build_table", "end_row", "lane_scores", "path_value"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ANCHOR, ORIGIN, LEFT = 0, 1, 2
+POSITION, RIGHT, RATE, LOW = 0, 1, 2, 3
+
+
+class SegmentTable(NamedTuple):
+    """Everything that segment scores are read from; memory O(T r).
+
+    The starts are the leaves of a tree with 16 children per node. Lane ``i`` of group ``g`` stands
+    for a run of consecutive starts, the last of which is its anchor; at level 0 it is one start.
+    """
+
+    sums: Floats
+    """Prefix sums at the anchors, (n_groups, r, 16)."""
+    lanes: Floats
+    """Per lane the position of its anchor and, where there is a truth, that of the first start of
+    its run and ``c a_s`` at the anchor: (n_groups, 1 or 3, 16)."""
+    ends: Floats
+    """Per knot its position and, where there is a truth, ``c b_t`` and the ``c / |P_l|`` and the
+    ``f_l`` of the true segment that ends there: (m + 1, 1 or 4)."""
+    first_group: Ints
+    """Where the groups of each level begin, (n_levels + 1,)."""
+    shift: float
+    """``d``."""
+    n_plus: int
+    """The first ``n_plus`` columns count positively, the others negatively."""
+    constant: float
+    """What centring took away from ``Tr(A M)``, the same for every partition."""
+
+
+def build_table(objective: TraceObjective, knots: Ints) -> SegmentTable:
+    """The segment scores of ``objective`` with boundaries on ``knots`` (m + 1,)."""
+    Z, n_plus = _columns_by_sign(objective)
+    first_group = _level_offsets(knots.size)
+    n_groups, truthful = int(first_group[-1]), objective.has_truth
+    sums = np.empty((n_groups, Z.shape[1], LANES))
+    lanes = np.empty((n_groups, 3 if truthful else 1, LANES))
+    ends = np.empty((knots.size, 4 if truthful else 1))
+    left = np.empty(knots.size)
+    ends[:, POSITION] = knots
+    if objective.truth is not None and truthful:
+        _fill_truth_terms(knots, objective.truth.boundaries, objective.truth_weight, ends, left)
+    mean, total = np.zeros(Z.shape[1]), np.zeros(Z.shape[1])
+    _fill_prefix_sums(Z, knots, mean, total, sums)
+    _fill_lanes(knots, left, first_group, sums, lanes)
+    signed_mean = np.where(np.arange(mean.size) < n_plus, mean, -mean)
+    constant = float(signed_mean @ (Z.shape[0] * mean + 2.0 * total))
+    return SegmentTable(
+        sums=sums,
+        lanes=lanes,
+        ends=ends,
+        first_group=first_group,
+        shift=float(objective.shift),
+        n_plus=n_plus,
+        constant=constant,
+    )
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def path_value(table: SegmentTable, path: Ints) -> float:
+    """Sum of the segment scores between the knots of ``path``, without shift and constant."""
+    sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
+    row, out = np.empty(sums.shape[1]), np.empty(LANES)
+    nothing = np.zeros((sums.shape[0], LANES))
+    total = 0.0
+    for k in range(path.size - 1):
+        s, t = path[k], path[k + 1]
+        end_row(sums, t, row)
+        lane_scores(sums, lanes, n_plus, nothing, s // LANES, row, ends, t, out)
+        total += out[s % LANES]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
+def lane_scores(
+    sums: Floats,
+    lanes: Floats,
+    n_plus: int,
+    value: Floats,
+    group: int,
+    row: Floats,
+    ends: Floats,
+    t: int,
+    out: Floats,
+) -> None:
+    """``out[i] = value[group, i] + score(s, t) - d`` for the 16 starts of a group of leaves.
+
+    ``row`` is ``C_t``. In a group of inner nodes the result bounds every start ``s`` of the run
+    from above, given that ``value`` is at least ``F(s) + |C_e - C_s|^2 / (e - s)``, with ``e`` the
+    anchor and all signs positive. Lanes at or after ``t`` must hold the value minus infinity.
+    """
+    signed_squares(sums, group, row, n_plus, out)
+    position = ends[t, POSITION]
+    if ends.shape[1] == 1:
+        for i in range(LANES):
+            length = max(position - lanes[group, ANCHOR, i], 1.0)
+            out[i] = value[group, i] + out[i] / length
+    else:
+        right, rate, low = ends[t, RIGHT], ends[t, RATE], ends[t, LOW]
+        for i in range(LANES):
+            anchor = lanes[group, ANCHOR, i]
+            length = max(position - anchor, 1.0)
+            origin = lanes[group, ORIGIN, i]
+            longest = length if origin >= low else max(position - origin, 1.0)
+            overlap = rate * length * length if anchor >= low else lanes[group, LEFT, i] + right
+            out[i] = value[group, i] + out[i] / length - overlap / longest
+
+
+@njit(cache=True, nogil=True)
+def end_row(sums: Floats, knot: int, row: Floats) -> None:
+    """Copy the prefix sums at ``knot`` into ``row`` (r,)."""
+    for j in range(row.size):
+        row[j] = sums[knot // LANES, j, knot % LANES]
+
+
+def _columns_by_sign(objective: TraceObjective) -> tuple[Floats, int]:
+    """The columns of ``Z`` with the positive ones first, and how many are positive."""
+    Z = np.ascontiguousarray(objective.Z, dtype=np.float64)
+    if objective.signs is None or (objective.signs > 0).all():
+        return Z, Z.shape[1]
+    positive = objective.signs > 0
+    return np.hstack((Z[:, positive], Z[:, ~positive])), int(positive.sum())
+
+
+def _level_offsets(n_knots: int) -> Ints:
+    """First group of each level of a 16-ary tree over ``n_knots`` starts, ending with the total."""
+    counts = [-(-n_knots // LANES)]
+    while counts[-1] > 1:
+        counts.append(-(-counts[-1] // LANES))
+    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: Floats) -> None:
+    """``c b_t``, ``c / |P_l|``, ``f_l`` and ``c a_s`` at the knots; ``bounds`` of the truth."""
+    k = 0
+    for i in range(knots.size):
+        x = knots[i]
+        while bounds[k + 1] < x:
+            k += 1
+        low, size = bounds[k], bounds[k + 1] - bounds[k]
+        ends[i, RIGHT] = c * (low + (x - low) ** 2 / size)
+        ends[i, RATE] = c / size
+        ends[i, LOW] = low
+        starting = k + 1 if x == bounds[k + 1] and k + 2 < bounds.size else k
+        upper, size = bounds[starting + 1], bounds[starting + 1] - bounds[starting]
+        left[i] = c * ((upper - x) ** 2 / size - upper)
+
+
+@njit(cache=True, nogil=True)
+def _fill_lanes(knots: Ints, left: Floats, first_group: Ints, sums: Floats, lanes: Floats) -> None:
+    """What each lane says of its run; beyond the last knot, the last knot again."""
+    cap, size = knots.size - 1, 1
+    for level in range(first_group.size - 1):
+        for g in range(first_group[level], first_group[level + 1]):
+            for i in range(LANES):
+                lane = (g - first_group[level]) * LANES + i
+                anchor = min((lane + 1) * size - 1, cap)
+                lanes[g, ANCHOR, i] = knots[anchor]
+                if lanes.shape[1] > 1:
+                    lanes[g, ORIGIN, i] = knots[min(lane * size, cap)]
+                    lanes[g, LEFT, i] = left[anchor]
+                if level > 0:
+                    for j in range(sums.shape[1]):
+                        sums[g, j, i] = sums[anchor // LANES, j, anchor % LANES]
+        size *= LANES
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sums: Floats) -> None:
+    """The prefix sums of the centred samples at the leaves; the last knot fills the last group.
+
+    ``mean`` and ``running``, zero on entry, end as the column means and the total of the centred
+    samples (zero but for rounding).
+    """
+    T, r = Z.shape
+    for t in range(T):
+        for j in range(r):
+            mean[j] += Z[t, j]
+    mean /= T
+    k = 0
+    for t in range(T + 1):
+        if knots[k] == t:
+            for j in range(r):
+                sums[k // LANES, j, k % LANES] = running[j]
+            k += 1
+        if t < T:
+            for j in range(r):
+                running[j] += Z[t, j] - mean[j]
+    for i in range(k, LANES * ((k + LANES - 1) // LANES)):
+        for j in range(r):
+            sums[i // LANES, j, i % LANES] = running[j]

@@ -1,0 +1,259 @@
+"""Dynamic program that looks at few segments: all signs positive, near-linear time in practice.
+
+Let ``F(t)`` be the best value of a segmentation of ``[0, t)``. Two facts rule starts out exactly.
+
+Block bound. ``g(s, t) = |C_t - C_s|^2 / (t - s)`` is superadditive,
+``g(s, t) <= g(s, e) + g(e, t)``, and ``w(s, t)`` grows with the
+segment. So for a run of starts from ``o`` to its anchor ``e``, with
+``H = max_s F(s) + g(s, e)`` over the run,
+
+    F(s) + score(s, t) <= H + g(e, t) - c w(e, t) / (t - o) + d;
+
+if the run and ``t - 1`` lie in one true segment, ``w(s, t) / (t - s)`` grows with ``t - s``, and
+``t - e`` takes the place of ``t - o``.
+
+Splitting bound. Splitting ``[s, t)`` at ``e`` adds a unit vector ``v`` to the range of ``M``, which
+changes ``Tr(A M)`` by ``v^T A v >= d - c``. So, with ``kappa = c - d``,
+
+    F(s) + score(s, t) <= F(e) + score(e, t) + kappa   for every s < e:
+
+once the right side is no better than the best start known, no start before ``e`` matters at ``t``.
+The classical constant of PELT, ``-d``, would be wrong here: it forgets the loss.
+
+The runs are the nodes of a 16-ary tree over the starts; one vector operation bounds the sixteen
+children of a node, and at the leaves the bound is the score itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from structsvm.oracles._segments.lanes import FAST, LANES, lane_of, largest
+from structsvm.oracles._segments.table import SegmentTable, end_row, lane_scores
+
+__all__ = ["FREE", "NO_START", "blank_tree", "stage_scan", "tree_scan"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+BITS = 4
+"""LANES is two to this power."""
+FREE, NO_START = np.inf, -np.inf
+"""What a stage says of a knot: it begins segments at its best value, or none."""
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def tree_scan(table: SegmentTable, earliest: Ints, kappa: float) -> tuple[Floats, Ints]:
+    """Best value ``F(t)`` of a segmentation that ends at each knot, and its last start.
+
+    Parameters
+    ----------
+    table : SegmentTable
+        Segment scores on m + 1 knots, all signs positive.
+    earliest : array of shape (m + 1,)
+        First start allowed for a segment that ends at each knot (the last forced boundary).
+    kappa : float
+        Splitting constant ``c - d``.
+
+    Returns
+    -------
+    F : array of shape (m + 1,)
+    previous : array of shape (m + 1,)
+        A best start: among equals the previous knot's, or the nearest.
+    """
+    n_knots = table.ends.shape[0]
+    F, previous = stage_scan(table, earliest, kappa, None, 0, 1, n_knots, blank_tree(table))
+    F[0] = 0.0
+    return F, previous
+
+
+@njit(cache=True, nogil=True)
+def blank_tree(table: SegmentTable) -> Floats:
+    """A tree in which nothing is a start, (n_groups, 16)."""
+    return np.full((table.first_group[-1], LANES), -np.inf)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def stage_scan(
+    table: SegmentTable,
+    earliest: Ints,
+    kappa: float,
+    start: Floats | None,
+    begin: int,
+    first: int,
+    end: int,
+    value: Floats,
+) -> tuple[Floats, Ints]:
+    """The same on the knots from ``begin`` to ``end - 1``, some no starts, or of given value.
+
+    The splitting bound needs an ``e`` that ends segments and begins them: a free one.
+
+    Parameters
+    ----------
+    start : array of shape (n,)
+        For these knots: the value up to there of what may begin there, ``FREE`` where that is
+        ``F``, ``NO_START`` where nothing may. None if all are free but the first, whose value is 0.
+    first : int
+        ``F`` is found for the knots from here, after ``begin``.
+    value : array of shape (n_groups, 16)
+        Working space: the tree of :func:`blank_tree`, blank before and after.
+
+    Returns
+    -------
+    F, previous : array of shape (n,)
+        For these knots, minus infinity before ``first``; ``previous`` counts from the first knot
+        of all.
+    """
+    sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
+    first_group = table.first_group
+    n_levels = first_group.size - 1
+    F, previous = np.full(end - begin, -np.inf), np.zeros(end - begin, np.int64)
+    value[begin >> BITS, begin % LANES] = _own_value(start, 0, 0.0)
+    row, out = np.empty(sums.shape[1]), np.empty(LANES)
+    pending = np.empty((n_levels + 1) * LANES, np.int64)
+    bound = np.empty((n_levels + 1) * LANES)
+    positions = np.ascontiguousarray(ends[:, :1])
+    argument = begin
+    for t in range(begin + 1, end):
+        if earliest[t] != earliest[t - 1]:
+            _forget(value, first_group, max(earliest[t - 1], begin), earliest[t])
+            argument = max(earliest[t], begin)
+        if t < first:
+            _begin(table, positions, value, t, _own_value(start, t - begin, 0.0), row, out)
+            continue
+        end_row(sums, t, row)
+        seed = argument >> BITS
+        lane_scores(sums, lanes, n_plus, value, seed, row, ends, t, out)
+        best = largest(out)
+        argument = seed * LANES + lane_of(out, best)
+        n = _path_to_root(t, n_levels, seed, pending, bound)
+        while n > 0:
+            n -= 1
+            if bound[n] <= best:
+                continue
+            level, node = pending[n] % 64, pending[n] // 64
+            group = first_group[level] + node
+            lane_scores(sums, lanes, n_plus, value, group, row, ends, t, out)
+            top = largest(out)
+            if level == 0 and top > best:
+                best, argument = top, node * LANES + lane_of(out, top)
+            if out[0] + kappa <= best and _anchor_is_free(start, begin, level, node):
+                n = 0  # no start before the first anchor of this group matters
+            if level > 0 and top > best:
+                n = _push_children(out, best, level, node, seed, pending, bound, n)
+        F[t - begin], previous[t - begin] = best + table.shift, argument
+        _begin(table, positions, value, t, _own_value(start, t - begin, F[t - begin]), row, out)
+    if start is not None:  # else the tree is of no further use
+        _clear(value, first_group, begin, end)
+    return F, previous
+
+
+@njit(cache=True, nogil=True)
+def _own_value(start: Floats | None, knot: int, found: float) -> float:
+    """The value up to a knot of what begins there."""
+    if start is None:
+        return found
+    return found if start[knot] == FREE else start[knot]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
+def _begin(
+    table: SegmentTable,
+    positions: Floats,
+    value: Floats,
+    t: int,
+    best: float,
+    row: Floats,
+    out: Floats,
+) -> None:
+    """From now on segments may begin at ``t``, of this value up to there."""
+    value[t >> BITS, t % LANES] = best
+    if t % LANES == 0:
+        _close_runs(table, positions, value, t, row, out)
+
+
+@njit(cache=True, nogil=True)
+def _clear(value: Floats, first_group: Ints, begin: int, end: int) -> None:
+    """No knot from ``begin`` to ``end - 1`` is a start any more."""
+    for level in range(first_group.size - 1):
+        for run in range(begin >> (BITS * level), ((end - 1) >> (BITS * level)) + 1):
+            value[first_group[level] + run // LANES, run % LANES] = -np.inf
+
+
+@njit(cache=True, nogil=True)
+def _anchor_is_free(start: Floats | None, begin: int, level: int, node: int) -> bool:
+    """Whether the first anchor of a group is a knot whose value the scan finds."""
+    if start is None:
+        return True
+    anchor = ((node * LANES + 1) << (BITS * level)) - 1
+    return begin <= anchor < begin + start.size and start[anchor - begin] == FREE
+
+
+@njit(cache=True, nogil=True)
+def _path_to_root(t: int, n_levels: int, seed: int, pending: Ints, bound: Floats) -> int:
+    """Stack the groups that hold the starts before ``t``, the nearest on top."""
+    n = 0
+    for level in range(n_levels - 1, -1, -1):
+        node = (t - 1) >> (BITS * (level + 1))
+        if _n_complete(t, level, node) > 0 and (level > 0 or node != seed):
+            pending[n], bound[n] = node * 64 + level, np.inf
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _n_complete(t: int, level: int, node: int) -> int:
+    """How many lanes of a group stand for starts that level takes care of at ``t``."""
+    done = t if level == 0 else (t - 1) >> (BITS * level)
+    return min(done - node * LANES, LANES)
+
+
+@njit(cache=True, nogil=True)
+def _push_children(
+    out: Floats,
+    best: float,
+    level: int,
+    node: int,
+    seed: int,
+    pending: Ints,
+    bound: Floats,
+    n: int,
+) -> int:
+    """Stack the children whose bound is better than ``best``."""
+    for i in range(LANES):
+        child = node * LANES + i
+        if out[i] > best and (level > 1 or child != seed):
+            pending[n], bound[n] = child * 64 + level - 1, out[i]
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _close_runs(
+    table: SegmentTable, positions: Floats, value: Floats, t: int, row: Floats, out: Floats
+) -> None:
+    """Set ``H`` of the runs whose anchor is ``t - 1``: every start of theirs is known."""
+    sums, lanes, n_plus, first_group = table.sums, table.lanes, table.n_plus, table.first_group
+    level, anchor = 1, t - 1
+    end_row(sums, anchor, row)
+    while level < first_group.size - 1 and t % (1 << (BITS * level)) == 0:
+        best, stop = -np.inf, t >> BITS
+        for group in range(stop - (1 << (BITS * (level - 1))), stop):
+            lane_scores(sums, lanes, n_plus, value, group, row, positions, anchor, out)
+            best = max(best, largest(out))
+        run = (t >> (BITS * level)) - 1
+        value[first_group[level] + run // LANES, run % LANES] = best
+        level += 1
+
+
+@njit(cache=True, nogil=True)
+def _forget(value: Floats, first_group: Ints, begin: int, end: int) -> None:
+    """Starts from ``begin`` to ``end - 1`` are out of reach from now on.
+
+    A run that ``end`` cuts in two keeps its ``H``, which bounds the starts that are left too.
+    """
+    for level in range(first_group.size - 1):
+        for run in range(begin >> (BITS * level), end >> (BITS * level)):
+            value[first_group[level] + run // LANES, run % LANES] = -np.inf

@@ -1,0 +1,207 @@
+"""Segmentations whose numbers of changes are given in places: the graph, and paths through it.
+
+A region ``(a, b)`` with exactly k changes is k *layers* of nodes: the c-th holds its knots, each
+standing for "the c-th change of this region is here". The knots between regions are nodes once.
+Written down in the order of the recording, layer after layer, every node follows on a window of
+nodes that lie side by side:
+
+    a knot outside     the last layer of the region before it, and the knots since;
+    the first layer    the same, up to the beginning of the region;
+    the c-th layer     layer c - 1 (as far as it lies to the left).
+
+No segment jumps over a region, so the work is quadratic in the gaps between regions rather than in
+T. "At least one change" needs no layer: it forbids the segments that hold the region, as a forced
+boundary does, by a lower end of the window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from structsvm.oracles._segments.lanes import FAST, LANES
+from structsvm.oracles._segments.table import SegmentTable, build_table, end_row, lane_scores
+from structsvm.partitions.oracle import Region
+from structsvm.partitions.trace_objective import TraceObjective
+
+__all__ = ["Windows", "best_paths", "path_with_known_length", "windows"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ANCHOR, POSITION = 0, 0
+
+
+class Windows(NamedTuple):
+    """Which node may follow on which."""
+
+    position: Ints
+    """Where the boundary of each node lies; the first is 0 and the last T, (n,)."""
+    first: Ints
+    """Nodes ``first, ..., stop - 1`` come before it ..."""
+    stop: Ints
+    low: Ints
+    """... as far as they lie at ``low`` or later, and to the left of it."""
+
+
+def windows(knots: Ints, low: Ints, counted: tuple[Region, ...]) -> Windows:
+    """The graph of the segmentations with so many boundaries in each of these regions.
+
+    Parameters
+    ----------
+    knots : array of shape (m + 1,)
+        Where a boundary may lie, 0 and T among them.
+    low : array of shape (m + 1,)
+        The first place where a segment that ends at each knot may begin.
+    counted : tuple of Region
+        Disjoint, in order, each with exactly ``changes >= 1``.
+    """
+    chosen: list[Ints] = []
+    first: list[Ints] = []
+    stop: list[Ints] = []
+    n, begin, at = 0, 0, 0
+
+    def add(part: Ints, lowest: int, highest: Ints) -> None:
+        nonlocal n
+        chosen.append(part)
+        first.append(np.full(part.size, lowest))
+        stop.append(highest)
+        n += part.size
+
+    for region in counted:
+        inside = np.flatnonzero((knots > region.start) & (knots < region.end))
+        outside = np.arange(at, np.searchsorted(knots, region.start, side="right"))
+        add(outside, begin, n + np.arange(outside.size))
+        before, top = begin, n
+        for _ in range(region.changes):
+            begin = n
+            add(inside, before, np.full(inside.size, top))
+            before, top = begin, n
+        at = int(np.searchsorted(knots, region.end))
+    rest = np.arange(at, knots.size)
+    add(rest, begin, n + np.arange(rest.size))
+    nodes = np.concatenate(chosen)
+    return Windows(knots[nodes], np.concatenate(first), np.concatenate(stop), low[nodes])
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """Segment scores by node."""
+
+    table: SegmentTable
+
+    @classmethod
+    def of(cls, objective: TraceObjective, position: Ints) -> _Scores:
+        """The table of the knots, its columns in the order of the nodes."""
+        knots, which = np.unique(position, return_inverse=True)
+        table = build_table(objective, knots.astype(np.int64))
+        n_groups = -(-which.size // LANES)
+        padded = np.full(n_groups * LANES, which[-1])
+        padded[: which.size] = which
+
+        def by_node(columns: Floats) -> Floats:
+            n_rows, width = columns.shape[0] * LANES, columns.shape[1]
+            rows = np.moveaxis(columns, 1, 2).reshape(n_rows, width)[padded]
+            groups = rows.reshape(n_groups, LANES, width)
+            return np.ascontiguousarray(np.moveaxis(groups, 2, 1))
+
+        return cls(
+            table._replace(
+                sums=by_node(table.sums),
+                lanes=by_node(table.lanes),
+                ends=np.ascontiguousarray(table.ends[which]),
+                first_group=np.array([0, n_groups], dtype=np.int64),
+            )
+        )
+
+
+def best_paths(objective: TraceObjective, nodes: Windows, n_best: int) -> list[Ints]:
+    """The boundaries of the best segmentations, from 0 to T, the best first.
+
+    As many as there are, at most ``n_best``.
+    """
+    table = _Scores.of(objective, nodes.position).table
+    value, previous, rank = _ranked(table, *nodes[1:], n_best)
+    paths = []
+    for j in np.flatnonzero(np.isfinite(value[-1])):
+        v, path = value.shape[0] - 1, [int(nodes.position[-1])]
+        while v > 0:
+            v, j = previous[v, j], rank[v, j]
+            path.append(int(nodes.position[v]))
+        paths.append(np.array(path[::-1], dtype=np.int64))
+    return paths
+
+
+def path_with_known_length(objective: TraceObjective, nodes: Windows, K: int) -> Ints | None:
+    """The boundaries of the best segmentation into K segments; None if there is none."""
+    table = _Scores.of(objective, nodes.position).table
+    value, previous = _layered(table, *nodes[1:], K)
+    if not np.isfinite(value[-1, K]):
+        return None
+    v, path = value.shape[0] - 1, [int(nodes.position[-1])]
+    for k in range(K, 0, -1):
+        v = previous[v, k]
+        path.append(int(nodes.position[v]))
+    return np.array(path[::-1], dtype=np.int64)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _ranked(
+    table: SegmentTable, first: Ints, stop: Ints, low: Ints, n_best: int
+) -> tuple[Floats, Ints, Ints]:
+    """Best values at each node, and the node and the rank before it: (n, n_best) each."""
+    sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
+    n = ends.shape[0]
+    value = np.full((n, n_best), -np.inf)
+    value[0, 0] = 0.0
+    previous, rank = np.zeros((n, n_best), np.int64), np.zeros((n, n_best), np.int64)
+    row, out, nothing = np.empty(sums.shape[1]), np.empty(LANES), np.zeros((sums.shape[0], LANES))
+    for v in range(1, n):
+        end_row(sums, v, row)
+        best, where, which = value[v], previous[v], rank[v]
+        for g in range(first[v] // LANES, (stop[v] - 1) // LANES + 1):
+            lane_scores(sums, lanes, n_plus, nothing, g, row, ends, v, out)
+            for u in range(max(first[v], g * LANES), min(stop[v], (g + 1) * LANES)):
+                place = lanes[g, ANCHOR, u % LANES]
+                if place < low[v] or place >= ends[v, POSITION]:
+                    continue
+                for j in range(n_best):
+                    candidate = value[u, j] + out[u % LANES] + table.shift
+                    if not candidate > best[n_best - 1]:
+                        break
+                    i = n_best - 1
+                    while i > 0 and candidate > best[i - 1]:
+                        best[i], where[i], which[i] = best[i - 1], where[i - 1], which[i - 1]
+                        i -= 1
+                    best[i], where[i], which[i] = candidate, u, j
+    return value, previous, rank
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _layered(
+    table: SegmentTable, first: Ints, stop: Ints, low: Ints, K: int
+) -> tuple[Floats, Ints]:
+    """Best value of k segments up to each node, and the node before it: (n, K + 1) each."""
+    sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
+    n = ends.shape[0]
+    value = np.full((n, K + 1), -np.inf)
+    value[0, 0] = 0.0
+    previous = np.zeros((n, K + 1), np.int64)
+    row, out, nothing = np.empty(sums.shape[1]), np.empty(LANES), np.zeros((sums.shape[0], LANES))
+    for v in range(1, n):
+        end_row(sums, v, row)
+        for g in range(first[v] // LANES, (stop[v] - 1) // LANES + 1):
+            lane_scores(sums, lanes, n_plus, nothing, g, row, ends, v, out)
+            for u in range(max(first[v], g * LANES), min(stop[v], (g + 1) * LANES)):
+                place = lanes[g, ANCHOR, u % LANES]
+                if place < low[v] or place >= ends[v, POSITION]:
+                    continue
+                for k in range(1, K + 1):
+                    candidate = value[u, k - 1] + out[u % LANES] + table.shift
+                    if candidate > value[v, k]:
+                        value[v, k], previous[v, k] = candidate, u
+    return value, previous

@@ -1,0 +1,240 @@
+"""The structured hinge loss of a cut: its value, its gradient, and its prox-linear model.
+
+Two objectives. *Normalized*: ``S = D^{-1/2} W_B D^{-1/2}`` with the degree-weighted equivalence
+matrices ``D^{1/2} Y (Y^T D Y)^{-1} Y^T D^{1/2}``, for which ``Tr(S M)`` is K minus the normalized
+cut exactly, and ``sqrt(d)`` forced into M; everything moves with ``B``, the degrees too. *Plain*:
+the paper's ``Tr(W_B M) / T`` with plain equivalence matrices. In both,
+
+    L(B) = constant + (sum of the ``count`` largest eigenvalues of C(B)) - a(B),
+
+``C`` a smooth symmetric matrix and ``a`` the score of the truth. The sum of eigenvalues is convex
+in ``C`` but ``L`` is not convex in ``B``, because spectral projectors have negative entries: hence
+the model, in which ``C`` and ``a`` are linearised, which is convex.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.graphs.similarity import Similarity, Weights
+from structsvm.oracles._spectra.cut_operator import CutOperator, scaled
+from structsvm.partitions.equivalence import EquivalenceMatrix
+
+__all__ = ["CutHinge", "NormalizedHinge", "PlainHinge", "Point"]
+
+Floats = NDArray[np.float64]
+
+DEFLATION = 3.0
+"""Taken off the eigenvalue 1 - 2 kappa of sqrt(d), which makes it the smallest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A hinge at one metric."""
+
+    W: Weights
+    operator: CutOperator
+    """``C``."""
+    truth: float
+    """``a``."""
+
+
+class CutHinge(ABC):
+    """The hinge loss of one labelled graph."""
+
+    similarity: Similarity
+    Y: Floats
+    """True clusters of the nodes, (T, K)."""
+    margin: float
+    """``kappa``."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """How many eigenvectors the maximiser has."""
+
+    @property
+    @abstractmethod
+    def constant(self) -> float:
+        """What the loss has besides the eigenvalues."""
+
+    @abstractmethod
+    def at(self, L: Floats) -> Point:
+        """The hinge at ``B = L L^T``."""
+
+    @abstractmethod
+    def gradient(self, point: Point, V: Floats) -> Floats:
+        """Of ``Tr(V^T C V) - a`` with ``V`` fixed, (P, P)."""
+
+    @abstractmethod
+    def derivative(self, point: Point, direction: Floats) -> CutOperator:
+        """``C + dC`` when ``B`` moves along a symmetric matrix (P, P)."""
+
+    @abstractmethod
+    def partition(self, point: Point, M: EquivalenceMatrix) -> tuple[float, Floats]:
+        """The loss of a partition plus its score less the truth's, and the gradient, (P, P)."""
+
+
+@dataclass(frozen=True, eq=False)
+class NormalizedHinge(CutHinge):
+    """Of the normalized cut."""
+
+    similarity: Similarity
+    Y: Floats
+    margin: float
+
+    @property
+    def count(self) -> int:
+        """``sqrt(d)`` is there already."""
+        return int(self.Y.shape[1]) - 1
+
+    @property
+    def constant(self) -> float:
+        """``sqrt(d)`` has the score 1 and overlaps with the truth by 1."""
+        return self.margin * 2.0 * self.count + 1.0
+
+    def at(self, L: Floats) -> Point:
+        """``C = S - 2 kappa M_i``, less a multiple of the projector on ``sqrt(d)``."""
+        W = self.similarity(L)
+        d, Y = W.degrees, self.Y
+        U = _normalized(Y, d)
+        u0 = np.sqrt(d / d.sum())
+        core = np.diag([*np.full(Y.shape[1], -2.0 * self.margin), -DEFLATION])
+        vectors = np.column_stack([U, u0])
+        operator = CutOperator(scaled(W.matrix, 1.0 / np.sqrt(d)), vectors, core)
+        return Point(W, operator, _association(W, Y).sum())
+
+    def gradient(self, point: Point, V: Floats) -> Floats:
+        """Through ``W`` and through the degrees."""
+        W, Y = point.W, self.Y
+        d = W.degrees
+        volumes = Y.T @ d
+        S = point.operator.matrix
+        degree = -np.einsum("tk,tk->t", S @ V, V) / d
+        degree -= 2.0 * self.margin * _overlap_gradient(Y, V, d)
+        degree -= DEFLATION * _overlap_gradient(np.ones((d.size, 1)), V, d)
+        degree += Y @ (_association(W, Y) / volumes)
+        plus, minus = V / np.sqrt(d)[:, None], Y / np.sqrt(volumes)
+        return self.similarity.gradient(W, plus, minus, degree)
+
+    def derivative(self, point: Point, direction: Floats) -> CutOperator:
+        """``dS`` and the moves of the truth and of ``sqrt(d)``."""
+        W, Y, K = point.W, self.Y, self.Y.shape[1]
+        d = W.degrees
+        r = 1.0 / np.sqrt(d)
+        dW = self.similarity.derivative(W, direction)
+        moved = np.asarray(dW.sum(axis=1)).ravel()
+        relative = 0.5 * moved / d
+        S = point.operator.matrix
+        matrix = scaled(dW, r) + S - _rows(relative, S) - _columns(S, relative)
+        U, u0 = point.operator.vectors[:, :K], point.operator.vectors[:, K]
+        dU = U * (relative[:, None] - 0.5 * (Y.T @ moved) / (Y.T @ d))
+        du0 = u0 * (relative - 0.5 * moved.sum() / d.sum())
+        vectors = np.column_stack([U, dU, u0, du0])
+        core = np.zeros((2 * K + 2, 2 * K + 2))
+        eye = np.eye(K)
+        core[: 2 * K, : 2 * K] = -2.0 * self.margin * np.block([[eye, eye], [eye, 0 * eye]])
+        core[2 * K :, 2 * K :] = -DEFLATION * np.array([[1.0, 1.0], [1.0, 0.0]])
+        return CutOperator(matrix, vectors, core)
+
+    def partition(self, point: Point, M: EquivalenceMatrix) -> tuple[float, Floats]:
+        """The association within clusters is K less the cut; the loss counts nodes."""
+        W, Y = point.W, self.Y
+        d, labels = W.degrees, _indicators(M)
+        found, true = _association(W, labels), _association(W, Y)
+        volumes, true_volumes = labels.T @ d, Y.T @ d
+        degree = Y @ (true / true_volumes) - labels @ (found / volumes)
+        plus, minus = labels / np.sqrt(volumes), Y / np.sqrt(true_volumes)
+        value = self.margin * _loss(Y, labels) + found.sum() - true.sum()
+        return float(value), self.similarity.gradient(W, plus, minus, degree)
+
+
+@dataclass(frozen=True, eq=False)
+class PlainHinge(CutHinge):
+    """The paper's: ``kappa |M - M_i|^2 + Tr(W_B (M - M_i)) / T``."""
+
+    similarity: Similarity
+    Y: Floats
+    margin: float
+
+    @property
+    def count(self) -> int:
+        """K."""
+        return int(self.Y.shape[1])
+
+    @property
+    def constant(self) -> float:
+        """``2 kappa K``."""
+        return 2.0 * self.margin * self.count
+
+    def at(self, L: Floats) -> Point:
+        """``C = W / T - 2 kappa M_i``."""
+        W = self.similarity(L)
+        T, K = self.Y.shape
+        U = self.Y / np.sqrt(self.Y.sum(axis=0))
+        operator = CutOperator(W.matrix / T, U, -2.0 * self.margin * np.eye(K))
+        return Point(W, operator, float(np.sum(U * (W.matrix @ U))) / T)
+
+    def gradient(self, point: Point, V: Floats) -> Floats:
+        """Through ``W`` alone."""
+        T = self.Y.shape[0]
+        minus = point.operator.vectors / np.sqrt(T)
+        return self.similarity.gradient(point.W, V / np.sqrt(T), minus, np.zeros(T))
+
+    def derivative(self, point: Point, direction: Floats) -> CutOperator:
+        """``dW / T``."""
+        dW = self.similarity.derivative(point.W, direction)
+        C = point.operator
+        return CutOperator(C.matrix + dW / self.Y.shape[0], C.vectors, C.core)
+
+    def partition(self, point: Point, M: EquivalenceMatrix) -> tuple[float, Floats]:
+        """Convex in ``B`` but for the truth's part, because ``M`` has no negative entry."""
+        T, labels = self.Y.shape[0], _indicators(M)
+        U = labels / np.sqrt(labels.sum(axis=0))
+        score = float(np.sum(U * (point.W.matrix @ U))) / T
+        value = self.margin * _loss(self.Y, labels) + score - point.truth
+        return value, self.gradient(point, U)
+
+
+def _normalized(Y: Floats, d: Floats) -> Floats:
+    """``D^{1/2} Y (Y^T D Y)^{-1/2}``: orthonormal."""
+    return np.asarray(np.sqrt(d)[:, None] * Y / np.sqrt(Y.T @ d))
+
+
+def _association(W: Weights, Y: Floats) -> Floats:
+    """``y_k^T W y_k / y_k^T D y_k``, (K,)."""
+    inside = np.einsum("tk,tk->k", Y, W.matrix @ Y)
+    return np.asarray(inside / (Y.T @ W.degrees))
+
+
+def _overlap_gradient(Y: Floats, V: Floats, d: Floats) -> Floats:
+    """Gradient with respect to ``d`` of ``|V^T U|^2``, U the normalized clusters, (T,)."""
+    s, volumes = np.sqrt(d), Y.T @ d
+    q = (V * s[:, None]).T @ Y / volumes  # (count, K)
+    share = np.einsum("ck,ck->k", q, q)
+    return np.asarray(np.einsum("tk,tk->t", Y, V @ q) / s - Y @ share)
+
+
+def _rows(r: Floats, matrix: Any) -> Any:
+    return matrix.multiply(r[:, None]).tocsr() if hasattr(matrix, "tocsr") else matrix * r[:, None]
+
+
+def _columns(matrix: Any, r: Floats) -> Any:
+    return matrix.multiply(r[None, :]).tocsr() if hasattr(matrix, "tocsr") else matrix * r
+
+
+def _indicators(M: EquivalenceMatrix) -> Floats:
+    assert M.labels is not None
+    return np.eye(M.n_clusters)[M.labels]
+
+
+def _loss(Y: Floats, labels: Floats) -> float:
+    """``|M - M_i|_F^2``."""
+    common = Y.T @ labels
+    overlap = np.sum(common**2 / np.outer(Y.sum(axis=0), labels.sum(axis=0)))
+    return float(Y.shape[1] + labels.shape[1] - 2.0 * overlap)

@@ -1,0 +1,143 @@
+"""Cuts of a graph in a given metric: spectral relaxation, then rounding."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.cluster._spectral import cluster_qr
+from sklearn.exceptions import ConvergenceWarning
+
+from structsvm.errors import OracleError
+from structsvm.graphs.similarity import Weights
+from structsvm.oracles._spectra.cut_operator import CutOperator, scaled
+from structsvm.partitions.equivalence import EquivalenceMatrix
+
+__all__ = ["CutDecoder", "Embedding", "two_means"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+DEFLATION = 3.0
+"""Taken off the eigenvalue 1 of sqrt(d); the smallest of ``S`` is at least -1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """The relaxed cut: leading eigenvectors of a similarity matrix."""
+
+    values: Floats
+    """Decreasing, (m,); at most 1."""
+    vectors: Floats
+    """Orthonormal, (T, m)."""
+    degrees: Floats
+    """(T,)."""
+
+
+@dataclass(frozen=True)
+class CutDecoder:
+    """Maximises the association within clusters over partitions of a graph, approximately.
+
+    Shi and Malik (2000): the eigenvectors of ``S = D^{-1/2} W D^{-1/2}`` after sqrt(d), divided by
+    sqrt(d); two clusters by the exact degree-weighted 2-means of the first of them, more by
+    scikit-learn's K-means with the degrees as weights, or by its column-pivoted QR.
+
+    Parameters
+    ----------
+    normalized : bool
+        False decodes the plain association ``Tr(W M)``: eigenvectors of ``W``, unweighted K-means.
+    rounding : {"kmeans", "qr"}
+        Of more than two clusters.
+    tol : float
+        Relative accuracy of Lanczos, for large graphs.
+    random_state : int
+        Seed of K-means.
+    """
+
+    normalized: bool = True
+    rounding: str = "kmeans"
+    tol: float = 1e-6
+    random_state: int = 0
+
+    def embed(self, W: Weights, count: int, start: Floats | None = None) -> Embedding:
+        """The first ``count`` eigenvectors, sqrt(d) being the first of a normalized cut.
+
+        ``start`` is where Lanczos begins, such as the sum of the vectors at a nearby metric.
+        """
+        d = W.degrees
+        T = d.size
+        count = min(count, T)
+        if not self.normalized:
+            operator = CutOperator(W.matrix / T, np.zeros((T, 1)), np.zeros((1, 1)))
+            return Embedding(*operator.top(count, start, self.tol), d)
+        u0 = np.sqrt(d / d.sum())[:, None]
+        S = scaled(W.matrix, 1.0 / np.sqrt(d))
+        operator = CutOperator(S, u0, np.array([[-DEFLATION]]))
+        values, vectors = operator.top(count - 1, start, self.tol)
+        return Embedding(np.append(1.0, values), np.hstack([u0, vectors]), d)
+
+    def n_clusters(self, embedding: Embedding, threshold: float) -> int:
+        """How many eigenvalues are at least ``threshold``, but 1 at least."""
+        return max(1, int(np.count_nonzero(embedding.values >= threshold)))
+
+    def partition(self, embedding: Embedding, n_clusters: int) -> EquivalenceMatrix:
+        """Round to exactly so many clusters, none of them empty."""
+        d, K = embedding.degrees, n_clusters
+        if K > d.size:
+            raise OracleError(f"cannot make {K} clusters out of {d.size} nodes")
+        if K == 1:
+            return EquivalenceMatrix.from_labels(np.zeros(d.size, dtype=np.int64))
+        if not self.normalized:
+            return self._rounded(embedding.vectors[:, :K], np.ones(d.size), K)
+        coordinates = embedding.vectors[:, 1:K] / np.sqrt(d)[:, None]
+        if K == 2:
+            return EquivalenceMatrix.from_labels(two_means(coordinates[:, 0], d))
+        if self.rounding == "qr":
+            return filled(cluster_qr(embedding.vectors[:, :K]), coordinates, K)
+        return self._rounded(coordinates, d, K)
+
+    def _rounded(self, coordinates: Floats, weights: Floats, K: int) -> EquivalenceMatrix:
+        """K-means, on coordinates of size 1 whatever the size of the graph."""
+        scale = np.abs(coordinates).max(initial=0.0)
+        unit = coordinates / scale if scale > 0 else coordinates
+        model = KMeans(K, n_init=10, random_state=self.random_state)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # fewer points than clusters
+            labels = model.fit(unit, sample_weight=weights / weights.mean()).labels_
+        return filled(labels, unit, K)
+
+
+def two_means(x: Floats, weights: Floats) -> Ints:
+    """The split of points on a line of least weighted within-cluster scatter, exactly: 0 or 1.
+
+    Clusters are intervals, so one pass over the sorted points with prefix sums finds it. None is
+    empty.
+    """
+    if x.size < 2:
+        raise OracleError("one point cannot be split in two")
+    order = np.argsort(x, kind="stable")
+    centred = x[order] - np.average(x, weights=weights)
+    w = weights[order]
+    left = np.cumsum(w)[:-1]
+    moment = np.cumsum(w * centred)[:-1]
+    total, rest = w.sum(), float(w @ centred)
+    gain = moment**2 / left + (rest - moment) ** 2 / (total - left)
+    labels = np.zeros(x.size, dtype=np.int64)
+    labels[order[int(np.argmax(gain)) + 1 :]] = 1
+    return labels
+
+
+def filled(labels: Ints, coordinates: Floats, K: int) -> EquivalenceMatrix:
+    """Labels with exactly K clusters: while some are missing, the worst fitted node is one."""
+    labels = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    for k in range(int(labels.max()) + 1, K):
+        sizes = np.bincount(labels)
+        sums = np.zeros((sizes.size, coordinates.shape[1]))
+        np.add.at(sums, labels, coordinates)
+        away = np.sum((coordinates - (sums / sizes[:, None])[labels]) ** 2, axis=1)
+        away[sizes[labels] == 1] = -1.0
+        labels[int(np.argmax(away))] = k
+    return EquivalenceMatrix.from_labels(labels)

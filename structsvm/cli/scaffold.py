@@ -1,0 +1,179 @@
+"""A new plugin package, complete with tests that pass: the place to start one's own problem."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from string import Template
+
+from structsvm.errors import SettingsError
+from structsvm.storage.atomic import write_atomically
+
+__all__ = ["new_problem"]
+
+NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+BUILD = """\
+[build-system]
+requires = ["setuptools>=77"]
+build-backend = "setuptools.build_meta"
+"""
+
+SETUP = """\
+[metadata]
+name = structsvm-$name
+version = 0.1.0
+description = The partitioning problem "$name" for structsvm
+
+[options]
+python_requires = >=3.11
+py_modules = $module
+install_requires =
+    structsvm-partitioning
+
+[options.extras_require]
+test =
+    pytest
+
+[options.entry_points]
+structsvm.problems =
+    $name = $module:$cls
+"""
+
+README = """\
+# $name
+
+A partitioning problem for structsvm. Install it, and it is there:
+
+    pip install -e '.[test]'
+    pytest
+    structsvm problems
+    structsvm fit $name recordings/ -o my.structsvm
+
+`$module.py` says which partitions there are and how labels are written.
+"""
+
+MODULE = '''\
+"""The partitioning problem "$name"."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError
+from structsvm.oracles.sequential import SequentialOracle
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.oracle import Oracle
+from structsvm.partitions.simple import SimpleProblem
+
+
+@dataclass(frozen=True)
+class $cls(SimpleProblem):
+    """Segments of consecutive samples: replace this by what your partitions are.
+
+    The fields of this class are its settings; `structsvm fit $name --set NAME=VALUE` sets them.
+    """
+
+    contiguous = True  # clusters are segments of consecutive samples: there are breakpoints
+
+    @property
+    def decoder(self) -> Oracle:
+        """Maximises Tr(A M) over the partitions: an oracle of structsvm.oracles, or your own."""
+        return SequentialOracle()
+
+    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
+        """Labels as users write them to a partition; refuse what is none, and say why."""
+        labels = np.asarray(y)
+        if labels.shape != (n_samples,):
+            raise DataError(f"labels of shape {labels.shape} for {n_samples} samples")
+        changes = labels[1:] != labels[:-1]
+        return EquivalenceMatrix.from_labels(np.concatenate(([0], np.cumsum(changes))))
+
+    def decode(self, M: EquivalenceMatrix) -> NDArray[np.int64]:
+        """A partition to one label per sample, (T,), such that encode gives it back."""
+        assert M.labels is not None
+        return np.array(M.labels)
+'''
+
+TEST = '''\
+"""The problem keeps its contract, and a metric can be learned for it."""
+
+import numpy as np
+from $module import $cls
+
+from structsvm import MetricLearner
+from structsvm.plugins import problem_class
+from structsvm.testing import check_problem
+
+
+def recordings(seed, n=4, T=30):
+    """Return recordings whose first feature tells the partition; replace them by your own."""
+    rng = np.random.default_rng(seed)
+    ys = [np.repeat([0, 1, 2], np.diff([0, *sorted(rng.choice(range(4, T - 4), 2, False)), T]))
+          for _ in range(n)]
+    Xs = [np.column_stack([2.0 * (y % 2), np.zeros(T)]) + rng.standard_normal((T, 2)) * [0.3, 2]
+          for y in ys]
+    return Xs, ys
+
+
+def test_the_contract_is_kept():
+    check_problem($cls(), *recordings(seed=0))
+
+
+def test_the_name_leads_here():
+    assert problem_class("$name") is $cls
+
+
+def test_learning_finds_the_feature_that_matters():
+    learner = MetricLearner($cls(), metric="diagonal").fit(*recordings(seed=0))
+    B = learner.get_mahalanobis_matrix()
+    assert B[0, 0] > 4 * B[1, 1]
+'''
+
+FILES = {
+    "pyproject.toml": BUILD,
+    "setup.cfg": SETUP,
+    "README.md": README,
+    "$module.py": MODULE,
+    "tests/test_$module.py": TEST,
+}
+
+
+def new_problem(name: str, folder: Path) -> list[Path]:
+    """Write a distribution with one problem into a new folder.
+
+    Parameters
+    ----------
+    name : str
+        What the command line will call the problem: lower-case words joined by dashes.
+    folder : Path
+        Must not exist, or be empty.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+
+    Raises
+    ------
+    SettingsError
+        For a name or a folder that cannot be used.
+    """
+    if not NAME.fullmatch(name):
+        raise SettingsError(f"a name is lower-case words joined by dashes, got {name!r}")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SettingsError(f"{folder} exists: name a new folder")
+    words = {
+        "name": name,
+        "module": f"structsvm_{name.replace('-', '_')}",
+        "cls": "".join(word.capitalize() for word in name.split("-")),
+    }
+    written = []
+    for path, text in FILES.items():
+        target = folder / Template(path).substitute(words)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(target, Template(text).substitute(words).encode())
+        written.append(target)
+    return written

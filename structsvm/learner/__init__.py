@@ -1,0 +1,1 @@
+"""The estimator: settings, training set, fit, and what a fitted learner does."""

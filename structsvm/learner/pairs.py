@@ -1,0 +1,58 @@
+"""Distances between points, named as in metric-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.errors import DataError
+from structsvm.learner.fitted import Fitted
+
+__all__ = ["get_metric", "pair_distance", "pair_score"]
+
+Floats = NDArray[np.float64]
+
+
+def pair_distance(learner: Fitted, pairs: Any) -> Floats:
+    """``sqrt((u - v)^T B (u - v))`` of pairs of points, (n,).
+
+    Parameters
+    ----------
+    pairs : array of shape (n, 2, P)
+        Of standardised points, as ``learner.standardizer_(X)`` has them.
+    """
+    check_is_fitted(learner)
+    points = np.asarray(pairs, dtype=np.float64)
+    P = learner.n_features_in_
+    if points.ndim != 3 or points.shape[1:] != (2, P):
+        raise DataError(f"pairs have shape {points.shape}, expected (n, 2, {P})")
+    distances: Floats = np.linalg.norm(
+        (points[:, 1] - points[:, 0]) @ learner.components_.T, axis=1
+    )
+    return distances
+
+
+def pair_score(learner: Fitted, pairs: Any) -> Floats:
+    """Minus :meth:`pair_distance`: larger for points that belong together, (n,)."""
+    return -pair_distance(learner, pairs)
+
+
+def get_metric(learner: Fitted) -> Callable[..., float]:
+    """A function of two standardised points (P,) that gives their distance in the metric.
+
+    Independent of the learner from now on; it takes ``squared=True`` as that of metric-learn, and
+    goes where scikit-learn takes ``metric=``.
+    """
+    check_is_fitted(learner)
+    factor = learner.components_.T.copy()
+
+    def metric(u: Any, v: Any, squared: bool = False) -> float:
+        difference = (np.asarray(u, dtype=np.float64) - np.asarray(v, dtype=np.float64)) @ factor
+        square = float(difference @ difference)
+        return square if squared else float(np.sqrt(square))
+
+    return metric

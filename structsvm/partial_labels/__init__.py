@@ -1,0 +1,1 @@
+"""Labels that are known in part: what they say, completing them, learning from them."""

@@ -1,0 +1,202 @@
+"""Learning when labels are known in part: complete them, learn, and again.
+
+Two formulations are the same loop. With ``M_i`` a completion of the labels of sample i,
+
+    F(w, M) = Omega(w) + sum_i omega_i max_M' { loss(R_i, M') + <w, phi(M') - phi(M_i)> }
+
+where ``R_i = M_i`` in the first, and in the second, the latent one, what ``M_i`` was at first.
+
+The first is that of Lajugie et al., section "Partial labellings"; the second, minimised over M, is
+the hinge against the best completion (Yu and Joachims, 2009), of which completing and learning is
+the concave-convex procedure. In both a completion takes the place of another one only where the
+hinge loss of its sample does not rise, and the solver starts from the weight it is given, so that
+the joint objective never rises.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import MasterError
+from structsvm.parallel import Backend
+from structsvm.problem import RegularizedRisk
+from structsvm.solution import HistoryEntry, Solution
+from structsvm.solvers.base import Solver
+from structsvm.solvers.evaluation import Evaluator
+from structsvm.status import Status
+from structsvm.support.contract import Contract
+
+__all__ = ["Alternated", "Completions", "Round", "alternate"]
+
+Floats = NDArray[np.float64]
+
+logger = logging.getLogger("structsvm")
+
+ROUNDING = 1e-9
+"""Share of the objective below which a rise is rounding."""
+
+
+class Completions(Contract):
+    """Samples whose labels are known in part."""
+
+    @abstractmethod
+    def complete(self, w: Floats) -> list[Any]:
+        """For every sample the best labelling at ``w`` that agrees with what is known of it."""
+
+    @abstractmethod
+    def risk(self, labels: Sequence[Any]) -> RegularizedRisk:
+        """The risk once the labels are these; weights and units do not depend on them."""
+
+    @abstractmethod
+    def same(self, a: Any, b: Any) -> bool:
+        """Whether two labellings of a sample are equal."""
+
+    @abstractmethod
+    def held_out_loss(self, w: Floats) -> float | None:
+        """The loss on labels that do not take part in learning; None without any."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """Learning from completed labels, once."""
+
+    objective: float
+    """``F(w, M)`` after learning."""
+    completed: float
+    """``F(w, M)`` after the labels have been completed anew."""
+    n_changed: int
+    """Samples that got another completion."""
+    held_out: float | None
+    """The loss on held-out labels, if there are any."""
+    oracle_calls: int
+
+
+@dataclass(frozen=True, eq=False)
+class Alternated:
+    """What an alternation ends with."""
+
+    solution: Solution
+    """Of the round that is kept; its certificate holds for the completed labels."""
+    risk: RegularizedRisk
+    labels: Sequence[Any]
+    """The completions it was learned from."""
+    rounds: tuple[Round, ...]
+    kept: int
+    """Which round: the last, or the best by held-out labels."""
+    fixed_point: bool
+    """Whether no completion changed any more."""
+
+    @property
+    def summary(self) -> str:
+        """One sentence for people."""
+        n = len(self.rounds)
+        how = "no label changed any more" if self.fixed_point else "cut short"
+        kept = "" if self.kept == n - 1 else f", of which round {self.kept + 1} is kept"
+        return (
+            f"labels completed in {n} round{'s' if n > 1 else ''} ({how}){kept}; joint objective "
+            f"from {self.rounds[0].objective:.6g} to {self.rounds[-1].objective:.6g}"
+        )
+
+
+def alternate(
+    task: Completions,
+    solver: Solver,
+    labels: Sequence[Any],
+    start: Floats | None = None,
+    *,
+    latent: bool = False,
+    max_rounds: int = 10,
+    callback: Callable[[HistoryEntry], None] | None = None,
+    backend: Backend | None = None,
+) -> Alternated:
+    """Learn from completed labels, complete them under what was learned, and again.
+
+    Stops when no completion changes, after ``max_rounds``, or at Ctrl-C, with the best metric of
+    the round under way.
+
+    Parameters
+    ----------
+    task : Completions
+    solver : Solver
+        Of the convex problem in each round.
+    labels : sequence
+        The first completions.
+    start : array of shape (d,), optional
+        A weight to try first.
+    latent : bool
+        Whether the loss goes on being measured against the first completions.
+    """
+    reference = list(labels) if latent else None
+    labels = list(labels)
+    rounds: list[Round] = []
+    kept: tuple[Solution, RegularizedRisk, Sequence[Any]] | None = None
+    best, fixed = 0, False
+    for number in range(max_rounds):
+        risk = _risk(task, labels, reference)
+        if start is not None:
+            risk = replace(risk, start=start)
+        solution = solver.solve(risk, callback, backend=backend)
+        if rounds:
+            _refuse_rise(rounds[-1].completed, solution.upper)
+        start = solution.w
+        guesses, completed, changed = _complete(task, labels, reference, solution)
+        _refuse_rise(solution.upper, completed)
+        held_out = task.held_out_loss(solution.w)
+        rounds.append(Round(solution.upper, completed, changed, held_out, solution.oracle_calls))
+        logger.info("round %d of alternation: %s", number + 1, rounds[-1])
+        known = rounds[best].held_out
+        if kept is None or known is None or held_out is None or held_out < known:
+            kept, best = (solution, risk, labels), number
+        interrupted = solution.status is Status.INTERRUPTED
+        labels, fixed = guesses, changed == 0 and not interrupted
+        if fixed or interrupted:
+            break
+    assert kept is not None
+    return Alternated(*kept, rounds=tuple(rounds), kept=best, fixed_point=fixed)
+
+
+def _risk(
+    task: Completions, labels: Sequence[Any], reference: Sequence[Any] | None
+) -> RegularizedRisk:
+    if reference is None:
+        return task.risk(labels)
+    return replace(task.risk(reference), anchors=task.risk(labels).ys)
+
+
+def _complete(
+    task: Completions, labels: list[Any], reference: list[Any] | None, solution: Solution
+) -> tuple[list[Any], float, int]:
+    """New completions where they do not raise the objective, its value, how many are new."""
+    w = solution.w
+    guesses = task.complete(w)
+    fresh = [not task.same(a, b) for a, b in zip(labels, guesses, strict=True)]
+    if not any(fresh):
+        return labels, solution.upper, 0
+    now = _hinges(_risk(task, labels, reference), w)
+    then = _hinges(_risk(task, guesses, reference), w)
+    taken = np.array(fresh) & (then <= now)
+    chosen = [b if take else a for a, b, take in zip(labels, guesses, taken, strict=True)]
+    gain = float(np.sum((now - then)[taken]))
+    return chosen, solution.upper - gain, int(taken.sum())
+
+
+def _hinges(risk: RegularizedRisk, w: Floats) -> Floats:
+    """The weighted hinge loss of each sample, (N,)."""
+    evaluate = Evaluator(risk, lambda _: np.inf)
+    return evaluate(w, np.arange(risk.n_samples)).values
+
+
+def _refuse_rise(before: float, after: float) -> None:
+    """The joint objective never rises: a solver or an oracle that lets it is at fault."""
+    if not after <= before + ROUNDING * max(1.0, abs(before)):
+        raise MasterError(
+            f"the joint objective rose from {before} to {after} while labels were completed: the "
+            "oracle is not deterministic, or the solver lost its start"
+        )

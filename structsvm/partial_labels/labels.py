@@ -1,0 +1,322 @@
+"""Labels that say something, but not everything, about a partition."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.errors import DataError
+from structsvm.partial_labels.clashes import (
+    Count,
+    Link,
+    refuse_clashing_counts,
+    refuse_clashing_links,
+)
+from structsvm.partitions.oracle import Constraint, Region
+
+__all__ = ["UNKNOWN", "PartialLabels", "as_partial", "region_from", "stretches"]
+
+Ints = NDArray[np.int64]
+Pairs = tuple[tuple[int, int], ...]
+
+UNKNOWN = -1
+"""Marks a sample without a label, as in scikit-learn."""
+
+
+@dataclass(frozen=True, eq=False)
+class PartialLabels:
+    """What is known of the partition of a recording, or of a table.
+
+    Whatever is given holds at once; what is not given is unknown.
+
+    Parameters
+    ----------
+    labels : array of shape (T,), optional
+        Numbers, -1 where unknown, or names, None or "" where unknown. For segmentations a change
+        of label is a change-point, so that a labelled stretch is known sample by sample, and two
+        stretches with different labels have at least one change between them; the same label on
+        either side of unknown samples says nothing. For clusterings equal labels are one cluster,
+        different ones are two.
+    regions : sequence of Region or of (start, end, changes)
+        For segmentations: how many changes the samples ``start, ..., end - 1`` have among them. A
+        number means exactly so many, "1+" at least one.
+    must_link, cannot_link : sequence of pairs of int
+        For clusterings: rows that are in one cluster, or in two.
+    chunks : array of shape (T,), optional
+        For clusterings: rows with the same number are in one cluster, -1 for rows in no chunk
+        (chunklets; Bar-Hillel et al., 2006). Two chunks may be in one cluster.
+    n_clusters : int, optional
+        Exactly so many segments or clusters.
+
+    Raises
+    ------
+    DataError
+        For labels that do not have these forms. Whether they suit a recording and do not contradict
+        each other is looked at by :meth:`constraint`.
+    """
+
+    labels: ArrayLike | None = None
+    regions: Sequence[Any] = ()
+    must_link: Sequence[tuple[int, int]] = ()
+    cannot_link: Sequence[tuple[int, int]] = ()
+    chunks: ArrayLike | None = None
+    n_clusters: int | None = None
+    codes: Ints | None = field(init=False, repr=False)
+    """The labels as numbers, (T,)."""
+
+    def __post_init__(self) -> None:
+        """Bring everything into one form."""
+        chunks = None if self.chunks is None else _codes(self.chunks, "chunks")
+        for name, value in (
+            ("codes", None if self.labels is None else _codes(self.labels, "labels")),
+            ("chunks", chunks),
+            ("regions", tuple(region_from(region) for region in self.regions)),
+            ("must_link", _pairs(self.must_link, "must_link")),
+            ("cannot_link", _pairs(self.cannot_link, "cannot_link")),
+        ):
+            object.__setattr__(self, name, value)
+        K = self.n_clusters
+        if K is not None and (isinstance(K, bool) or not isinstance(K, (int, np.integer)) or K < 1):
+            raise DataError(f"n_clusters of partial labels must be an integer >= 1, got {K!r}")
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every sample has a label, so that the rest follows."""
+        return self.codes is not None and bool((self.codes != UNKNOWN).all())
+
+    def constraint(self, n_samples: int, contiguous: bool) -> Constraint:
+        """Which partitions of ``n_samples`` samples agree with these labels.
+
+        Parameters
+        ----------
+        contiguous : bool
+            Whether partitions are segmentations.
+
+        Raises
+        ------
+        DataError
+            Naming the two labels that contradict each other, or the one that does not suit.
+        """
+        for name, vector in (("labels", self.codes), ("chunks", self.chunks)):
+            if vector is not None and np.size(vector) != n_samples:
+                raise DataError(f"{np.size(vector)} {name} for {n_samples} samples: give one each")
+        if self.n_clusters is not None and self.n_clusters > n_samples:
+            raise DataError(f"n_clusters={self.n_clusters} of only {n_samples} samples")
+        return self._segments(n_samples) if contiguous else self._clusters(n_samples)
+
+    def _segments(self, T: int) -> Constraint:
+        if self.must_link or self.cannot_link or self.chunks is not None:
+            raise DataError(
+                "links and chunks are labels of clusterings; give labels with -1, or regions"
+            )
+        for region in self.regions:
+            if not 0 <= region.start < region.end <= T:
+                raise DataError(f"{region} is not part of a recording of {T} samples")
+        codes = np.full(T, UNKNOWN) if self.codes is None else self.codes
+        pairs = (codes[:-1] != UNKNOWN) & (codes[1:] != UNKNOWN)
+        changes = codes[:-1] != codes[1:]
+        forced = np.flatnonzero(pairs & changes) + 1
+        forbidden = np.flatnonzero(pairs & ~changes) + 1
+        known = np.flatnonzero(codes != UNKNOWN)
+        gaps = [
+            (int(i), int(j))
+            for i, j in itertools.pairwise(known)
+            if j > i + 1 and codes[i] != codes[j]
+        ]
+        _check_counts(T, forced, forbidden, gaps, self.regions, self.n_clusters)
+        constraint = Constraint(
+            n_clusters=self.n_clusters,
+            forced=tuple(forced.tolist()),
+            forbidden=tuple(forbidden.tolist()),
+            regions=(*self.regions, *(Region(i, j + 1, 1, or_more=True) for i, j in gaps)),
+        )
+        _refuse_overlap(self.regions)
+        return constraint
+
+    def _clusters(self, T: int) -> Constraint:
+        if self.regions:
+            raise DataError("regions are labels of segmentations; give links, chunks or labels")
+        links = (*self.must_link, *self.cannot_link)
+        outside = [row for pair in links for row in pair if not 0 <= row < T]
+        if outside:
+            raise DataError(f"row {outside[0]} of a link is not one of {T} rows")
+        together = [Link(i, j, f"must-link ({i}, {j})") for i, j in self.must_link]
+        apart = [Link(i, j, f"cannot-link ({i}, {j})") for i, j in self.cannot_link]
+        together += _chains(self.chunks, "are in one chunk")
+        together += _chains(self.codes, "have the same label")
+        apart += _different(self.codes)
+        groups = refuse_clashing_links(T, together, apart)
+        K, names = self.n_clusters, 0 if self.codes is None else _n_names(self.codes)
+        if K is not None and names > K:
+            raise DataError(
+                f"labels that contradict each other: n_clusters={K} and the labels, which name "
+                f"{names} clusters"
+            )
+        if K is not None and len(groups) < K:
+            raise DataError(
+                f"n_clusters={K}, but rows that are to be together leave {len(groups)} groups"
+            )
+        return Constraint(
+            n_clusters=K,
+            together=tuple(tuple(group) for group in groups if len(group) > 1),
+            apart=tuple((link.i, link.j) for link in apart),
+        )
+
+
+def as_partial(y: Any, n_samples: int) -> PartialLabels | None:
+    """Labels as users write them, if they are partial: :class:`PartialLabels`, or with -1."""
+    if isinstance(y, PartialLabels):
+        return y
+    values = np.asarray(y)
+    if values.shape != (n_samples,) or values.dtype.kind not in "if":
+        return None
+    return PartialLabels(labels=values) if (values == UNKNOWN).any() else None
+
+
+def stretches(constraint: Constraint, n_samples: int) -> list[tuple[int, int, list[int]]]:
+    """Where the labels say everything: ``(start, end, breakpoints)``, the last being its length.
+
+    Maximal runs of samples of which every boundary is decided, two samples or more.
+    """
+    decided, forced = np.zeros((2, n_samples + 1), dtype=np.bool_)
+    forced[list(constraint.forced)] = True
+    decided[list(constraint.forced + constraint.forbidden)] = True
+    for region in constraint.regions:
+        if region.changes == 0 and not region.or_more:
+            decided[region.start + 1 : region.end] = True
+    edges = np.flatnonzero(np.diff(decided.astype(np.int8), prepend=0, append=0))
+    found = []
+    for first, stop in edges.reshape(-1, 2).tolist():
+        start, end = first - 1, stop
+        inside = np.flatnonzero(forced[first:stop]) + 1
+        found.append((start, end, [*inside.tolist(), end - start]))
+    return found
+
+
+def _check_counts(
+    T: int,
+    forced: Ints,
+    forbidden: Ints,
+    gaps: Sequence[tuple[int, int]],
+    regions: Sequence[Region],
+    K: int | None,
+) -> None:
+    """Refuse labels that contradict each other."""
+    most = T - 1
+    counts = [
+        Count(r.start, r.end - 1, r.changes, most if r.or_more else r.changes, str(r))
+        for r in regions
+    ]
+    counts += [
+        Count(i, j, 1, most, f"samples {i} and {j}, which have different labels") for i, j in gaps
+    ]
+    if K is not None:
+        counts.append(Count(0, most, K - 1, K - 1, f"n_clusters={K}"))
+    if not counts:
+        return
+    points = np.unique([0, most, *(p for c in counts for p in (c.start, c.end))])
+    for p, q in zip(points[:-1].tolist(), points[1:].tolist(), strict=True):
+        must = forced[(forced > p) & (forced <= q)]
+        may = q - p - int(((forbidden > p) & (forbidden <= q)).sum())
+        counts.append(Count(p, q, 0, q - p))
+        if must.size:
+            many = f"the labels of samples {must[0] - 1} and {must[0]}, which differ"
+            if must.size > 1:
+                many = f"the labels of samples {p}..{q}, which change {must.size} times"
+            counts.append(Count(p, q, must.size, q - p, many))
+        if may < q - p:
+            few = f"the labels of samples {p}..{q}, which leave room for {may} changes"
+            counts.append(Count(p, q, 0, may, few))
+    refuse_clashing_counts(counts)
+
+
+def _refuse_overlap(regions: Sequence[Region]) -> None:
+    """Regions that count exactly may lie inside one of the same count, and not overlap else."""
+    counted = sorted({r for r in regions if r.changes and not r.or_more}, key=lambda r: r.start)
+    for k, a in enumerate(counted):
+        for b in counted[k + 1 :]:
+            overlap = b.start < a.end - 1
+            nested = b.end <= a.end or b.start == a.start
+            if overlap and not (nested and a.changes == b.changes):
+                raise DataError(
+                    f"{a} and {b} overlap and count exactly, which can be true but is not "
+                    "supported: cut them so that they do not overlap"
+                )
+
+
+def _codes(labels: ArrayLike, name: str) -> Ints:
+    """Labels as numbers 0, 1, ..., and -1 where there is none."""
+    values = np.asarray(labels)
+    if values.ndim != 1 or values.size == 0:
+        raise DataError(f"{name} must be a non-empty vector, got shape {values.shape}")
+    missing = np.array([v is None or v in ("", UNKNOWN) or v != v for v in values.tolist()])
+    codes = np.full(values.size, UNKNOWN, dtype=np.int64)
+    known = values[~missing]
+    if known.size:
+        as_text = known.astype(str) if values.dtype.kind == "O" else known
+        codes[~missing] = np.unique(as_text, return_inverse=True)[1]
+    return codes
+
+
+def region_from(given: Any) -> Region:
+    """A region from ``(start, end, changes)``."""
+    if isinstance(given, Region):
+        region = given
+    else:
+        try:
+            start, end, changes = given
+            text = str(changes).strip()
+            region = Region(int(start), int(end), int(text.removesuffix("+")), text.endswith("+"))
+        except (TypeError, ValueError):
+            raise DataError(
+                f"a region is (start, end, changes), changes a number or '1+', got {given!r}"
+            ) from None
+    if region.changes < 0 or (region.or_more and region.changes != 1):
+        raise DataError(f"{region}: changes must be 0, 1, 2, ... or '1+'")
+    return region
+
+
+def _pairs(given: Sequence[tuple[int, int]], name: str) -> Pairs:
+    array = np.asarray(list(given))
+    if array.size == 0:
+        return ()
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise DataError(f"{name} must be pairs of row numbers, got {given!r}")
+    for i, j in array.tolist():
+        if i == j:
+            raise DataError(f"{name} ({i}, {j}) links a row to itself")
+    return tuple((int(i), int(j)) for i, j in array)
+
+
+def _chains(codes: Any, what: str) -> list[Link]:
+    """Links between successive rows of the same number."""
+    if codes is None:
+        return []
+    links = []
+    for code in np.unique(codes[codes != UNKNOWN]):
+        rows = np.flatnonzero(codes == code).tolist()
+        links += [
+            Link(i, j, f"rows {i} and {j}, which {what}") for i, j in itertools.pairwise(rows)
+        ]
+    return links
+
+
+def _different(codes: Ints | None) -> list[Link]:
+    """Links between the first rows of different labels."""
+    if codes is None:
+        return []
+    firsts = [int(np.flatnonzero(codes == c)[0]) for c in np.unique(codes[codes != UNKNOWN])]
+    return [
+        Link(i, j, f"rows {i} and {j}, which have different labels")
+        for k, i in enumerate(firsts)
+        for j in firsts[k + 1 :]
+    ]
+
+
+def _n_names(codes: Ints) -> int:
+    return int(np.unique(codes[codes != UNKNOWN]).size)

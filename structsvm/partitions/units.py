@@ -1,0 +1,107 @@
+"""Where learning starts from: which features, and in which units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.metric import calibrate
+from structsvm.partitions.problem import PartitionProblem
+
+__all__ = ["LearningUnits", "within_whitening"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LearningUnits:
+    """The features learning sees: whitened perhaps, in units in which ``B = I`` is sensible."""
+
+    whitening: Floats | None
+    """(P, P); None for none."""
+    unit: float
+    """The penalty that goes with the identity."""
+
+    @classmethod
+    def of(
+        cls,
+        problem: PartitionProblem,
+        Xs: Sequence[Floats],
+        truths: Sequence[EquivalenceMatrix],
+        penalty: float,
+        shrinkage: float | None,
+        weights: Floats | None = None,
+    ) -> LearningUnits:
+        """From the standardised samples.
+
+        Parameters
+        ----------
+        penalty : float
+            The calibrated one of the identity on ``Xs``.
+        shrinkage : float or None
+            Of the whitening; None for none.
+        weights : array of shape (N,), optional
+            Of the samples, in all of this.
+        """
+        whitening = None
+        if shrinkage is not None:
+            whitening = within_whitening(Xs, truths, shrinkage, weights)
+            Xs = [X @ whitening for X in Xs]
+        unit = problem.unit(Xs, truths, weights)
+        if unit is None and whitening is not None:
+            unit = calibrate(problem.decoder, Xs, truths, weights).penalty
+        return cls(whitening, penalty if unit is None else unit)
+
+    def __call__(self, X: Floats) -> Floats:
+        """The features of a standardised sample that learning sees, (T, P)."""
+        if self.whitening is not None:
+            X = X @ self.whitening
+        return np.asarray(X / np.sqrt(self.unit))
+
+    def restore(self, factor: Floats) -> Floats:
+        """A factor of a metric of these features, as one of the standardised features."""
+        return factor if self.whitening is None else self.whitening @ factor
+
+
+def within_whitening(
+    Xs: Sequence[Floats],
+    truths: Sequence[EquivalenceMatrix],
+    shrinkage: float,
+    weights: Floats | None = None,
+) -> Floats:
+    """``C^{-1/2}`` with C the covariance within the true clusters, shrunk to a multiple of I.
+
+    Bar-Hillel et al. (2006); the clusters of all samples stacked.
+
+    Parameters
+    ----------
+    shrinkage : float in [0, 1]
+        0 leaves C as it is, 1 is the identity up to scale. Half way, a few labelled samples do no
+        harm.
+    weights : array of shape (N,), optional
+        Of the samples; a weight of 2 stands for a sample that is there twice.
+
+    Returns
+    -------
+    array of shape (P, P)
+        Symmetric: features stay what they were as far as possible.
+    """
+    rows = np.repeat(np.ones(len(Xs)) if weights is None else weights, [len(X) for X in Xs])
+    deviations = np.vstack([_within(X, M) for X, M in zip(Xs, truths, strict=True)])
+    covariance = (deviations.T * rows) @ deviations / rows.sum()
+    P = covariance.shape[0]
+    target = np.trace(covariance) / P * np.eye(P)
+    values, vectors = np.linalg.eigh((1 - shrinkage) * covariance + shrinkage * target)
+    if not values[-1] > 0:
+        return np.eye(P)  # every true cluster is a single point
+    return np.asarray(vectors / np.sqrt(np.maximum(values, 1e-8 * values[-1])) @ vectors.T)
+
+
+def _within(X: Floats, M: EquivalenceMatrix) -> Floats:
+    """``X - M X``: every sample less the mean of its cluster."""
+    means = M.project(X) / np.sqrt(M.sizes)[:, None]
+    return np.asarray(X - means[M.labels])

@@ -1,0 +1,1 @@
+"""Files: what is written and read, checked, never half of it."""

@@ -1,0 +1,96 @@
+"""Files of arrays with a JSON header: one .npz, checksummed, with nothing in it that could run."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import StructSVMError
+from structsvm.storage.atomic import write_atomically
+
+__all__ = ["Archive"]
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A kind of file."""
+
+    kind: str
+    """"model" or "checkpoint"."""
+    version: int
+    error: type[StructSVMError]
+    """What is raised for a file that is not one."""
+
+    @property
+    def format(self) -> str:
+        """What the header of such a file calls it."""
+        return f"structsvm {self.kind}"
+
+    def write(
+        self, path: str | PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]
+    ) -> None:
+        """Write a file so that a reader finds all of it or what was there before."""
+        named = {"format": self.format, "version": self.version, **header}
+        text = json.dumps(named, indent=1).encode()
+        contents = {**arrays, "header": np.frombuffer(text, dtype=np.uint8)}
+        buffer = io.BytesIO()
+        np.savez(buffer, allow_pickle=False, **contents, sha256=np.array(_checksum(contents)))
+        try:
+            write_atomically(path, buffer.getvalue())
+        except OSError as error:
+            raise self.error(f"{path}: cannot be written: {error.strerror or error}") from error
+
+    def read(self, path: Path) -> tuple[dict[str, Any], Arrays]:
+        """The header and the arrays of a file that is what it was when it was written."""
+        arrays = self._load(path)
+        checksum = arrays.pop("sha256", None)
+        if checksum is None or "header" not in arrays:
+            raise self.error(f"{path}: an .npz file, but not a {self.format}")
+        try:
+            header = json.loads(arrays["header"].tobytes())
+            named, number = header["format"], header["version"]
+        except (ValueError, LookupError, TypeError) as error:
+            raise self.error(f"{path}: the header is damaged") from error
+        if named != self.format:
+            raise self.error(f"{path}: not a {self.format} but {named!r}")
+        if number != self.version:
+            raise self.error(
+                f"{path}: a {self.kind} of format {number}, and this version of structsvm reads "
+                f"format {self.version}: update structsvm-partitioning"
+            )
+        if checksum.shape or str(checksum) != _checksum(arrays):
+            raise self.error(f"{path}: damaged or changed: the contents do not match the checksum")
+        del arrays["header"]
+        return header, arrays
+
+    def _load(self, path: Path) -> Arrays:
+        try:
+            file = path.open("rb")
+        except OSError as error:
+            raise self.error(f"{path}: cannot be read: {error.strerror or error}") from error
+        with file:
+            try:
+                with np.load(file, allow_pickle=False) as archive:
+                    return {name: archive[name] for name in archive.files}
+            except Exception as error:  # a foreign file can raise nearly anything in the reader
+                raise self.error(f"{path}: damaged, or not a {self.format}") from error
+
+
+def _checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 over the names, types, shapes and values of the arrays."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

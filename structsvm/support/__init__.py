@@ -1,0 +1,1 @@
+"""What every floor stands on: contracts, progress, optional libraries."""

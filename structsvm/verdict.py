@@ -1,0 +1,284 @@
+"""Whether learning a metric pays, from losses on recordings that were held out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from structsvm.partitions.words import RECORDINGS, Words
+from structsvm.storage.plain import finite
+
+__all__ = ["LEARNED", "MIN_UNITS", "STRONGEST", "Contrast", "Verdict", "chosen", "standard_error"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CONFIDENCE = 0.95
+LEARNED = "learned"
+STRONGEST = ("rca", "grid")
+"""Rivals that a verdict is about, next to the untrained metric."""
+MIN_UNITS = 5
+"""Recordings, or groups of them, below which no verdict is given: even if learning won on all of
+four, a fair coin does so too once in eight."""
+
+
+def standard_error(differences: Floats, units: Ints, weights: Floats | None = None) -> float:
+    """Standard error of the mean when only different units are independent; NaN for a single one.
+
+    With a unit for each recording this is the usual one, ``std / sqrt(N)``.
+
+    Parameters
+    ----------
+    differences : array of shape (N,)
+    units : array of shape (N,)
+        Number of the unit of each, 0, 1, ...
+    weights : array of shape (N,), optional
+        Of the weighted mean; units of weight 0 are none.
+    """
+    weights = np.ones(differences.size) if weights is None else weights
+    deviations = weights * (differences - np.average(differences, weights=weights))
+    sums = np.bincount(units, weights=deviations)
+    G = _count(units, weights)
+    if G < 2:
+        return float("nan")
+    return float(np.sqrt((sums**2).sum() * G / (G - 1)) / weights.sum())
+
+
+def _count(units: Ints, weights: Floats) -> int:
+    """How many units have any weight."""
+    return int(np.unique(units[weights > 0]).size)
+
+
+def chosen(
+    losses: Floats,
+    units: Ints,
+    rule: str,
+    weights: Floats | None = None,
+    kinds: Sequence[str] | None = None,
+) -> int:
+    """Index of the candidate to take, given losses on held-out recordings.
+
+    Parameters
+    ----------
+    losses : array of shape (N, n_candidates)
+        The simplest candidate first. A column with NaN is out of the question.
+    units : array of shape (N,)
+        As in :func:`standard_error`.
+    rule : {"one_se", "min"}
+        The simplest whose loss exceeds the smallest by at most one standard error of their paired
+        difference (Breiman et al., 1984), or the one of smallest loss.
+    weights : array of shape (N,), optional
+        Of the recordings.
+    kinds : sequence of str, optional
+        Kind of each candidate. One standard error is for how strongly a kind is regularized, and
+        for candidates of no kind (""), which need no learning; two kinds are compared by their
+        means, because neither is a simpler form of the other.
+    """
+    usable = np.flatnonzero(~np.isnan(losses).any(axis=0))
+    means = np.average(losses[:, usable], axis=0, weights=weights)
+    best = int(usable[means.argmin()])
+    if rule == "min":
+        return best
+    for j in usable.tolist():
+        if kinds is not None and kinds[j] not in ("", kinds[best]):
+            continue
+        excess = losses[:, j] - losses[:, best]
+        error = standard_error(excess, units, weights)
+        if np.average(excess, weights=weights) <= (0.0 if np.isnan(error) else error) + 1e-12:
+            return int(j)
+    return best
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The loss of a rival minus that of the learned metric, paired over held-out recordings."""
+
+    rival: str
+    mean: float
+    """Positive when the learned metric is better."""
+    se: float
+    """Standard error of the mean; NaN for a single unit."""
+    low: float
+    high: float
+    """Ends of the 95 % interval of the mean (Student's t)."""
+    n: int
+    """Recordings."""
+    units: int
+    """Independent ones: groups where recordings are grouped, else recordings."""
+    won: int
+    lost: int
+    """Recordings on which the learned metric is better, and worse; the others are ties."""
+
+    @classmethod
+    def of(
+        cls, rival: str, differences: Floats, units: Ints, weights: Floats | None = None
+    ) -> Contrast:
+        """Mean, interval and counts; arguments as those of :func:`standard_error`."""
+        weights = np.ones(differences.size) if weights is None else weights
+        mean = float(np.average(differences, weights=weights))
+        se, G = standard_error(differences, units, weights), _count(units, weights)
+        half = np.inf if G < 2 else float(stats.t.ppf(0.5 + CONFIDENCE / 2, G - 1)) * se
+        counted = differences[weights > 0]
+        won, lost = int((counted > 1e-9).sum()), int((counted < -1e-9).sum())
+        return cls(rival, mean, se, mean - half, mean + half, counted.size, G, won, lost)
+
+    @classmethod
+    def paired(cls, rival: str, losses: Mapping[str, Floats]) -> Contrast:
+        """Of the losses of independent recordings, by metric, :data:`LEARNED` among them."""
+        ours = losses[LEARNED]
+        return cls.of(rival, losses[rival] - ours, np.arange(ours.size))
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether the whole interval is above zero."""
+        return self.low > 0
+
+    @property
+    def is_harm(self) -> bool:
+        """Whether the whole interval is below zero."""
+        return self.high < 0
+
+    def __str__(self) -> str:
+        """In words, the rival included."""
+        word = "lower" if self.mean >= 0 else "higher"
+        counts = f"better on {self.won}, worse on {self.lost}"
+        if np.isfinite(self.low):
+            counts = f"95 % interval of the gain {self.low:.2g} to {self.high:.2g}; {counts}"
+        return f"{abs(self.mean):.2g} {word} than that of {_in_words(self.rival)} ({counts})"
+
+
+def _in_words(rival: str) -> str:
+    """A rival as sentences name it."""
+    return {"untrained": "the untrained metric", "grid": "the grid"}.get(rival, rival.upper())
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the learned metric beats those that need no structured learning.
+
+    Every recording was segmented by a metric learned without it; where the kind of metric and
+    ``lam`` were chosen, they were chosen without it too.
+    """
+
+    untrained: Contrast
+    """Against the identity with its best penalty."""
+    rival: Contrast | None
+    """Against the strongest that needs no structured learning: relevant component analysis, or for
+    cuts the grid; None when that is no candidate, was not tuned or failed."""
+    loss: float
+    """Mean held-out loss of the learned metric, ``|M - M_i|_F^2``."""
+    best: str | None
+    """The name of the candidate that ``predict(..., use="best")`` uses; None if none was chosen."""
+    grouped: bool
+    """Whether the independent units are groups of recordings."""
+    words: Words = RECORDINGS
+    measure: str = "loss"
+    """What losses are called: "disagreement" where agreement is an index, such as Rand's."""
+
+    @classmethod
+    def of(cls, losses: Mapping[str, Floats], words: Words, measure: str) -> Verdict:
+        """From the losses of independent recordings, by metric, nothing having been chosen."""
+        contrasts = {name: Contrast.paired(name, losses) for name in losses if name != LEARNED}
+        return cls(
+            untrained=contrasts["untrained"],
+            rival=next((contrasts[name] for name in STRONGEST if name in contrasts), None),
+            loss=float(losses[LEARNED].mean()),
+            best=None,
+            grouped=False,
+            words=words,
+            measure=measure,
+        )
+
+    @property
+    def contrasts(self) -> dict[str, Contrast]:
+        """Against the untrained metric and, if there is one, the rival; by name."""
+        return {c.rival: c for c in (self.untrained, self.rival) if c is not None}
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether there are enough recordings, or groups, to tell."""
+        return self.untrained.units >= MIN_UNITS
+
+    @property
+    def pays(self) -> bool:
+        """Whether learning beats the untrained metric beyond chance."""
+        return self.is_supported and self.untrained.is_gain
+
+    @property
+    def harms(self) -> bool:
+        """Whether the untrained metric beats learning beyond chance."""
+        return self.is_supported and self.untrained.is_harm
+
+    @property
+    def beats_rival(self) -> bool | None:
+        """Whether it beats the rival beyond chance; None when that was not tried."""
+        return None if self.rival is None else self.is_supported and self.rival.is_gain
+
+    def __str__(self) -> str:
+        """One plain sentence, and what to do."""
+        return f"{self.answer} {self.found}"
+
+    @property
+    def found(self) -> str:
+        """What the answer rests on, and what to do."""
+        rivals = map(str, self.contrasts.values())
+        found = (
+            f"the {self.measure} of the learned metric is {self.loss:.2g}: {', and '.join(rivals)}"
+        )
+        return f"On {self._held_out}, {found}.{self._advice}"
+
+    @property
+    def _held_out(self) -> str:
+        n, G = self.untrained.n, self.untrained.units
+        return self.words.wholes(n, "held-out") + (f" in {G} groups" if self.grouped else "")
+
+    @property
+    def answer(self) -> str:
+        """The verdict alone."""
+        if not self.is_supported:
+            n, whole = self.untrained.units, self.words.whole
+            what = f"group{'' if n == 1 else 's'} of {whole}s"
+            units = (
+                f"{n} independent {what}" if self.grouped else self.words.wholes(n, "independent")
+            )
+            return (
+                f"Too few to tell: {units} cannot support a verdict "
+                f"(at least {MIN_UNITS} are needed)."
+            )
+        if self.untrained.is_harm:
+            return "Learning harms."
+        if not self.untrained.is_gain:
+            return "Nothing shows that learning pays: the difference may be chance."
+        if self.rival is None or self.rival.is_gain:
+            return "Learning pays."
+        name = _in_words(self.rival.rival)
+        return (
+            f"Learning pays, but {name} {'pays more' if self.rival.is_harm else 'may do as well'}."
+        )
+
+    @property
+    def _advice(self) -> str:
+        if self.pays or (self.best is None and self.untrained.is_harm):
+            return ""
+        if self.best in ("untrained", *STRONGEST):
+            return f" predict(..., use='best') uses {_in_words(self.best)}."
+        guess = "" if self.best is None else " It still is the best guess."
+        return f"{guess} More labelled {self.words.whole}s would tell."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; what is not a number becomes None."""
+        return {
+            "pays": self.pays,
+            "beats_rival": self.beats_rival,
+            "is_supported": self.is_supported,
+            "loss": self.loss,
+            "measure": self.measure,
+            "best": self.best,
+            "sentence": str(self),
+            "contrasts": {name: finite(asdict(c)) for name, c in self.contrasts.items()},
+        }

@@ -1,0 +1,1 @@
+"""What a fitted learner looks like: names, weights, words."""
