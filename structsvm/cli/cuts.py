@@ -20,7 +20,7 @@ from structsvm.cli.inputs import check_output
 from structsvm.cli.settings import problem_with
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.image_folder import LabelledImage, images_and_labels, read_images
-from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.extras import require
 from structsvm.graph_cuts.evaluation import evaluate_cuts
 from structsvm.graph_cuts.learner import CutLearner
@@ -256,7 +256,7 @@ def _named(image: LabelledImage) -> Iterator[None]:
         except DataError as error:
             raise DataError(_renamed(error, image)) from error
     for warning in told:
-        warnings.warn(_renamed(warning.message, image), warning.category, stacklevel=3)
+        warn(_renamed(warning.message, image), warning.category)
 
 
 def _renamed(message: Warning | Exception | str, image: LabelledImage) -> str:

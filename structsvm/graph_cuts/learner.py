@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm import baselines
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, SettingsError, warn
 from structsvm.graph_cuts.inputs import as_list, counted, encode_all, start_scale, teaching
 from structsvm.graph_cuts.metric import CutMetric
 from structsvm.graph_cuts.training import Training, counting
@@ -162,7 +161,7 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged
         logger.info("%s", solution.summary())
         if not self.converged_:
-            warnings.warn(solution.summary(), ConvergenceWarning, stacklevel=2)
+            warn(solution.summary(), ConvergenceWarning)
         return self
 
     def fit_baselines(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> CutLearner:
