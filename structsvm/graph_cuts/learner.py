@@ -12,14 +12,14 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm import baselines
+from structsvm import baselines, fitted
 from structsvm.errors import DataError, SettingsError, warn
 from structsvm.graph_cuts.inputs import as_list, counted, encode_all, start_scale, teaching
 from structsvm.graph_cuts.metric import CutMetric
 from structsvm.graph_cuts.training import Training, counting
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
-from structsvm.interop import fitted
+from structsvm.interop import pairs
 from structsvm.interop.routing import DATA_UNDER_OUR_NAMES
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import metric_space
@@ -243,6 +243,9 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         return np.asarray(np.divide(own, first, out=np.zeros_like(own), where=first > 0))
 
     get_mahalanobis_matrix = fitted.get_mahalanobis_matrix
+    get_metric = pairs.get_metric
+    pair_distance = pairs.pair_distance
+    pair_score = pairs.pair_score
 
     def _settings(self) -> tuple[NormalizedCut, QuasiNewton | CCCP]:
         """The parameters, checked."""

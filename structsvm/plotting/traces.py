@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.interop.fitted import standardized
+from structsvm.fitted import feature_names, measured, standardized
 from structsvm.learner import MetricLearner
-from structsvm.report import feature_names, feature_weights, heaviest_directions
+from structsvm.report import feature_weights, heaviest_directions
 
 __all__ = ["traces"]
 
@@ -22,7 +22,7 @@ def traces(learner: MetricLearner, X: Any, show: str, n: int) -> tuple[list[str]
     names = feature_names(learner)
     if show == "features":
         top = np.argsort(-feature_weights(learner), kind="stable")[:n]
-        return [names[j] for j in top], np.asarray(X, dtype=np.float64).T[top]
+        return [names[j] for j in top], measured(learner, [X])[0].T[top]
     if show != "components":
         raise SettingsError(f"show must be 'components' or 'features', got {show!r}")
     titles, directions = heaviest_directions(learner, n)
