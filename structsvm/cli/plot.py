@@ -79,7 +79,7 @@ def add_parser(commands: Any) -> None:
         help="of a recording: its directions in the metric (the default), or its features of "
         "largest weight; of a model: its largest weights (the default), its matrix, its "
         "eigenvalues, or the certified gap while it was learned (for normalized-cut, which has "
-        "no gap, the objective). An image is drawn with its parts, without --show",
+        "no gap, the objective). Images and tables are drawn without --show",
     )
     count_option(parser)
 
@@ -109,6 +109,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         X, y, K = recording.X, recording.y, args.n_segments
         if learner.problem_.contiguous:
             plot_segmentation(learner, X, y, n_segments=K, show=show, ax=figure.subplots())
+        elif args.show == "features":
+            raise SettingsError(
+                f"a {learner.problem_.words.whole} is drawn in its directions in the metric, "
+                "coloured by cluster: leave out --show features"
+            )
         else:
             plot_clusters(learner, X, y, n_clusters=K, ax=figure.subplots())
         figure.suptitle(recording.name, ha="left", x=0.02)

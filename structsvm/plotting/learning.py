@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.extras import require
+from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting.style import line_styles, new_axes, plain
 from structsvm.solution import Solution
 from structsvm.solvers.descent import Descent
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
     from structsvm.graph_cuts.learner import CutLearner
     from structsvm.learner import MetricLearner
-    from structsvm.model_selection import MetricLearnerCV
 
 __all__ = ["GAP_AXES", "plot_gap", "plot_gap_twice", "plot_label_fraction", "plot_path"]
 
@@ -131,6 +132,12 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
         Bars are standard errors; candidates that are not learned have no ``lam``: a line each. The
         learned candidate that was taken is ringed.
     """
+    if not isinstance(search, MetricLearnerCV):
+        raise SettingsError(
+            f"plot_path draws a fitted MetricLearnerCV, got a {type(search).__name__}: choose lam "
+            "with one"
+        )
+    check_is_fitted(search, "cv_results_")
     table = search.cv_results_
     rows = list(zip(*(table[k] for k in ("candidate", "lam", "mean_loss", "se_loss")), strict=True))
     names = list(dict.fromkeys(table["candidate"]))
