@@ -33,6 +33,9 @@ XS, YS = arrays_and_labels(
 )
 FLAT_XS = [np.column_stack([X, np.ones(len(X))]) for X in XS]
 NOISE = [np.random.default_rng(i).normal(size=(200, 3)) for i in range(6)]
+STRETCH = np.r_[[-1] * 30, [0] * 5, [1] * 5, [-1] * 40]
+SPARSE = [np.roll(STRETCH, shift) for shift in (-25, -14, -3, 0, 6, 11, 19, 24, 28, 29)]
+UNTOLD = [np.random.default_rng(i).normal(size=(80, 6)) for i in range(10)]
 GRAPHS, NODES = planted(np.random.default_rng(0), n=3, T=20)
 APART = from_adjacency(np.kron(np.eye(2), 1 - np.eye(10)), GRAPHS[0].X)
 ALIKE = FeatureGraph(np.ones((20, 3)))
@@ -52,6 +55,10 @@ CALLS: dict[str, tuple[type[Warning], Callable[[], object]]] = {
     "fit that ends early": (
         ConvergenceWarning,
         lambda: MetricLearner(tol=1e-12, max_iter=2).fit(XS, YS),
+    ),
+    "fit on labels in part that are not completed": (
+        DataWarning,
+        lambda: MetricLearner(lam=0.05).fit(UNTOLD, SPARSE),
     ),
     "risk": (DataWarning, lambda: MetricLearner().risk(FLAT_XS, YS)),
     "search of which learning does not pay": (
