@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
@@ -140,11 +139,10 @@ class ChangePoint(PartitionProblem):
                 f"{max(lengths)}): label at least one change"
             )
         if len(truths) == 1:
-            warnings.warn(
+            warn(
                 "one labelled recording: nothing tells whether the metric suits another one; "
                 "label a second one, or cut this one in two",
                 DataWarning,
-                stacklevel=3,
             )
 
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:

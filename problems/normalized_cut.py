@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataWarning, OracleError, SettingsError
+from structsvm.errors import DataWarning, OracleError, SettingsError, warn
 from structsvm.graphs.convert import as_graph
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
@@ -103,11 +102,10 @@ class NormalizedCut:
                 "or objective='normalized'"
             )
         if self.objective == "plain" and self.kappa < INVISIBLE:
-            warnings.warn(
+            warn(
                 f"margin={self.kappa:g} with the plain objective: below {INVISIBLE} learning "
                 "hardly sees the loss and may do worse than no learning; use 0.1 to 0.3",
                 DataWarning,
-                stacklevel=3,
             )
 
     @property

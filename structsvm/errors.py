@@ -1,5 +1,9 @@
 """Everything structsvm raises or warns about on purpose."""
 
+import sys
+import warnings
+from types import FrameType
+
 from structsvm.status import Status
 
 __all__ = [
@@ -16,7 +20,11 @@ __all__ = [
     "SettingsError",
     "StructSVMError",
     "VerdictWarning",
+    "warn",
 ]
+
+CALLERS = ("sklearn", "joblib")
+"""Packages that call structsvm on behalf of a user, whose line is further out."""
 
 
 class StructSVMError(Exception):
@@ -80,3 +88,26 @@ class DataWarning(UserWarning):
 
 class VerdictWarning(UserWarning):
     """Held-out recordings do not show that the learned metric is worth having."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's code that called into structsvm, however deep this is.
+
+    That line is outside of the outermost call into the package, so that neither the depth nor a
+    library that the package calls back and forth (joblib, contextlib) matters; scikit-learn's and
+    joblib's own lines around it are passed over.
+    """
+    level, outside = 1, 1
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if _package(frame) == "structsvm":
+            outside = level + 1
+        elif level == outside and _package(frame) in CALLERS:
+            outside += 1
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=outside)
+
+
+def _package(frame: FrameType) -> str:
+    """The top-level package that the code of a frame belongs to."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import baselines
-from structsvm.errors import LearningError
+from structsvm.errors import LearningError, warn
 from structsvm.parallel import Backend
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, DecodingMetric, calibrate, metric_factor
@@ -150,7 +149,7 @@ def usable_factor(problem: MetricProblem, solution: Solution, lam: float) -> Flo
     """``L`` of the learned metric; warn or refuse when there is reason to."""
     logger.info("%s", solution.summary())
     if not solution.status.converged:
-        warnings.warn(solution.summary(), ConvergenceWarning, stacklevel=4)
+        warn(solution.summary(), ConvergenceWarning)
     L = metric_factor(problem.split(solution.w)[0])
     if is_zero(L):
         part = problem.partition.words.part

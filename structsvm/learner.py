@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm import baselines
+from structsvm import baselines, fitted
 from structsvm.choices import learning_from, partition_from
 from structsvm.errors import SettingsError
 from structsvm.fitting import Learning, Prepared, learn
-from structsvm.interop import fitted, frames, pairs, ruptures
+from structsvm.interop import frames, pairs, ruptures
 from structsvm.interop.routing import DATA_UNDER_OUR_NAMES
 from structsvm.masters.base import Master
 from structsvm.parallel import Backend

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, SettingsError
-from structsvm.interop.fitted import Fitted, standardized
+from structsvm.fitted import Fitted, standardized
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.completing import read_labels
 from structsvm.partitions.oracle import Constraint, Region

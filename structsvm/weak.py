@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
+from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.fitting import Learned, Learning, is_zero, learn, usable_factor
 from structsvm.partitions.completing import (
     Known,
@@ -222,11 +222,10 @@ def _is_negative(gains: Floats, weights: Floats) -> bool:
 
 
 def _leave(why: str) -> None:
-    warnings.warn(
+    warn(
         f"labels were not completed: {why}. The metric is that of the labelled stretches alone; "
         "label more, or longer ones",
         DataWarning,
-        stacklevel=5,
     )
 
 

@@ -21,7 +21,7 @@ FLOORS = (
     {"regularizers"},
     {"problem", "masters", "parallel"},
     {"solvers"},
-    {"graphs", "partitions"},
+    {"fitted", "graphs", "partitions"},
     {"oracles"},
     {"problems"},
     {

@@ -20,7 +20,7 @@ from structsvm.cli.inputs import check_output
 from structsvm.cli.settings import problem_with
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.image_folder import LabelledImage, images_and_labels, read_images
-from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.extras import require
 from structsvm.graph_cuts.evaluation import evaluate_cuts
 from structsvm.graph_cuts.learner import CutLearner
@@ -28,7 +28,7 @@ from structsvm.graphs.graph import FeatureGraph
 from structsvm.partitions.words import GRAPHS
 from structsvm.persistence import save
 from structsvm.plain import finite
-from structsvm.plotting.cuts import overlay, plot_cut, plot_cut_weights
+from structsvm.plotting.cuts import overlay, plot_cut
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.progress import stage
 from structsvm.status import Status
@@ -131,7 +131,7 @@ def evaluate(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) 
         names = [image.name for image in found]
         result = evaluate_cuts(learner, graphs, labels, args.n_segments, names=names)
     table = Table(box=box.SIMPLE_HEAD)
-    for column in ("metric", "loss", "Jaccard distance", "adjusted Rand"):
+    for column in ("metric", "loss", result.jaccard_in_words, "adjusted Rand"):
         table.add_column(column, justify="left" if column == "metric" else "right")
     for name, scores in result.scores.items():
         numbers = (scores.loss, scores.jaccard, scores.adjusted_rand)
@@ -178,10 +178,7 @@ def show(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -> i
 
 
 def draw(args: argparse.Namespace, learner: CutLearner, figure: Any, terminal: Terminal) -> None:
-    """The weights, or one image with its parts."""
-    if args.paths is None:
-        plot_cut_weights(learner, ax=figure.subplots())
-        return
+    """One image with its parts."""
     args.paths = [args.paths]
     found = _read(args, terminal, need_labels=False)
     if len(found) > 1:
@@ -256,7 +253,7 @@ def _named(image: LabelledImage) -> Iterator[None]:
         except DataError as error:
             raise DataError(_renamed(error, image)) from error
     for warning in told:
-        warnings.warn(_renamed(warning.message, image), warning.category, stacklevel=3)
+        warn(_renamed(warning.message, image), warning.category)
 
 
 def _renamed(message: Warning | Exception | str, image: LabelledImage) -> str:

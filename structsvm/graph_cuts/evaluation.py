@@ -31,7 +31,9 @@ class CutScores:
     loss: float
     """``|M - M_i|_F^2``: 0 is perfect, at most ``K + K' - 2``."""
     jaccard: float | None
-    """Jaccard distance of the object, 0 is perfect; None unless there are two true labels."""
+    """Jaccard distance of the object, 0 is perfect; None unless there are two true labels.
+
+    In a mean over graphs, of those with two true labels alone, if there are any."""
     adjusted_rand: float
     """At most 1, which is perfect; 0 for one single cluster."""
     disagreement: float
@@ -91,6 +93,19 @@ class CutEvaluation:
         """Means, by metric."""
         return {name: CutScores.mean(scores) for name, scores in self.each.items()}
 
+    @property
+    def n_two_parts(self) -> int:
+        """How many of the graphs have two true labels, and so a Jaccard distance."""
+        return sum(scores.jaccard is not None for scores in next(iter(self.each.values())))
+
+    @property
+    def jaccard_in_words(self) -> str:
+        """Heading of the Jaccard distance, which says of what it is the mean unless of all."""
+        n = self.n_two_parts
+        if n in (0, len(self.names)):
+            return "Jaccard distance"
+        return f"Jaccard distance of {n} with two {self.words.part}s"
+
     def contrast(self, rival: str) -> Contrast:
         """The disagreement of a rival minus that of the learned metric, paired by graph."""
         return Contrast.paired(rival, self._judged)
@@ -112,6 +127,7 @@ class CutEvaluation:
         """Plain values, ready for JSON."""
         return {
             **{name: asdict(scores) for name, scores in self.scores.items()},
+            "n_two_parts": self.n_two_parts,
             "verdict": self.verdict.to_dict(),
             "images": [
                 {"name": name, **{metric: asdict(found[i]) for metric, found in self.each.items()}}

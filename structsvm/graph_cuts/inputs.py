@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, DataWarning
+from structsvm.errors import DataError, DataWarning, warn
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels, node_labels
 from structsvm.graphs.similarity import Similarity
@@ -86,11 +85,10 @@ def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> li
         )
     if len(kept) < len(truths):
         left = [i for i in range(len(truths)) if i not in kept]
-        warnings.warn(
+        warn(
             f"all nodes of graph {left[0]} have the same label ({len(left)} such graphs): nothing "
             "is learned from it",
             DataWarning,
-            stacklevel=3,
         )
     return kept
 

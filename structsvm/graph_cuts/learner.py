@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,14 +12,14 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm import baselines
-from structsvm.errors import DataError, SettingsError
+from structsvm import baselines, fitted
+from structsvm.errors import DataError, SettingsError, warn
 from structsvm.graph_cuts.inputs import as_list, counted, encode_all, start_scale, teaching
 from structsvm.graph_cuts.metric import CutMetric
 from structsvm.graph_cuts.training import Training, counting
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
-from structsvm.interop import fitted
+from structsvm.interop import pairs
 from structsvm.interop.routing import DATA_UNDER_OUR_NAMES
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import metric_space
@@ -162,7 +161,7 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged
         logger.info("%s", solution.summary())
         if not self.converged_:
-            warnings.warn(solution.summary(), ConvergenceWarning, stacklevel=2)
+            warn(solution.summary(), ConvergenceWarning)
         return self
 
     def fit_baselines(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> CutLearner:
@@ -244,6 +243,9 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         return np.asarray(np.divide(own, first, out=np.zeros_like(own), where=first > 0))
 
     get_mahalanobis_matrix = fitted.get_mahalanobis_matrix
+    get_metric = pairs.get_metric
+    pair_distance = pairs.pair_distance
+    pair_score = pairs.pair_score
 
     def _settings(self) -> tuple[NormalizedCut, QuasiNewton | CCCP]:
         """The parameters, checked."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from structsvm.errors import DataError, DataWarning
+from structsvm.errors import DataError, DataWarning, warn
 
 __all__ = ["FeatureGraph"]
 
@@ -120,25 +119,22 @@ class FeatureGraph:
         components = self.n_components
         if components > 1:
             isolated = f", {self.n_isolated} of them isolated nodes" if self.n_isolated else ""
-            warnings.warn(
+            warn(
                 f"{name} has {components} connected components{isolated}: cutting between them "
                 "costs nothing in any metric, so they are separated first; add edges, or ask for "
                 f"more than {components} clusters",
                 DataWarning,
-                stacklevel=4,
             )
         if self.n_samples > 1:
             varies = np.ptp(self.X, axis=0) > (ALIKE if self.in_units else 0.0)
             if not varies.any():
-                warnings.warn(
+                warn(
                     f"{name}: all nodes have the same features, so no metric tells them apart and "
                     "the cut is that of the bare graph",
                     DataWarning,
-                    stacklevel=4,
                 )
             elif not varies[~self.spatial].any() and not self.spatial.all():
-                warnings.warn(
+                warn(
                     f"{name}: all nodes look the same, so the cut is one by position alone",
                     DataWarning,
-                    stacklevel=4,
                 )

@@ -11,7 +11,7 @@ import numpy as np
 
 from structsvm.atomic import write_atomically
 from structsvm.errors import SettingsError
-from structsvm.interop.fitted import Fitted, feature_names, get_mahalanobis_matrix
+from structsvm.fitted import Fitted, feature_names, get_mahalanobis_matrix
 
 __all__ = ["export_metric"]
 

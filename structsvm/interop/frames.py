@@ -10,7 +10,7 @@ from sklearn import get_config
 
 from structsvm.errors import SettingsError
 from structsvm.extras import require
-from structsvm.interop.fitted import Fitted, feature_names, get_mahalanobis_matrix, standardized
+from structsvm.fitted import Fitted, feature_names, get_mahalanobis_matrix, standardized
 
 __all__ = ["get_feature_names_out", "metric_frame", "set_output", "transform"]
 

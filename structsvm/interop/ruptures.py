@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from structsvm.extras import require
-from structsvm.interop.fitted import Fitted
+from structsvm.fitted import Fitted
 
 if TYPE_CHECKING:
     from structsvm.interop.detectors import MetricCost, MetricDetector

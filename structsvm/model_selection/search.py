@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.choices import learning_from, partition_from
-from structsvm.errors import SettingsError, VerdictWarning
+from structsvm.errors import SettingsError, VerdictWarning, warn
 from structsvm.interop.routing import DATA_UNDER_OUR_NAMES
 from structsvm.learner import MetricLearner
 from structsvm.masters.base import Master
@@ -197,7 +196,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         self.cv_results_ = held_out.table()
         self.verdict_ = verdict
         if not verdict.pays:
-            warnings.warn(str(verdict), VerdictWarning, stacklevel=2)
+            warn(str(verdict), VerdictWarning)
         return self
 
     def predict(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.partitions.features import FeatureMap
 from structsvm.partitions.words import RECORDINGS, Words
 
@@ -144,10 +143,9 @@ def warn_about_constant_features(
         )
     if constant.any():
         which = [names[j] if names else str(j) for j in np.flatnonzero(constant).tolist()]
-        warnings.warn(
+        warn(
             f"constant in every {words.whole}, so without influence: feature {_shorten(which)}",
             DataWarning,
-            stacklevel=3,
         )
 
 

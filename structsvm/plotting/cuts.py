@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
+from structsvm.fitted import feature_names
 from structsvm.graph_cuts.learner import CutLearner
+from structsvm.learner import MetricLearner
 from structsvm.plotting.style import LEARNED, OKABE_ITO, UNTRAINED, new_axes, plain
+from structsvm.report import feature_weights, unit_in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,13 +74,13 @@ def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_cut_weights(learner: CutLearner, *, ax: Axes | None = None) -> Axes:
+def plot_cut_weights(learner: MetricLearner | CutLearner, *, ax: Axes | None = None) -> Axes:
     """Draw how much each feature counts in a learned cut, on a logarithmic scale.
 
     Parameters
     ----------
-    learner : CutLearner
-        Fitted.
+    learner : CutLearner or MetricLearner
+        Fitted; the weights are those of :func:`structsvm.report.feature_weights`.
     ax : matplotlib axes, optional
         New ones if not given.
 
@@ -85,7 +88,7 @@ def plot_cut_weights(learner: CutLearner, *, ax: Axes | None = None) -> Axes:
     -------
     matplotlib.axes.Axes
     """
-    weights = learner.feature_weights()
+    weights, names = feature_weights(learner), feature_names(learner)
     top = np.argsort(-weights, kind="stable")
     ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))
     shown = np.maximum(weights[top], 1e-3)
@@ -93,9 +96,9 @@ def plot_cut_weights(learner: CutLearner, *, ax: Axes | None = None) -> Axes:
     ax.hlines(range(top.size), 1.0, shown, color=LEARNED, linewidth=2)
     ax.axvline(1.0, color=UNTRAINED, linewidth=1.5, linestyle=(0, (3, 2)))
     ax.set_xscale("log")
-    ax.set_yticks(range(top.size), [str(learner.feature_names_in_[j]) for j in top])
+    ax.set_yticks(range(top.size), [names[j] for j in top])
     ax.invert_yaxis()
-    ax.set_xlabel("weight in the learned metric; where learning started, all are 1 (dashed)")
+    ax.set_xlabel(f"weight against {unit_in_words(learner)}; untrained, all are 1 (dashed)")
     ax.tick_params(axis="y", length=0)
     return ax
 

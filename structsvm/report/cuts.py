@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.extras import require
+from structsvm.fitted import feature_names
 from structsvm.graph_cuts.evaluation import CutEvaluation, cut_with_all
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.partitions.words import IMAGES
 from structsvm.plain import finite
 from structsvm.report.sheet import Sheet, checked_names
-from structsvm.report.words import spread_in_words
+from structsvm.report.words import eigenvalues, scaled_metric, spread_in_words, unit_in_words
 
 __all__ = ["cut_sheet"]
 
-SCORES = [("loss", "loss"), ("jaccard", "Jaccard distance"), ("adjusted_rand", "adj. Rand")]
 SIDE = (120, 320)
 """Pixels of the longer side of a drawn image, at least and at most."""
 FULL = 50
@@ -79,7 +79,11 @@ def _sheet(
         "whole": IMAGES.whole,
         "items": "pixels",
         "parts": "parts",
-        "scores": SCORES,
+        "scores": [
+            ("loss", "loss"),
+            ("jaccard", evaluation.jaccard_in_words),
+            ("adjusted_rand", "adj. Rand"),
+        ],
         "measure": evaluation.measure,
         "perfect": "Perfect: loss and distance 0, adjusted Rand 1.",
         "views": [("marked", "parts marked")],
@@ -135,16 +139,11 @@ def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:
 
 def _metric(learner: CutLearner) -> dict[str, Any]:
     """The metric against where learning started, where it is the identity."""
-    start = learner.baselines_["untrained"].factor
-    scale = np.sqrt(np.einsum("pr,pr->p", start, start))
-    scale[scale == 0] = 1.0
-    B = learner.get_mahalanobis_matrix() / np.outer(scale, scale)
-    names = [str(name) for name in learner.feature_names_in_]
+    B, names, values = scaled_metric(learner), feature_names(learner), eigenvalues(learner)
     order = np.argsort(-np.diag(B), kind="stable")
-    values = np.linalg.eigvalsh(B)[::-1].clip(min=0.0)
     return {
         "n_features": len(names),
-        "unit": "Weight of a feature against where learning started",
+        "unit": f"Weight of a feature against {unit_in_words(learner)}",
         "words": f"{spread_in_words(values)}.",
         "weights": [{"name": names[j], "weight": float(B[j, j])} for j in order],
         "matrix": {
