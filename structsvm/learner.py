@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm import baselines
 from structsvm.choices import learning_from, partition_from
-from structsvm.errors import SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.fitting import Learning, Prepared, learn
 from structsvm.interop import fitted, frames, pairs, ruptures
 from structsvm.interop.routing import DATA_UNDER_OUR_NAMES
@@ -190,8 +191,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             File in which the state is kept while learning; if it is there, learning goes on from
             it, to the same result. Not for partial labels.
         held_out : (Xs, ys), optional
-            Further labelled recordings; with partial labels, the round of alternation that suits
-            them best is kept.
+            Further labelled recordings with the same features; with partial labels, the round of
+            alternation that suits them best is kept. Full labels have no rounds to choose from:
+            with them, held_out is checked and not used, with a DataWarning.
 
         Raises
         ------
@@ -204,18 +206,23 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         """
         learning_from(self.get_params(deep=False), 1)  # refuses bad settings before any work
         read = TrainingSet.read(self._partition, Xs, ys, feature_names, sample_weight).counted()
+        others = _held_out(held_out, read)
         partial, how = is_partial(read), self.alternation or Alternation()
         read = of_use(read, how)
         standardizer, data, learning = self._standardized(read)
         if not partial:
+            if others is not None:
+                warnings.warn(
+                    "held_out is not used: it chooses among the rounds of learning from partial "
+                    "labels, and these labels are full",
+                    DataWarning,
+                    stacklevel=2,
+                )
             learned = learn(learning, data, resume)
         elif resume is not None:
             raise SettingsError("resume= keeps one convex problem: it is not for partial labels")
         else:
-            others = None
-            if held_out is not None:
-                others = TrainingSet.read(read.partition, *held_out, read.names)
-                others = others.mapped(standardizer)
+            others = None if others is None else others.mapped(standardizer)
             learned = learn_partial(learning, data, how, others)
 
         self.components_ = learned.factor.T
@@ -348,3 +355,17 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     @property
     def _partition(self) -> PartitionProblem:
         return partition_from(self.problem, self.random_state)
+
+
+def _held_out(given: Any, read: TrainingSet) -> TrainingSet | None:
+    """Held-out recordings, checked against those to learn from."""
+    if given is None:
+        return None
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise DataError(f"held_out must be a pair (Xs, ys) or None, got {type(given).__name__}")
+    Xs, ys = given
+    n_features = read.arrays[0].shape[1]
+    try:
+        return TrainingSet.read(read.partition, Xs, ys, read.names, n_features=n_features)
+    except DataError as error:
+        raise DataError(f"held_out: {error}") from error

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.checks import is_number
 from structsvm.errors import SettingsError
 from structsvm.weights import Free, Product, WeightSpace
 
@@ -87,8 +88,16 @@ class SquaredNorm(Regularizer):
     center: Any = 0.0
 
     def __post_init__(self) -> None:
-        """Check the weight."""
+        """Check the weight and the center."""
         _check_weight(self.weight)
+        try:
+            finite = bool(np.isfinite(np.asarray(self.center, dtype=np.float64)).all())
+        except (TypeError, ValueError):
+            finite = False
+        if not finite:
+            raise SettingsError(
+                f"center must be a finite number, vector or matrix, got {self.center!r}"
+            )
 
     def value(self, w: Floats, space: WeightSpace) -> float:
         """Omega(w)."""
@@ -249,7 +258,13 @@ class Custom(Regularizer):
 
     def _checked(self, B: Any) -> Any:
         expression = self.expression(B)
-        if not expression.is_scalar() or not expression.is_convex():
+        import cvxpy as cp
+
+        if not (
+            isinstance(expression, cp.Expression)
+            and expression.is_scalar()
+            and expression.is_convex()
+        ):
             raise SettingsError(
                 f"a Custom regularizer must be a scalar convex cvxpy expression, got {expression}"
             )
@@ -320,5 +335,5 @@ class Separable(Regularizer):
 
 
 def _check_weight(weight: float) -> None:
-    if not (np.isfinite(weight) and weight > 0):
-        raise SettingsError(f"the weight must be > 0, got {weight}")
+    if not (is_number(weight) and np.isfinite(weight) and weight > 0):
+        raise SettingsError(f"the weight must be > 0, got {weight!r}")

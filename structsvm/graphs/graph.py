@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from structsvm.errors import DataError, DataWarning
+from structsvm.partitions.values import refuse_hidden
 
 __all__ = ["FeatureGraph"]
 
@@ -57,7 +58,11 @@ class FeatureGraph:
 
     def __post_init__(self) -> None:
         """Fill in what was not given; refuse what is not a graph."""
-        X = np.array(self.X, dtype=np.float64)
+        refuse_hidden(self.X, "the feature matrix")
+        try:
+            X = np.array(self.X, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise DataError("features must be numbers, of shape (T, P)") from None
         if X.ndim != 2 or X.size == 0:
             raise DataError(f"features must have shape (T, P) with T, P >= 1, got {X.shape}")
         if not np.isfinite(X).all():

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm import baselines
+from structsvm.checks import is_number
 from structsvm.errors import SettingsError
 from structsvm.partitions.metric import DecodingMetric
 
@@ -61,7 +62,10 @@ def menu(names: Sequence[str], lams: Sequence[float]) -> list[Candidate]:
             "candidates must name 'untrained', which the others have to beat, and at least one of "
             f"{LEARNED}, got {tuple(names)!r}"
         )
-    if not len(lams) or not all(np.isfinite(lam) and lam > 0 for lam in lams):
+    if not np.iterable(lams):
+        raise SettingsError(f"lams must be one or more numbers > 0, got {lams!r}")
+    lams = list(lams)
+    if not lams or not all(is_number(lam) and np.isfinite(lam) and lam > 0 for lam in lams):
         raise SettingsError(f"lams must be one or more numbers > 0, got {lams!r}")
     path = sorted({float(lam) for lam in lams}, reverse=True)
     fixed = [Candidate(name) for name in BASELINES if name in names]

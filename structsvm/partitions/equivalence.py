@@ -52,6 +52,7 @@ class EquivalenceMatrix:
         ends = np.asarray(breakpoints)
         if ends.ndim != 1 or ends.size == 0 or not np.issubdtype(ends.dtype, np.integer):
             raise DataError("breakpoints must be a non-empty list of integers, the last being T")
+        ends = ends.astype(np.int64)  # a difference of unsigned ones would not be an integer
         sizes = np.diff(ends, prepend=0)
         if (sizes <= 0).any():
             raise DataError(
