@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.checks import among, is_number, refuse_bad_seed
+from structsvm.checks import among, is_positive, refuse_bad_seed
 from structsvm.errors import DataWarning, OracleError, SettingsError
 from structsvm.graphs.convert import as_graph
 from structsvm.graphs.graph import FeatureGraph
@@ -95,7 +95,7 @@ class NormalizedCut:
             if not among(getattr(self, name), allowed):
                 raise SettingsError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
         _ = self.image_settings  # which checks its own
-        if not (is_number(self.kappa) and np.isfinite(self.kappa) and self.kappa > 0):
+        if not is_positive(self.kappa):
             raise SettingsError(f"margin must be > 0, got {self.margin!r}")
         refuse_bad_seed(self.random_state)
         if self.objective == "plain" and self.oracle == "relaxed" and self.kappa >= COLLAPSE:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from structsvm.checks import is_number, refuse_bad_seed
+from structsvm.checks import is_number, is_positive, refuse_bad_seed
 from structsvm.errors import SettingsError
 from structsvm.fitting import Learning
 from structsvm.parallel import backend_from
@@ -100,7 +98,7 @@ def learning_from(settings: Mapping[str, Any], n_features: int) -> Learning:
     """
     refuse_unstored(settings)
     lam, metric = settings["lam"], settings["metric"]
-    if not (is_number(lam) and np.isfinite(lam) and lam > 0):
+    if not is_positive(lam):
         raise SettingsError(f"lam must be > 0, got {lam!r}")
     for name in ("constraints", "callback"):
         if settings[name] is not None and not callable(settings[name]):

@@ -205,6 +205,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             When the best metric is zero: the regularizer outweighs the labels.
         """
         learning_from(self.get_params(deep=False), 1)  # refuses bad settings before any work
+        if resume is not None and not isinstance(resume, str | PathLike):
+            raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
         read = TrainingSet.read(self._partition, Xs, ys, feature_names, sample_weight).counted()
         others = _held_out(held_out, read)
         partial, how = is_partial(read), self.alternation or Alternation()
@@ -317,6 +319,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         n_segments: Counts = None,
     ) -> list[EquivalenceMatrix]:
         """Partition recordings with another metric, such as one of ``baselines_``."""
+        if not isinstance(metric, DecodingMetric):
+            raise SettingsError(f"metric must be a DecodingMetric, got {metric!r}")
         samples = fitted.standardized(self, Xs)
         sizes = [len(X) for X in samples]
         counts = cluster_counts(one_of(n_clusters, n_segments), sizes, self.problem_.words)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.checks import is_number
+from structsvm.checks import is_positive
 from structsvm.errors import SettingsError
 from structsvm.weights import Free, Product, WeightSpace
 
@@ -92,7 +92,7 @@ class SquaredNorm(Regularizer):
         _check_weight(self.weight)
         try:
             finite = bool(np.isfinite(np.asarray(self.center, dtype=np.float64)).all())
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             finite = False
         if not finite:
             raise SettingsError(
@@ -218,6 +218,12 @@ class Custom(Regularizer):
     expression: Callable[[Any], Any]
     weight: float = 1.0
 
+    def __post_init__(self) -> None:
+        """Check that there is something to call."""
+        if not callable(self.expression):
+            raise SettingsError(f"expression must be a function, got {self.expression!r}")
+        _check_weight(self.weight)
+
     def value(self, w: Floats, space: WeightSpace) -> float:
         """Omega(w)."""
         import cvxpy as cp
@@ -277,6 +283,13 @@ class Separable(Regularizer):
 
     parts: tuple[Regularizer, ...]
 
+    def __post_init__(self) -> None:
+        """Check the parts."""
+        if not isinstance(self.parts, tuple) or not all(
+            isinstance(part, Regularizer) for part in self.parts
+        ):
+            raise SettingsError(f"parts must be a tuple of regularizers, got {self.parts!r}")
+
     def value(self, w: Floats, space: WeightSpace) -> float:
         """Sum over the blocks."""
         return sum(p.value(v, s) for p, v, s in self._blocks(w, space))
@@ -335,5 +348,5 @@ class Separable(Regularizer):
 
 
 def _check_weight(weight: float) -> None:
-    if not (is_number(weight) and np.isfinite(weight) and weight > 0):
+    if not is_positive(weight):
         raise SettingsError(f"the weight must be > 0, got {weight!r}")

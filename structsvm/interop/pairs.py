@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError
 from structsvm.interop.fitted import Fitted
+from structsvm.partitions.values import refuse_hidden
 
 __all__ = ["get_metric", "pair_distance", "pair_score"]
 
@@ -26,7 +27,11 @@ def pair_distance(learner: Fitted, pairs: Any) -> Floats:
         Of standardised points, as ``learner.standardizer_(X)`` has them.
     """
     check_is_fitted(learner)
-    points = np.asarray(pairs, dtype=np.float64)
+    refuse_hidden(pairs, "pairs")
+    try:
+        points = np.asarray(pairs, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"pairs must be numbers, of shape (n, 2, P), got {pairs!r}") from None
     P = learner.n_features_in_
     if points.ndim != 3 or points.shape[1:] != (2, P):
         raise DataError(f"pairs have shape {points.shape}, expected (n, 2, {P})")

@@ -63,7 +63,10 @@ class EquivalenceMatrix:
     @classmethod
     def from_factor(cls, factor: ArrayLike) -> EquivalenceMatrix:
         """The projector on the columns of an orthonormal ``factor`` (T, K)."""
-        U = np.array(factor, dtype=np.float64)
+        try:
+            U = np.array(factor, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise DataError(f"factor must be numbers, of shape (T, K), got {factor!r}") from None
         if U.ndim != 2 or not np.allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-8):
             raise DataError("the columns of a relaxed factor must be orthonormal")
         return cls(None, _frozen(U))

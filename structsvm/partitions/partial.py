@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.checks import is_number, is_whole
-from structsvm.errors import DataError
+from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.clashes import Count, Link, refuse_clashing_counts, refuse_clashing_links
 from structsvm.partitions.oracle import Constraint, Region
 from structsvm.partitions.values import label_values, missing_labels, refuse_missing
@@ -99,6 +99,10 @@ class PartialLabels:
         DataError
             Naming the two labels that contradict each other, or the one that does not suit.
         """
+        if not is_whole(n_samples) or n_samples < 1:
+            raise SettingsError(f"n_samples must be an integer >= 1, got {n_samples!r}")
+        if not isinstance(contiguous, bool):
+            raise SettingsError(f"contiguous must be True or False, got {contiguous!r}")
         for name, vector in (("labels", self.codes), ("chunks", self.chunks)):
             if vector is not None and np.size(vector) != n_samples:
                 raise DataError(f"{np.size(vector)} {name} for {n_samples} samples: give one each")

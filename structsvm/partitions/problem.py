@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.checks import among
 from structsvm.contract import Contract
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -270,7 +271,7 @@ class MetricProblem(ImprovableProblem):
 def metric_space(metric: str, n_features: int) -> WeightSpace:
     """The cone of a kind of metric."""
     spaces = {"diagonal": Nonnegative, "full": PSD}
-    if metric not in spaces:
+    if not among(metric, spaces):
         raise SettingsError(f"metric must be one of {sorted(spaces)}, got {metric!r}")
     return spaces[metric](n_features)
 

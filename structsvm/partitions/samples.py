@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.checks import among
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.partitions.features import FeatureMap
 from structsvm.partitions.values import no_array, refuse_hidden
@@ -119,7 +120,7 @@ class Standardizer:
         are those of the recordings.
         """
         features = problem if isinstance(problem, FeatureMap) else None
-        if kind not in STANDARDIZE:
+        if not among(kind, STANDARDIZE):
             raise SettingsError(f"standardize must be one of {STANDARDIZE}, got {kind!r}")
         if kind != "training":
             return cls(kind, features=features)
