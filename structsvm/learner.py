@@ -181,7 +181,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         ----------
         Xs : list of arrays or data frames of shape (T_i, P)
         ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
-            or of :class:`PartialLabels`; -1 in a vector of numbers marks samples without a label
+            or of :class:`PartialLabels`; the number -1 in a vector marks samples without a label,
+            and a label that is missing (None, NaN, NaT, NA, blank text) is refused
         sample_weight : array of shape (N,), optional
             How much each recording counts, in the objective as in all that is measured on the
             training labels; 2 stands for a recording that is there twice, 0 for one that is not.

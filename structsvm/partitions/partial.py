@@ -34,11 +34,11 @@ class PartialLabels:
     Parameters
     ----------
     labels : array of shape (T,), optional
-        Numbers, -1 where unknown, or names, None or "" where unknown. For segmentations a change
-        of label is a change-point, so that a labelled stretch is known sample by sample, and two
-        stretches with different labels have at least one change between them; the same label on
-        either side of unknown samples says nothing. For clusterings equal labels are one cluster,
-        different ones are two.
+        Numbers, -1 where unknown, or names; missing ones (None, NaN, NaT, NA, "") are unknown too.
+        For segmentations a change of label is a change-point, so that a labelled stretch is known
+        sample by sample, and two stretches with different labels have at least one change between
+        them; the same label on either side of unknown samples says nothing. For clusterings equal
+        labels are one cluster, different ones are two.
     regions : sequence of Region or of (start, end, changes)
         For segmentations: how many changes the samples ``start, ..., end - 1`` have among them. A
         number means exactly so many, "1+" at least one.
