@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.checks import among, is_positive, refuse_bad_seed
 from structsvm.errors import DataWarning, OracleError, SettingsError, warn
 from structsvm.graphs.convert import as_graph
 from structsvm.graphs.graph import FeatureGraph
@@ -90,11 +91,12 @@ class NormalizedCut:
             "rounding": ("kmeans", "qr"),
         }
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
+            if not among(getattr(self, name), allowed):
                 raise SettingsError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
         _ = self.image_settings  # which checks its own
-        if not (np.isfinite(self.kappa) and self.kappa > 0):
-            raise SettingsError(f"margin must be > 0, got {self.margin}")
+        if not is_positive(self.kappa):
+            raise SettingsError(f"margin must be > 0, got {self.margin!r}")
+        refuse_bad_seed(self.random_state)
         if self.objective == "plain" and self.oracle == "relaxed" and self.kappa >= COLLAPSE:
             raise SettingsError(
                 f"margin={self.kappa:g} with the plain objective: from {COLLAPSE} on the best "

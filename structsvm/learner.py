@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm import baselines, fitted
 from structsvm.choices import learning_from, partition_from
-from structsvm.errors import SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.fitting import Learning, Prepared, learn
 from structsvm.interop import frames, pairs, ruptures
 from structsvm.interop.routing import DATA_UNDER_OUR_NAMES
@@ -180,7 +180,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         ----------
         Xs : list of arrays or data frames of shape (T_i, P)
         ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
-            or of :class:`PartialLabels`; -1 in a vector of numbers marks samples without a label
+            or of :class:`PartialLabels`; the number -1 in a vector marks samples without a label,
+            and a label that is missing (None, NaN, NaT, NA, blank text) is refused
         sample_weight : array of shape (N,), optional
             How much each recording counts, in the objective as in all that is measured on the
             training labels; 2 stands for a recording that is there twice, 0 for one that is not.
@@ -190,8 +191,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             File in which the state is kept while learning; if it is there, learning goes on from
             it, to the same result. Not for partial labels.
         held_out : (Xs, ys), optional
-            Further labelled recordings; with partial labels, the round of alternation that suits
-            them best is kept.
+            Further labelled recordings with the same features; with partial labels, the round of
+            alternation that suits them best is kept. Full labels have no rounds to choose from:
+            with them, held_out is checked and not used, with a DataWarning.
 
         Raises
         ------
@@ -203,19 +205,25 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             When the best metric is zero: the regularizer outweighs the labels.
         """
         learning_from(self.get_params(deep=False), 1)  # refuses bad settings before any work
+        if resume is not None and not isinstance(resume, str | PathLike):
+            raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
         read = TrainingSet.read(self._partition, Xs, ys, feature_names, sample_weight).counted()
+        others = _held_out(held_out, read)
         partial, how = is_partial(read), self.alternation or Alternation()
         read = of_use(read, how)
         standardizer, data, learning = self._standardized(read)
         if not partial:
+            if others is not None:
+                warn(
+                    "held_out is not used: it chooses among the rounds of learning from partial "
+                    "labels, and these labels are full",
+                    DataWarning,
+                )
             learned = learn(learning, data, resume)
         elif resume is not None:
             raise SettingsError("resume= keeps one convex problem: it is not for partial labels")
         else:
-            others = None
-            if held_out is not None:
-                others = TrainingSet.read(read.partition, *held_out, read.names)
-                others = others.mapped(standardizer)
+            others = None if others is None else others.mapped(standardizer)
             learned = learn_partial(learning, data, how, others)
 
         self.components_ = learned.factor.T
@@ -310,6 +318,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         n_segments: Counts = None,
     ) -> list[EquivalenceMatrix]:
         """Partition recordings with another metric, such as one of ``baselines_``."""
+        if not isinstance(metric, DecodingMetric):
+            raise SettingsError(f"metric must be a DecodingMetric, got {metric!r}")
         samples = fitted.standardized(self, Xs)
         sizes = [len(X) for X in samples]
         counts = cluster_counts(one_of(n_clusters, n_segments), sizes, self.problem_.words)
@@ -348,3 +358,17 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     @property
     def _partition(self) -> PartitionProblem:
         return partition_from(self.problem, self.random_state)
+
+
+def _held_out(given: Any, read: TrainingSet) -> TrainingSet | None:
+    """Held-out recordings, checked against those to learn from."""
+    if given is None:
+        return None
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise DataError(f"held_out must be a pair (Xs, ys) or None, got {type(given).__name__}")
+    Xs, ys = given
+    n_features = read.arrays[0].shape[1]
+    try:
+        return TrainingSet.read(read.partition, Xs, ys, read.names, n_features=n_features)
+    except DataError as error:
+        raise DataError(f"held_out: {error}") from error

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.contract import Contract
+from structsvm.errors import SettingsError
 from structsvm.regularizers import Regularizer
 from structsvm.status import Quality
 from structsvm.weights import WeightSpace
@@ -112,3 +113,25 @@ class RegularizedRisk:
     def penalty(self, w: Floats) -> float:
         """Omega(w)."""
         return self.regularizer.value(w, self.space)
+
+    def further_constraints(self, B: Any) -> list[Any]:
+        """The further constraints on the cvxpy metric ``B``, none where there are none.
+
+        Raises
+        ------
+        SettingsError
+            When the function that makes them makes anything else.
+        """
+        if self.constraints is None:
+            return []
+        import cvxpy as cp
+
+        made: Any = self.constraints(B)
+        if not isinstance(made, list | tuple) or not all(
+            isinstance(constraint, cp.Constraint) for constraint in made
+        ):
+            raise SettingsError(
+                "constraints must return a list of cvxpy constraints of the metric, such as "
+                f"[cp.trace(B) <= 1], got {made!r}"
+            )
+        return list(made)

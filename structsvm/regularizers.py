@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.checks import is_positive
 from structsvm.errors import SettingsError
 from structsvm.weights import Free, Product, WeightSpace
 
@@ -87,8 +88,16 @@ class SquaredNorm(Regularizer):
     center: Any = 0.0
 
     def __post_init__(self) -> None:
-        """Check the weight."""
+        """Check the weight and the center."""
         _check_weight(self.weight)
+        try:
+            finite = bool(np.isfinite(np.asarray(self.center, dtype=np.float64)).all())
+        except (TypeError, ValueError, OverflowError):
+            finite = False
+        if not finite:
+            raise SettingsError(
+                f"center must be a finite number, vector or matrix, got {self.center!r}"
+            )
 
     def value(self, w: Floats, space: WeightSpace) -> float:
         """Omega(w)."""
@@ -209,6 +218,12 @@ class Custom(Regularizer):
     expression: Callable[[Any], Any]
     weight: float = 1.0
 
+    def __post_init__(self) -> None:
+        """Check that there is something to call."""
+        if not callable(self.expression):
+            raise SettingsError(f"expression must be a function, got {self.expression!r}")
+        _check_weight(self.weight)
+
     def value(self, w: Floats, space: WeightSpace) -> float:
         """Omega(w)."""
         import cvxpy as cp
@@ -249,7 +264,13 @@ class Custom(Regularizer):
 
     def _checked(self, B: Any) -> Any:
         expression = self.expression(B)
-        if not expression.is_scalar() or not expression.is_convex():
+        import cvxpy as cp
+
+        if not (
+            isinstance(expression, cp.Expression)
+            and expression.is_scalar()
+            and expression.is_convex()
+        ):
             raise SettingsError(
                 f"a Custom regularizer must be a scalar convex cvxpy expression, got {expression}"
             )
@@ -261,6 +282,13 @@ class Separable(Regularizer):
     """A sum of regularizers, one for each factor of a :class:`Product` space."""
 
     parts: tuple[Regularizer, ...]
+
+    def __post_init__(self) -> None:
+        """Check the parts."""
+        if not isinstance(self.parts, tuple) or not all(
+            isinstance(part, Regularizer) for part in self.parts
+        ):
+            raise SettingsError(f"parts must be a tuple of regularizers, got {self.parts!r}")
 
     def value(self, w: Floats, space: WeightSpace) -> float:
         """Sum over the blocks."""
@@ -320,5 +348,5 @@ class Separable(Regularizer):
 
 
 def _check_weight(weight: float) -> None:
-    if not (np.isfinite(weight) and weight > 0):
-        raise SettingsError(f"the weight must be > 0, got {weight}")
+    if not is_positive(weight):
+        raise SettingsError(f"the weight must be > 0, got {weight!r}")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from structsvm.checks import among, is_whole
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.fitting import Learned, Learning, is_zero, learn, usable_factor
 from structsvm.partitions.completing import (
@@ -71,14 +72,17 @@ class Alternation:
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if self.start not in STARTS:
+        if not among(self.start, STARTS):
             raise SettingsError(f"start must be one of {STARTS}, got {self.start!r}")
-        if self.formulation not in FORMULATIONS:
+        if not among(self.formulation, FORMULATIONS):
             raise SettingsError(
                 f"formulation must be one of {FORMULATIONS}, got {self.formulation!r}"
             )
-        if isinstance(self.max_rounds, bool) or self.max_rounds < 0:
-            raise SettingsError(f"max_rounds must be >= 0, got {self.max_rounds}")
+        if not (is_whole(self.max_rounds) and self.max_rounds >= 0):
+            raise SettingsError(f"max_rounds must be >= 0, got {self.max_rounds!r}")
+        for name in ("unlabelled", "safeguard"):
+            if not isinstance(getattr(self, name), bool):
+                raise SettingsError(f"{name} must be True or False, got {getattr(self, name)!r}")
 
 
 def learn_partial(

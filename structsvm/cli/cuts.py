@@ -39,6 +39,7 @@ INTERRUPTED = 130
 NOT_FOR_CUTS = (
     "regularizer", "standardize", "slack", "master", "jobs", "backend", "checkpoint", "penalty",
     "n_segments", "label_column", "time_column", "regions", "chunk_column",
+    "missing_label",
 )  # fmt: skip
 """Options of fit that have no meaning here."""
 

@@ -10,7 +10,7 @@ from structsvm.choices import REGULARIZERS
 from structsvm.cli import cuts
 from structsvm.cli.inputs import check_output, read
 from structsvm.cli.parser import file_options, report_options
-from structsvm.cli.partial import labels_of, partial_options
+from structsvm.cli.partial import labels_of, partial_options, tell_unlabelled, unlabelled_samples
 from structsvm.cli.settings import assignment, problem_with
 from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
@@ -38,8 +38,8 @@ examples:
 
 Recordings are .npz files (X, and y or bkps, and features if they have names), or .csv and .parquet
 files with a header in which every column but the label is a feature. Labels may be blank where they
-are not known (-1 in .npz files); --regions says how many changes stretches have. Ctrl-C ends
-learning and saves the best metric so far with its certificate.
+are not known (-1 in .npz files), or what --missing-label says; --regions says how many changes
+stretches have. Ctrl-C ends learning and saves the best metric so far with its certificate.
 """
 
 
@@ -89,6 +89,7 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
     some = args.regions is not None or args.chunk_column is not None
     recordings = read(args, terminal, need_labels=not some, blanks=True)
     labels = labels_of(recordings, problem, args.regions)
+    tell_unlabelled(recordings, problem.words, terminal)
     learn(learner, recordings, labels, terminal, args.checkpoint)
     save(learner, args.output)
     interrupted = learner.solution_.status is Status.INTERRUPTED
@@ -103,7 +104,8 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
         f"  structsvm evaluate {args.output} PATH"
     )
     if terminal.as_json:
-        terminal.report(describe(learner, args.output))
+        unlabelled = {"unlabelled_samples": unlabelled_samples(recordings)}
+        terminal.report(describe(learner, args.output) | unlabelled)
     return INTERRUPTED if interrupted else 0
 
 

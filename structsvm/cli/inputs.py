@@ -48,6 +48,7 @@ def read(
                     features=features,
                     blanks=blanks,
                     chunk_column=getattr(args, "chunk_column", None),
+                    missing_labels=args.missing_label or (),
                 )
             )
     return share_features(recordings)

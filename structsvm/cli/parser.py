@@ -119,6 +119,12 @@ def file_options() -> argparse.ArgumentParser:
     )
     group.add_argument("--time-column", metavar="NAME", help="column to leave out")
     group.add_argument(
+        "--missing-label",
+        action="append",
+        metavar="TEXT",
+        help="label that means none is known, such as NA; may be repeated (default: blank only)",
+    )
+    group.add_argument(
         "--masks",
         metavar="FOLDER",
         help="label maps with the names of the images (default: a folder mask beside img)",

@@ -45,6 +45,7 @@ def read_recordings(
     time_column: str | None = None,
     need_labels: bool = True,
     blanks: bool = False,
+    missing_labels: Sequence[str] = (),
 ) -> list[Recording]:
     """Read recordings from files and folders.
 
@@ -61,6 +62,9 @@ def read_recordings(
         Whether a recording without labels is an error.
     blanks : bool
         Whether labels in tables may be blank: they are numbers then, and -1.
+    missing_labels : sequence of str
+        Labels that mean none, besides a blank: ("NA",), say. Without it "NA", "None", "null" and
+        "nan" are classes like others.
 
     Returns
     -------
@@ -83,6 +87,7 @@ def read_recordings(
             time_column=time_column,
             need_labels=need_labels,
             blanks=blanks,
+            missing_labels=missing_labels,
         )
         for path, name in zip(found.files, found.names, strict=True)
     ]
@@ -124,6 +129,7 @@ def read_recording(
     features: Sequence[str] = (),
     blanks: bool = False,
     chunk_column: str | None = None,
+    missing_labels: Sequence[str] = (),
 ) -> Recording:
     """Read one file; the parameters are those of :func:`read_recordings`.
 
@@ -133,9 +139,17 @@ def read_recording(
     file = _checked(Path(path))
     name = file.stem if name is None else name
     if file.suffix.lower() == ".npz":
-        return read_npz(file, name, need_labels)
+        return read_npz(file, name, need_labels, missing_labels)
     return read_table(
-        file, name, need_labels, label_column, time_column, features, blanks, chunk_column
+        file,
+        name,
+        need_labels,
+        label_column,
+        time_column,
+        features,
+        blanks,
+        chunk_column,
+        missing_labels,
     )
 
 

@@ -24,7 +24,9 @@ UNNAMED = "Unnamed: 0"
 """What pandas calls the column of row numbers that it writes itself."""
 
 
-def read_npz(path: Path, name: str, need_labels: bool) -> Recording:
+def read_npz(
+    path: Path, name: str, need_labels: bool, missing_labels: Sequence[str] = ()
+) -> Recording:
     """Read ``X``, ``y`` or ``bkps``, and ``features``; whatever else is there is left alone."""
     arrays, present = _load_arrays(path, ("X", "y", "bkps", "features"))
     if "X" not in arrays:
@@ -38,6 +40,11 @@ def read_npz(path: Path, name: str, need_labels: bool) -> Recording:
     y = _labels(path, arrays, X.shape[0])
     if y is None and need_labels:
         raise DataError(f"{path}: no labels, neither 'y' nor 'bkps'; it holds {listed(present)}")
+    if y is not None and missing_labels:
+        unlabelled = np.array([_spelled(label, missing_labels) for label in y.tolist()])
+        if unlabelled.any():
+            codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
+            y = np.where(unlabelled | ((y == -1) if y.dtype.kind in "if" else False), -1, codes)
     values = X.astype(np.float64)
     for column, feature in enumerate(features):
         _refuse_gaps(path, feature, values[:, column])
@@ -53,9 +60,10 @@ def read_table(
     wanted: Sequence[str] = (),
     blanks: bool = False,
     chunk_column: str | None = None,
+    missing_labels: Sequence[str] = (),
 ) -> Recording:
     """Read a ``.csv`` or ``.parquet`` file with a header; of the features, those wanted suffice."""
-    frame = _load_frame(path)
+    frame = _load_frame(path, label_column)
     columns = [str(column) for column in frame.columns]
     frame.columns = columns
     _refuse_repeated(path, columns)
@@ -77,7 +85,7 @@ def read_table(
     X = np.column_stack([_numbers(path, feature, frame[feature]) for feature in features])
     y = None
     if label_column in columns:
-        column = _without_blanks(frame[label_column])
+        column = _without_blanks(frame[label_column], missing_labels)
         if need_labels or blanks or not column.isna().any():  # else it is as good as none
             y = _label_column(path, label_column, column, blanks)
     chunks = None if chunk_column is None else _codes(_without_blanks(frame[chunk_column]))
@@ -141,15 +149,24 @@ def _labels(path: Path, arrays: dict[str, Any], n_samples: int) -> Labels | None
     return np.repeat(np.arange(ends.size, dtype=np.int64), sizes)
 
 
-def _load_frame(path: Path) -> Any:
-    """A pandas data frame."""
+def _load_frame(path: Path, label_column: str) -> Any:
+    """A pandas data frame.
+
+    Labels of text files are text, in which nothing but a blank is missing: elsewhere pandas takes
+    words such as "None" and "null" for missing numbers, which are names of classes here.
+    """
     pandas = require("pandas", "files", f"reading {path.suffix} files")
     if path.suffix.lower() == ".parquet":
         require("pyarrow", "files", "reading .parquet files")
     try:
         if path.suffix.lower() == ".parquet":
             return pandas.read_parquet(path)
-        return pandas.read_csv(path, skipinitialspace=True, low_memory=False)
+        # pandas looks for missing values after its converters too: a mark in front hides them
+        marked = {label_column: lambda text: f"={text.strip()}"}
+        frame = pandas.read_csv(path, skipinitialspace=True, low_memory=False, converters=marked)
+        if label_column in frame.columns:
+            frame[label_column] = [text[1:] for text in frame[label_column]]
+        return frame
     except pandas.errors.EmptyDataError as error:
         raise DataError(f"{path}: the file is empty") from error
     except Exception as error:  # a damaged file can raise nearly anything in the reader of parquet
@@ -178,14 +195,40 @@ def _numbers(path: Path, name: str, column: Any) -> Floats:
 
 
 def _codes(column: Any) -> NDArray[np.int64]:
-    """Numbers for the values of a column, -1 where it is blank."""
+    """Numbers for the values of a column, -1 where it is blank or the number -1."""
     pandas = require("pandas", "files", "reading tables")
+    if getattr(column.dtype, "kind", "O") in "if":
+        column = column.mask(column == -1)
     return np.asarray(pandas.factorize(column)[0], dtype=np.int64)
 
 
-def _without_blanks(column: Any) -> Any:
-    """A column of labels, text of nothing but spaces missing."""
-    return column.mask(column.map(lambda value: isinstance(value, str) and not value.strip()))
+def _without_blanks(column: Any, missing_labels: Sequence[str] = ()) -> Any:
+    """A column of labels, text of nothing but spaces and what is spelled so missing.
+
+    Text that is all numbers becomes numbers.
+    """
+    pandas = require("pandas", "files", "reading tables")
+    column = column.mask(
+        column.map(
+            lambda value: (
+                (isinstance(value, str) and not value.strip()) or _spelled(value, missing_labels)
+            )
+        ).astype(bool)
+    )
+    known = column.dropna()
+    if not len(known) or not all(isinstance(value, str) for value in known):
+        return column
+    numbers = pandas.to_numeric(known, errors="coerce")
+    if not np.isfinite(numbers.to_numpy(dtype=np.float64)).all():  # "nan" and "inf" are names
+        return column
+    return numbers.reindex(column.index)
+
+
+def _spelled(label: Any, spellings: Sequence[str]) -> bool:
+    """Whether a label is written in one of these ways."""
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    return bool(spellings) and str(label).strip() in {spelling.strip() for spelling in spellings}
 
 
 def _label_column(path: Path, name: str, column: Any, blanks: bool) -> Labels:

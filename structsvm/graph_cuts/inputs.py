@@ -48,7 +48,10 @@ def encode_all(graphs: Sequence[FeatureGraph], ys: Any) -> list[NodeLabels]:
     labels = list(ys) if isinstance(ys, (list, tuple)) else ys
     if len(graphs) == 1 and not (isinstance(labels, list) and len(labels) == 1):
         labels = [ys]
-    labels = list(labels)
+    try:
+        labels = list(labels)
+    except TypeError:
+        raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
     if len(labels) != len(graphs):
         raise DataError(f"{len(graphs)} graphs but {len(labels)} labellings")
     truths = []

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm import baselines, fitted
+from structsvm.checks import among, is_positive, is_whole
 from structsvm.errors import DataError, SettingsError, warn
 from structsvm.graph_cuts.inputs import as_list, counted, encode_all, start_scale, teaching
 from structsvm.graph_cuts.metric import CutMetric
@@ -195,6 +196,8 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         self, metric: CutMetric, Xs: Any, n_clusters: Counts = None
     ) -> list[EquivalenceMatrix]:
         """Cut graphs with another metric, such as one of ``baselines_``."""
+        if not isinstance(metric, CutMetric):
+            raise SettingsError(f"metric must be a CutMetric, got {metric!r}")
         graphs = self.graphs(Xs)
         counts = self._counts(n_clusters, graphs)
         for i, graph in enumerate(graphs):
@@ -258,12 +261,14 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
             )
         metric_space(self.metric, 1)  # refuses an unknown metric
         lam: Any = self.lam
-        if lam != "cv" and (isinstance(lam, str) or not (np.isfinite(lam) and lam > 0)):
+        if not (isinstance(lam, str) and lam == "cv") and not is_positive(lam):
             raise SettingsError(f"lam must be 'cv' or > 0, got {lam!r}")
-        if self.cv < 2:
-            raise SettingsError(f"cv must be at least 2, got {self.cv}")
+        if not (is_whole(self.cv) and self.cv >= 2):
+            raise SettingsError(f"cv must be at least 2, got {self.cv!r}")
+        if self.callback is not None and not callable(self.callback):
+            raise SettingsError(f"callback must be a function or None, got {self.callback!r}")
         solvers = {"quasi-newton": QuasiNewton, "cccp": CCCP}
-        if self.solver not in solvers:
+        if not among(self.solver, solvers):
             raise SettingsError(f"solver must be one of {sorted(solvers)}, got {self.solver!r}")
         return problem, solvers[self.solver](tol=self.tol, max_iter=self.max_iter)
 

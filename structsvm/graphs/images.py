@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.checks import among, is_number, is_whole
 from structsvm.errors import DataError, SettingsError
 from structsvm.extras import require
 from structsvm.graphs.graph import FeatureGraph
@@ -61,13 +62,13 @@ class GraphOfImage:
             "features": ("colour+position", "all"),
         }
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
+            if not among(getattr(self, name), allowed):
                 raise SettingsError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
-        if self.n_segments < 2:
+        if not (is_whole(self.n_segments) and self.n_segments >= 2):
             raise SettingsError(f"n_segments must be >= 2, got {self.n_segments}")
-        if not self.radius >= 1:
+        if not (is_number(self.radius) and self.radius >= 1):
             raise SettingsError(f"radius must be at least 1 pixel, got {self.radius}")
-        if not self.compactness > 0:
+        if not (is_number(self.compactness) and self.compactness > 0):
             raise SettingsError(f"compactness must be > 0, got {self.compactness}")
 
 
@@ -87,7 +88,7 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
         ``regions`` (H, W) is the node of each pixel.
     """
     settings = settings or GraphOfImage()
-    pixels = _in_unit_range(np.asarray(image))
+    pixels = _in_unit_range(np.asanyarray(image))
     H, W = pixels.shape[:2]
     channels, names = _channels(pixels)
     planes = _planes(channels, names, settings.features)
@@ -131,6 +132,8 @@ def pixel_edges(height: int, width: int, radius: float) -> Ints:
 
 def _in_unit_range(image: NDArray[Any]) -> Floats:
     """(H, W, C) in [0, 1]."""
+    if np.ma.is_masked(image):
+        raise DataError("the image has masked pixels: fill them first (image.filled(...))")
     if image.ndim == 2:
         image = image[:, :, None]
     if image.ndim != 3 or image.size == 0:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError
 from structsvm.fitted import Metric, n_metric_features
+from structsvm.partitions.values import refuse_hidden
 
 __all__ = ["get_metric", "pair_distance", "pair_score"]
 
@@ -27,7 +28,11 @@ def pair_distance(learner: Metric, pairs: Any) -> Floats:
         as graphs have them.
     """
     P = n_metric_features(learner)
-    points = np.asarray(pairs, dtype=np.float64)
+    refuse_hidden(pairs, "pairs")
+    try:
+        points = np.asarray(pairs, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"pairs must be numbers, of shape (n, 2, P), got {pairs!r}") from None
     if points.ndim != 3 or points.shape[1:] != (2, P):
         raise DataError(f"pairs have shape {points.shape}, expected (n, 2, {P})")
     distances: Floats = np.linalg.norm(

@@ -55,6 +55,8 @@ class CvxpyMaster(Master):
 
     def __post_init__(self) -> None:
         """Refuse an unknown solver before any work."""
+        if not isinstance(self.solver, str):
+            raise SettingsError(f"solver must be the name of one, got {self.solver!r}")
         if self.solver == "auto":
             return
         import cvxpy as cp
@@ -81,8 +83,7 @@ class CvxpyMaster(Master):
             slacks = cp.Variable(cuts.n_groups, nonneg=True)
             stack = slacks[cuts.groups] >= cuts.intercepts + cuts.slopes @ w
             objective, constraints = objective + cp.sum(slacks), [*constraints, stack]
-        if risk.constraints is not None:
-            constraints = [*constraints, *risk.constraints(B)]
+        constraints = [*constraints, *risk.further_constraints(B)]
         problem = cp.Problem(cp.Minimize(objective), constraints)
         precise = request.tol < PRECISE
         label = solve_with(problem, self._candidates(risk.space, precise), precise)

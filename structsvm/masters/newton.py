@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from structsvm.checks import is_whole
 from structsvm.cuts import WorkingSet
-from structsvm.errors import MasterError
+from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.base import (
     USUAL,
     Master,
@@ -55,6 +56,11 @@ class NewtonMaster(Master):
     """
 
     max_steps: int = 60
+
+    def __post_init__(self) -> None:
+        """Check the number of steps."""
+        if not (is_whole(self.max_steps) and self.max_steps >= 1):
+            raise SettingsError(f"max_steps must be at least 1, got {self.max_steps!r}")
 
     def handles(self, risk: RegularizedRisk) -> bool:
         """Whether this master can solve the restricted problems of ``risk``."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.checks import among, check_n_jobs
 from structsvm.choices import learning_from, partition_from
 from structsvm.errors import SettingsError, VerdictWarning, warn
 from structsvm.interop.routing import DATA_UNDER_OUR_NAMES
@@ -163,6 +164,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
             When no learned candidate gives a metric on every fold.
         """
         partition, told = self._partition, self._told()
+        check_n_jobs(self.n_jobs)
         candidates = menu(self.candidates, self.lams)
         for candidate in candidates:
             learning_from(self._settings(candidate), 1)  # refuses bad settings before any work
@@ -241,7 +243,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         use: str = "learned",
     ) -> list[EquivalenceMatrix]:
         """Partition recordings: an :class:`EquivalenceMatrix` for each."""
-        if use not in ("learned", "best"):
+        if not among(use, ("learned", "best")):
             raise SettingsError(f"use must be 'learned' or 'best', got {use!r}")
         learner = self._fitted
         metric = DecodingMetric(learner.components_.T, learner.penalty_)
@@ -322,9 +324,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
 
     def _told(self) -> bool:
         """Whether segmentations that know their number of segments are judged."""
-        if self.n_segments not in (None, "true"):
+        if not among(self.n_segments, (None, "true")):
             raise SettingsError(f"n_segments must be None or 'true', got {self.n_segments!r}")
-        if self.rule not in ("one_se", "min"):
+        if not among(self.rule, ("one_se", "min")):
             raise SettingsError(f"rule must be 'one_se' or 'min', got {self.rule!r}")
         return self.n_segments == "true" or self._partition.known_clusters
 

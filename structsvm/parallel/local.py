@@ -17,6 +17,7 @@ import joblib
 from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor, wait
 from joblib.externals.loky.process_executor import ShutdownExecutorError
 
+from structsvm.checks import check_n_jobs
 from structsvm.errors import StructSVMError
 from structsvm.parallel.base import RETRIES, Backend, Done, Session, Task, deal, work
 
@@ -34,6 +35,10 @@ class Threads(Backend):
 
     n_jobs: int = -1
 
+    def __post_init__(self) -> None:
+        """Check the number of workers."""
+        check_n_jobs(self.n_jobs)
+
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Nothing is moved."""
@@ -50,6 +55,10 @@ class Processes(Backend):
     """
 
     n_jobs: int = -1
+
+    def __post_init__(self) -> None:
+        """Check the number of workers."""
+        check_n_jobs(self.n_jobs)
 
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:

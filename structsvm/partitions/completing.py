@@ -106,15 +106,19 @@ class Known:
         """How far a partition is from what is known; 0 if it agrees.
 
         The loss ``|M - M_i|_F^2`` within every stretch whose partition is known, 1 for each region
-        with another number of changes, and the clusters too many or too few.
+        with another number of changes, and the clusters too many or too few. Where no partition is
+        known, 1 for each pair of rows in one cluster that are to be in two.
         """
         if self.truth is not None:
             return partition_loss(self.truth, M)
         assert M.labels is not None
+        rows_of, truths = self.part
         total = sum(
             partition_loss(truth, EquivalenceMatrix.from_labels(M.labels[rows]))
-            for rows, truth in zip(*self.part, strict=True)
+            for rows, truth in zip(rows_of, truths, strict=True)
         )
+        if not rows_of:
+            total += sum(float(M.labels[i] == M.labels[j]) for i, j in self.constraint.apart)
         wrong = [r for r in self.constraint.regions if r.changes and not r.holds(M.boundaries)]
         K = self.constraint.n_clusters
         return total + len(wrong) + (0 if K is None else abs(K - M.n_clusters))
@@ -124,7 +128,7 @@ def read_labels(partition: PartitionProblem, Xs: Sequence[Floats], ys: Any) -> l
     """Labels as users write them, full or partial; DataError names the recording."""
 
     def read(y: Any, T: int) -> Known:
-        labels = as_partial(y, T)
+        labels = as_partial(y, T, partition.words.item)
         if labels is None:
             return Known.of(partition.encode(y, T), partition.contiguous)
         constraint = labels.constraint(T, partition.contiguous)
@@ -179,9 +183,10 @@ def calibrate_partial(
     """The penalty that agrees best with what is known.
 
     Segmentations of whole recordings are compared with it; for clusterings, those of the labelled
-    rows alone. ``weights`` (N,) are those of the samples, in every mean.
+    rows alone, or those of whole tables where nothing but links between rows is known. ``weights``
+    (N,) are those of the samples, in every mean.
     """
-    if not partition.contiguous:
+    if not partition.contiguous and any(known.part[0] for known in labels):
         parts = None if weights is None else part_weights(labels, weights)
         return calibrate(partition.decoder, *known_parts(Zs, labels), parts)
     scatter = np.average([((Z - Z.mean(axis=0)) ** 2).sum() for Z in Zs], weights=weights)

@@ -52,6 +52,7 @@ class EquivalenceMatrix:
         ends = np.asarray(breakpoints)
         if ends.ndim != 1 or ends.size == 0 or not np.issubdtype(ends.dtype, np.integer):
             raise DataError("breakpoints must be a non-empty list of integers, the last being T")
+        ends = ends.astype(np.int64)  # a difference of unsigned ones would not be an integer
         sizes = np.diff(ends, prepend=0)
         if (sizes <= 0).any():
             raise DataError(
@@ -62,7 +63,10 @@ class EquivalenceMatrix:
     @classmethod
     def from_factor(cls, factor: ArrayLike) -> EquivalenceMatrix:
         """The projector on the columns of an orthonormal ``factor`` (T, K)."""
-        U = np.array(factor, dtype=np.float64)
+        try:
+            U = np.array(factor, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise DataError(f"factor must be numbers, of shape (T, K), got {factor!r}") from None
         if U.ndim != 2 or not np.allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-8):
             raise DataError("the columns of a relaxed factor must be orthonormal")
         return cls(None, _frozen(U))

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.checks import is_whole
 from structsvm.contract import Contract
-from structsvm.errors import OracleError
+from structsvm.errors import DataError, OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
@@ -30,6 +31,16 @@ class Region:
     changes: int
     """Exactly so many, or at least so many."""
     or_more: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name in ("start", "end", "changes"):
+            if not is_whole(getattr(self, name)):
+                raise DataError(
+                    f"{name} of a region must be an integer, got {getattr(self, name)!r}"
+                )
+        if not isinstance(self.or_more, bool | np.bool_):
+            raise DataError(f"or_more of a region must be True or False, got {self.or_more!r}")
 
     def __str__(self) -> str:
         """In words."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.checks import among
 from structsvm.contract import Contract
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -270,7 +271,7 @@ class MetricProblem(ImprovableProblem):
 def metric_space(metric: str, n_features: int) -> WeightSpace:
     """The cone of a kind of metric."""
     spaces = {"diagonal": Nonnegative, "full": PSD}
-    if metric not in spaces:
+    if not among(metric, spaces):
         raise SettingsError(f"metric must be one of {sorted(spaces)}, got {metric!r}")
     return spaces[metric](n_features)
 
@@ -298,7 +299,7 @@ def encode_all(problem: PartitionProblem, Xs: Sequence[Floats], ys: Any) -> list
     """Labels as users write them to equivalence matrices; DataError says which."""
 
     def encode(y: Any, n_samples: int) -> EquivalenceMatrix:
-        labels = as_partial(y, n_samples)
+        labels = as_partial(y, n_samples, problem.words.item)
         if labels is None:
             return problem.encode(y, n_samples)
         labels.constraint(n_samples, problem.contiguous)
@@ -318,7 +319,7 @@ def per_recording(
     """``read(y_i, T_i)`` for each recording; DataError says which one it is about."""
     ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
     try:
-        single = isinstance(ys, PartialLabels) or (len(Xs) == 1 and _is_number(ys[0]))
+        single = isinstance(ys, PartialLabels) or (len(Xs) == 1 and _is_number(ys))
         labels = [ys] if single else list(ys)
     except TypeError:
         raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
@@ -333,6 +334,9 @@ def per_recording(
     return found
 
 
-def _is_number(y: Any) -> bool:
-    """Whether this is one label rather than the labels of a recording."""
-    return np.ndim(y) == 0 and not isinstance(y, PartialLabels)
+def _is_number(ys: Any) -> bool:
+    """Whether the first of these is one label rather than the labels of a recording."""
+    try:
+        return np.ndim(ys[0]) == 0 and not isinstance(ys[0], PartialLabels)
+    except (IndexError, KeyError, ValueError):  # none, a mapping, rows of several lengths
+        return False

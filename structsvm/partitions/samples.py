@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.checks import among
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.partitions.features import FeatureMap
+from structsvm.partitions.values import no_array, refuse_hidden
 from structsvm.partitions.words import RECORDINGS, Words
 
 __all__ = [
@@ -56,12 +58,15 @@ def check_samples(
     DataError
         Naming the recording and the offending number.
     """
-    samples = _as_list(Xs)
-    if not samples:
+    samples = _as_list(Xs, words)
+    if not len(samples):
         raise DataError(f"no {words.whole}s were given: expected a list of arrays of shape (T, P)")
-    names = list(feature_names) if feature_names is not None else None
+    names = None if feature_names is None else _names(feature_names)
     arrays = []
     for i, X in enumerate(samples):
+        reason = no_array(X)
+        if reason is not None:
+            raise DataError(f"{words.whole} {i} {reason}")
         columns = _column_names(X)
         if columns is not None:
             names = columns if names is None else names
@@ -78,6 +83,11 @@ def check_samples(
             raise DataError(
                 f"{words.whole} {i} has {array.shape[1]} features, {first} has {expected}"
             )
+    if names is not None and len(names) != expected:
+        raise DataError(
+            f"feature_names has {len(names)} names, {words.whole} 0 has {expected} features: give "
+            "one name for each"
+        )
     return arrays, names
 
 
@@ -109,7 +119,7 @@ class Standardizer:
         are those of the recordings.
         """
         features = problem if isinstance(problem, FeatureMap) else None
-        if kind not in STANDARDIZE:
+        if not among(kind, STANDARDIZE):
             raise SettingsError(f"standardize must be one of {STANDARDIZE}, got {kind!r}")
         if kind != "training":
             return cls(kind, features=features)
@@ -159,9 +169,13 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
     """
     if sample_weight is None:
         return np.ones(n)
+    reason = no_array(sample_weight)
+    if reason is not None:
+        raise DataError(f"sample_weight {reason}")
+    refuse_hidden(sample_weight, "sample_weight")
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"sample_weight must be {n} numbers, got {sample_weight!r}") from None
     if weights.shape != (n,):
         raise DataError(
@@ -230,7 +244,10 @@ def _inverse(deviation: Floats, X: Floats) -> Floats:
     return inverse
 
 
-def _as_list(Xs: Any) -> list[Any]:
+def _as_list(Xs: Any, words: Words = RECORDINGS) -> list[Any]:
+    reason = no_array(Xs)
+    if reason is not None:
+        raise DataError(f"expected a list of {words.whole}s, arrays of shape (T, P); this {reason}")
     if _column_names(Xs) is not None:
         return [Xs]
     if isinstance(Xs, np.ndarray) and Xs.dtype != object:
@@ -254,10 +271,23 @@ def _column_names(X: Any) -> list[str] | None:
     return None if columns is None else [str(name) for name in columns]
 
 
+def _names(feature_names: Any) -> list[str]:
+    """Names of features, as many as there may be."""
+    if not isinstance(feature_names, str | bytes):
+        try:
+            names = list(feature_names)
+        except TypeError:
+            names = [None]
+        if all(isinstance(name, str | int | np.integer) for name in names):
+            return [str(name) for name in names]
+    raise DataError(f"feature_names must be a list of names, got {feature_names!r}")
+
+
 def _as_floats(X: Any, which: str, names: Sequence[str] | None) -> Floats:
+    refuse_hidden(X, which, names)
     try:
         array = np.array(X, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"{which} {_not_a_number(X, names)}") from None
     if array.ndim != 2:
         raise DataError(
@@ -267,7 +297,7 @@ def _as_floats(X: Any, which: str, names: Sequence[str] | None) -> Floats:
         raise DataError(f"{which} is empty: shape {array.shape}")
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
-        name = f" ({names[column]})" if names is not None else ""
+        name = f" ({names[column]})" if names is not None and column < len(names) else ""
         raise DataError(
             f"{which} has {array[row, column]} in row {row}, column {column}{name}: "
             "interpolate or drop missing values first"
@@ -277,11 +307,15 @@ def _as_floats(X: Any, which: str, names: Sequence[str] | None) -> Floats:
 
 def _not_a_number(X: Any, names: Sequence[str] | None) -> str:
     """What cannot be read as a number in ``X``, and where."""
-    for row, values in enumerate(np.asarray(X, dtype=object)):
+    try:
+        rows = np.atleast_1d(np.asarray(X, dtype=object))
+    except ValueError:
+        return "is not a numeric array of shape (T, P): its rows have several lengths"
+    for row, values in enumerate(rows):
         for column, value in enumerate(np.atleast_1d(values)):
             try:
                 float(value)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 name = f" ({names[column]})" if names and column < len(names) else ""
                 return f"has {value!r} in row {row}, column {column}{name}: not a number"
     return "is not a numeric array of shape (T, P)"

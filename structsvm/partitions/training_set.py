@@ -42,6 +42,7 @@ class TrainingSet:
         sample_weight: Any = None,
         *,
         complete: bool = False,
+        n_features: int | None = None,
     ) -> TrainingSet:
         """From what users write.
 
@@ -51,6 +52,8 @@ class TrainingSet:
             As for :meth:`structsvm.MetricLearner.fit`.
         complete : bool
             Whether to refuse labels that leave anything open.
+        n_features : int, optional
+            The number of features that the recordings must have.
 
         Raises
         ------
@@ -58,7 +61,7 @@ class TrainingSet:
             Naming the recording and what is wrong with it.
         """
         words = partition.words
-        arrays, names = check_samples(Xs, feature_names, words=words)
+        arrays, names = check_samples(Xs, feature_names, n_features, words)
         weights = check_weights(sample_weight, len(arrays), words)
         if complete:
             truths = encode_all(partition, arrays, ys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from structsvm.checks import among
 from structsvm.errors import SettingsError
 from structsvm.masters.auto import master_from
 from structsvm.masters.base import Master
@@ -33,8 +34,12 @@ def solver_from(
         ``master`` or ``slack`` is given to what has none, or to a solver, which has its own.
     """
     own = isinstance(name, Solver)
-    if not own and name not in SOLVER_NAMES:
+    if not own and not among(name, SOLVER_NAMES):
         raise SettingsError(f"solver must be a Solver or one of {list(SOLVER_NAMES)}, got {name!r}")
+    if not isinstance(master, str | Master):
+        raise SettingsError(f"master must be a Master or the name of one, got {master!r}")
+    if not among(slack, ("n", "one")):
+        raise SettingsError(f"slack must be 'n' or 'one', got {slack!r}")
     if own or name in ("frank-wolfe", "subgradient"):
         for setting, value, usual in (("master", master, "auto"), ("slack", slack, "n")):
             if value != usual:

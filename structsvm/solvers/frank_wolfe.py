@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.checks import is_whole, refuse_bad_seed
 from structsvm.errors import SettingsError
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import Run, Solver, Step, Stopping
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.requirements import strongly_convex
+from structsvm.solvers.stopping import check_stopping
 
 __all__ = ["BlockFrankWolfe"]
 
@@ -53,11 +55,14 @@ class BlockFrankWolfe(Solver):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if self.cached_planes < 0 or self.cached_passes < 0:
+        check_stopping(self.stopping)
+        counts = (self.cached_planes, self.cached_passes)
+        if not all(is_whole(count) and count >= 0 for count in counts):
             raise SettingsError(
                 "cached_planes and cached_passes must be >= 0, "
-                f"got {self.cached_planes} and {self.cached_passes}"
+                f"got {self.cached_planes!r} and {self.cached_passes!r}"
             )
+        refuse_bad_seed(self.random_state)
 
     def check(self, risk: RegularizedRisk) -> None:
         """A strongly convex regularizer on a cone."""
