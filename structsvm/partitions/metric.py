@@ -14,6 +14,7 @@ from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import Constraint, Oracle
+from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.progress import stage
 
@@ -46,7 +47,7 @@ class DecodingMetric:
     def decode(self, oracle: Oracle, X: Floats, n_clusters: int | None = None) -> EquivalenceMatrix:
         """Partition the rows of ``X`` into ``n_clusters``, or as many as the penalty allows."""
         shift = 0.0 if n_clusters is not None else -self.penalty
-        objective = TraceObjective(X @ self.factor, shift=shift)
+        objective = TraceObjective(centred(X) @ self.factor, shift=shift)
         return oracle.maximize(objective, Constraint(n_clusters=n_clusters)).y
 
     def rescaled(self, penalty: float) -> DecodingMetric:
