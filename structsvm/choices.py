@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from structsvm.errors import SettingsError
 from structsvm.fitting import Learning
 from structsvm.parallel import backend_from
 from structsvm.partitions.problem import MetricProblem, PartitionProblem
 from structsvm.problems.change_point import ChangePoint
-from structsvm.regularizers import Regularizer, SquaredNorm, Trace
+from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Stopping
 from structsvm.unstored import refuse_unstored
@@ -95,8 +93,7 @@ def learning_from(settings: Mapping[str, Any], n_features: int) -> Learning:
     """
     refuse_unstored(settings)
     lam, metric = settings["lam"], settings["metric"]
-    if not (np.isfinite(lam) and lam > 0):
-        raise SettingsError(f"lam must be > 0, got {lam}")
+    check_lam(lam)
     partition = partition_from(settings["problem"], settings["random_state"])
     problem = MetricProblem(partition, metric, n_features)
     problem.weight_space()  # refuses an unknown metric

@@ -28,6 +28,7 @@ from structsvm.partitions.samples import Counts, check_weights, cluster_counts
 from structsvm.partitions.training import TrainingData
 from structsvm.partitions.words import GRAPHS
 from structsvm.problems.normalized_cut import NormalizedCut
+from structsvm.regularizers import check_lam
 from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.descent import Callback, Descent
 from structsvm.solvers.quasi_newton import QuasiNewton
@@ -258,6 +259,8 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         lam: Any = self.lam
         if lam != "cv" and (isinstance(lam, str) or not (np.isfinite(lam) and lam > 0)):
             raise SettingsError(f"lam must be 'cv' or > 0, got {lam!r}")
+        if lam != "cv":
+            check_lam(lam)
         if self.cv < 2:
             raise SettingsError(f"cv must be at least 2, got {self.cv}")
         solvers = {"quasi-newton": QuasiNewton, "cccp": CCCP}

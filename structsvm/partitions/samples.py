@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.partitions.features import FeatureMap
+from structsvm.partitions.trace_objective import LARGEST
 from structsvm.partitions.words import RECORDINGS, Words
 
 __all__ = [
@@ -287,6 +288,15 @@ def _as_floats(X: Any, which: str, names: Sequence[str] | None) -> Floats:
         raise DataError(
             f"{which} has {array[row, column]} in row {row}, column {column}{name}: "
             "interpolate or drop missing values first"
+        )
+    size = np.abs(array)
+    if size.max() > LARGEST:
+        row, column = divmod(int(size.argmax()), array.shape[1])
+        name = f" ({names[column]})" if names is not None else ""
+        raise DataError(
+            f"{which} has {array[row, column]} in row {row}, column {column}{name}: beyond "
+            f"{LARGEST:g} squares overflow; scale the data, or mark what is not a measurement as "
+            "missing"
         )
     return array
 
