@@ -8,12 +8,13 @@ import pytest
 
 import structsvm.masters.conic
 from structsvm import Custom, MetricLearner, SquaredNorm, Status
-from structsvm.errors import CertificateError, DataError, OracleError, SettingsError
+from structsvm.errors import CertificateError, DataError, DataWarning, OracleError, SettingsError
 from structsvm.masters.base import Master, MasterSolution
 from structsvm.masters.conic import dual_bound
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.metric import DecodingMetric
 from structsvm.partitions.oracle import Argmax, Quality
 from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
@@ -145,6 +146,17 @@ class TestSettingsAndValues:
         learner = MetricLearner().fit([1e120 * X for X in Xs], ys)
         same = MetricLearner().fit(Xs, ys)
         assert learner.predict_breakpoints([1e120 * Xs[0]]) == same.predict_breakpoints([Xs[0]])
+
+
+def test_jumps_that_leave_the_noise_no_digits_are_warned_of(data):
+    X = data[0][0][:, :1]
+    metric = DecodingMetric(np.eye(1), 10.0)
+    quiet = metric.decode(SequentialOracle(), X)
+    steps = 1e8 * (np.arange(len(X)) >= 25)[:, None]
+    with pytest.warns(DataWarning, match="rounding may hide changes"):
+        metric.decode(SequentialOracle(), X + steps)
+    steps = 1e4 * (np.arange(len(X)) >= 20)[:, None]
+    assert set(quiet.breakpoints) <= {20, *metric.decode(SequentialOracle(), X + steps).breakpoints}
 
 
 class TestContradiction:
