@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from structsvm.checks import is_number, is_positive, refuse_bad_seed
+from structsvm.checks import is_number, refuse_bad_seed
 from structsvm.errors import SettingsError
 from structsvm.fitting import Learning
 from structsvm.parallel import backend_from
 from structsvm.partitions.problem import MetricProblem, PartitionProblem
 from structsvm.problems.change_point import ChangePoint
-from structsvm.regularizers import Regularizer, SquaredNorm, Trace
+from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Stopping
 from structsvm.unstored import refuse_unstored
@@ -98,8 +98,7 @@ def learning_from(settings: Mapping[str, Any], n_features: int) -> Learning:
     """
     refuse_unstored(settings)
     lam, metric = settings["lam"], settings["metric"]
-    if not is_positive(lam):
-        raise SettingsError(f"lam must be > 0, got {lam!r}")
+    check_lam(lam)
     for name in ("constraints", "callback"):
         if settings[name] is not None and not callable(settings[name]):
             raise SettingsError(f"{name} must be a function or None, got {settings[name]!r}")

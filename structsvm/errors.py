@@ -7,6 +7,7 @@ from types import FrameType
 from structsvm.status import Status
 
 __all__ = [
+    "CertificateError",
     "CheckpointError",
     "DataError",
     "DataWarning",
@@ -64,6 +65,10 @@ class LearningError(StructSVMError, RuntimeError):
 
 class PluginError(StructSVMError, TypeError):
     """A problem, oracle or regularizer does not keep its contract."""
+
+
+class CertificateError(StructSVMError, RuntimeError):
+    """A lower bound above the upper one: an oracle is not what it claims, or a bound is wrong."""
 
 
 class ModelFileError(StructSVMError, ValueError):

@@ -25,6 +25,7 @@ from structsvm.partitions.problem import PartitionProblem, encode_all
 from structsvm.partitions.samples import (
     Counts,
     Standardizer,
+    centred,
     check_samples,
     check_weights,
     cluster_counts,
@@ -223,7 +224,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         elif resume is not None:
             raise SettingsError("resume= keeps one convex problem: it is not for partial labels")
         else:
-            others = None if others is None else others.mapped(standardizer)
+            others = None if others is None else others.standardized(standardizer)
             learned = learn_partial(learning, data, how, others)
 
         self.components_ = learned.factor.T
@@ -259,7 +260,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         """What standardises the recordings, the standardised ones, and how to learn from them."""
         warn_about_constant_features(read.arrays, read.names, read.partition.words)
         standardizer = read.standardizer(self.standardize)
-        data = read.mapped(standardizer)
+        data = read.standardized(standardizer)
         learning = learning_from(self.get_params(deep=False), data.arrays[0].shape[1])
         learning.check(data.arrays)
         return standardizer, data, learning
@@ -270,7 +271,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Of labels in part, on the stretches where they say everything.
         """
         samples = fitted.standardized(self, Xs)
-        data = TrainingSet.read(self.problem_, samples, ys, sample_weight=sample_weight)
+        data = TrainingSet.read(
+            self.problem_, [centred(X) for X in samples], ys, sample_weight=sample_weight
+        )
         parts = data.counted().parts
         if all(truth.n_clusters == 1 for truth in parts.truths):
             return self  # no labelled stretch has a change: nothing to tune on

@@ -17,9 +17,12 @@ from structsvm.weights import Free, Product, WeightSpace
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["Custom", "Quadratic", "Regularizer", "Separable", "SquaredNorm", "Trace"]
+__all__ = ["Custom", "Quadratic", "Regularizer", "Separable", "SquaredNorm", "Trace", "check_lam"]
 
 Floats = NDArray[np.float64]
+
+SMALLEST, LARGEST = 1e-140, 1e140
+"""Weights whose squares, and those of what is divided by them, neither vanish nor overflow."""
 
 
 @dataclass(frozen=True)
@@ -347,6 +350,25 @@ class Separable(Regularizer):
         return list(zip(self.parts, space.split(w), space.factors, strict=True))
 
 
+def check_lam(lam: Any) -> None:
+    """Raise SettingsError for a strength that leaves bounds of the objective no digits.
+
+    The range is smaller than that of weights, with which it is multiplied.
+    """
+    if not is_positive(lam):
+        raise SettingsError(f"lam must be > 0, got {lam!r}")
+    if not 1e-100 <= lam <= 1e100:
+        raise SettingsError(
+            f"lam must be from 1e-100 to 1e100, got {lam}: beyond, bounds of the objective vanish "
+            "or overflow; 0.04 to 1 are usual"
+        )
+
+
 def _check_weight(weight: float) -> None:
     if not is_positive(weight):
         raise SettingsError(f"the weight must be > 0, got {weight!r}")
+    if not SMALLEST <= weight <= LARGEST:
+        raise SettingsError(
+            f"the weight must be from {SMALLEST} to {LARGEST}, got {weight}: beyond, bounds of the "
+            "objective vanish or overflow"
+        )

@@ -15,6 +15,7 @@ from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.completing import read_labels
 from structsvm.partitions.oracle import Constraint, Region
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 
 __all__ = ["Suggestion", "suggest_labels"]
@@ -89,7 +90,7 @@ def suggest_labels(
         ]
     suggestions: list[list[Suggestion]] = []
     for i, (X, constraint) in enumerate(zip(samples, constraints, strict=True)):
-        objective = TraceObjective(X @ learner.components_.T, shift=-learner.penalty_)
+        objective = TraceObjective(centred(X) @ learner.components_.T, shift=-learner.penalty_)
         mine = _margins(oracle, objective, constraint, length)
         scale = max(learner.penalty_, np.finfo(float).tiny)
         mine.sort(key=lambda found: found[1])

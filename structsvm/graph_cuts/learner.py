@@ -28,6 +28,7 @@ from structsvm.partitions.samples import Counts, check_weights, cluster_counts
 from structsvm.partitions.training import TrainingData
 from structsvm.partitions.words import GRAPHS
 from structsvm.problems.normalized_cut import NormalizedCut
+from structsvm.regularizers import check_lam
 from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.descent import Callback, Descent
 from structsvm.solvers.quasi_newton import QuasiNewton
@@ -261,8 +262,10 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
             )
         metric_space(self.metric, 1)  # refuses an unknown metric
         lam: Any = self.lam
-        if not (isinstance(lam, str) and lam == "cv") and not is_positive(lam):
-            raise SettingsError(f"lam must be 'cv' or > 0, got {lam!r}")
+        if not (isinstance(lam, str) and lam == "cv"):
+            if not is_positive(lam):
+                raise SettingsError(f"lam must be 'cv' or > 0, got {lam!r}")
+            check_lam(lam)
         if not (is_whole(self.cv) and self.cv >= 2):
             raise SettingsError(f"cv must be at least 2, got {self.cv!r}")
         if self.callback is not None and not callable(self.callback):

@@ -344,7 +344,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     def _add_baselines(self, data: TrainingSet, candidates: Sequence[Candidate]) -> None:
         """Tune the rivals that the learner has not tuned itself."""
         learner, decoder = self.best_estimator_, data.partition.decoder
-        samples = data.mapped(learner.standardizer_).arrays
+        samples = data.standardized(learner.standardizer_).arrays
         for name in {c.name for c in candidates if not c.is_learned} - learner.baselines_.keys():
             learner.baselines_[name] = BASELINES[name](
                 decoder, samples, data.truths, weights=data.weights

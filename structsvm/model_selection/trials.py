@@ -67,7 +67,7 @@ def try_fixed(
 ) -> dict[str, tuple[DecodingMetric, Trial]]:
     """The candidates that are not learned, once for a fold."""
     standardizer = fold.train.standardizer(standardize)
-    data = fold.train.mapped(standardizer)
+    data = fold.train.standardized(standardizer)
     found = {}
     for name in names:
         start = time.perf_counter()
@@ -100,7 +100,7 @@ def try_path(
         train.partition.check_training(train.truths)
         warn_about_constant_features(train.arrays, train.names, train.partition.words)
         standardizer = train.standardizer(path[0]["standardize"])
-        data = train.mapped(standardizer)
+        data = train.standardized(standardizer)
         learnings = [learning_from(settings, data.arrays[0].shape[1]) for settings in path]
         learnings[0].check(data.arrays)
         prepared = Prepared.of(learnings[0], data, untrained)

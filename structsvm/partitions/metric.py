@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,10 +11,12 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.errors import DataWarning
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.oracle import Constraint, Oracle
+from structsvm.partitions.oracle import Constraint, Oracle, Quality
+from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.progress import stage
 
@@ -30,6 +33,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 PENALTIES_PER_DECADE = 15
+DOUBT = 0.1
+"""What rounding may cost a segmentation, as a part of the price of a change, before a warning."""
+
 SMOOTHING = 3
 """Steps of the grid on either side over which the loss curve is averaged."""
 
@@ -46,8 +52,18 @@ class DecodingMetric:
     def decode(self, oracle: Oracle, X: Floats, n_clusters: int | None = None) -> EquivalenceMatrix:
         """Partition the rows of ``X`` into ``n_clusters``, or as many as the penalty allows."""
         shift = 0.0 if n_clusters is not None else -self.penalty
-        objective = TraceObjective(X @ self.factor, shift=shift)
-        return oracle.maximize(objective, Constraint(n_clusters=n_clusters)).y
+        objective = TraceObjective(centred(X) @ self.factor, shift=shift)
+        answer = oracle.maximize(objective, Constraint(n_clusters=n_clusters))
+        lost = answer.upper_bound - answer.value
+        if answer.quality is Quality.EXACT and n_clusters is None and lost > DOUBT * self.penalty:
+            warnings.warn(
+                f"a recording of {X.shape[0]} samples has jumps so large that rounding may hide "
+                f"changes: up to {lost:.2g}, where a change costs {self.penalty:.2g}; take "
+                "outliers out, or cut the recording where it jumps",
+                DataWarning,
+                stacklevel=2,
+            )
+        return answer.y
 
     def rescaled(self, penalty: float) -> DecodingMetric:
         """The same metric with another penalty."""

@@ -19,6 +19,7 @@ from structsvm.partitions.losses import Projector, partition_loss
 from structsvm.partitions.metric import metric_factor
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.partial import PartialLabels, as_partial
+from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.words import RECORDINGS, Words
 from structsvm.problem import ImprovableProblem, RegularizedRisk, Separation
@@ -250,7 +251,7 @@ class MetricProblem(ImprovableProblem):
         """
         weights = np.ones(len(ys)) if weights is None else weights
         changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in ys])
-        samples = [self.partition.sample(x, y) for x, y in zip(xs, ys, strict=True)]
+        samples = [self.partition.sample(centred(x), y) for x, y in zip(xs, ys, strict=True)]
         return RegularizedRisk(
             problem=self,
             xs=samples,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from structsvm.checks import among
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.partitions.features import FeatureMap
+from structsvm.partitions.trace_objective import LARGEST
 from structsvm.partitions.values import no_array, refuse_hidden
 from structsvm.partitions.words import RECORDINGS, Words
 
@@ -20,6 +21,7 @@ __all__ = [
     "Counts",
     "Standardizer",
     "asked_counts",
+    "centred",
     "check_samples",
     "check_weights",
     "cluster_counts",
@@ -140,6 +142,19 @@ class Standardizer:
         assert self.mean is not None
         assert self.scale is not None
         return np.asarray((X - self.mean) * self.scale)
+
+
+def centred(X: Floats) -> Floats:
+    """``X`` (T, P) with the mean of each feature subtracted that is far from 0 for its spread.
+
+    Partitions are scored by ``<B, X^T M X>`` with ``M 1 = 1``, and a constant added to a feature
+    adds the same to every score. In floating point it takes away the digits that tell partitions
+    apart: the scores hold ``mean^2`` next to the variance. A mean within one standard deviation at
+    most doubles them, and stays, so that features that are centred already keep their last bit.
+    """
+    mean, spread = X.mean(axis=0), X.std(axis=0)
+    far = np.abs(mean) > spread
+    return np.asarray(X - np.where(far, mean, 0.0)) if far.any() else X
 
 
 def warn_about_constant_features(
@@ -301,6 +316,15 @@ def _as_floats(X: Any, which: str, names: Sequence[str] | None) -> Floats:
         raise DataError(
             f"{which} has {array[row, column]} in row {row}, column {column}{name}: "
             "interpolate or drop missing values first"
+        )
+    size = np.abs(array)
+    if size.max() > LARGEST:
+        row, column = divmod(int(size.argmax()), array.shape[1])
+        name = f" ({names[column]})" if names is not None else ""
+        raise DataError(
+            f"{which} has {array[row, column]} in row {row}, column {column}{name}: beyond "
+            f"{LARGEST:g} squares overflow; scale the data, or mark what is not a measurement as "
+            "missing"
         )
     return array
 

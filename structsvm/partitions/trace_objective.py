@@ -14,6 +14,9 @@ __all__ = ["TraceObjective"]
 
 Floats = NDArray[np.float64]
 
+LARGEST = 1e150
+"""Values whose squares, of millions of them, still have a sum."""
+
 
 @dataclass(frozen=True, eq=False)
 class TraceObjective:
@@ -50,6 +53,12 @@ class TraceObjective:
             raise OracleError(f"Z must have shape (T, r) with T >= 1, got {self.Z.shape}")
         if not np.isfinite(self.Z).all() or not np.isfinite([self.truth_weight, self.shift]).all():
             raise OracleError("the objective is not finite: look for NaN or inf in the data or B")
+        largest = float(np.abs(self.Z).max(initial=0.0))
+        if largest > LARGEST:
+            raise OracleError(
+                f"the samples reach {largest:g} in the metric, and beyond {LARGEST:g} squares "
+                "overflow: scale the data as those that were learned from"
+            )
         if self.truth is not None and self.truth.n_samples != self.n_samples:
             raise OracleError(
                 f"the truth labels {self.truth.n_samples} samples, Z has {self.n_samples}"

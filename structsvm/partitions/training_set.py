@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from structsvm.partitions.completing import Known, known_parts, part_weights, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, encode_all
-from structsvm.partitions.samples import Standardizer, check_samples, check_weights
+from structsvm.partitions.samples import Standardizer, centred, check_samples, check_weights
 
 __all__ = ["TrainingSet"]
 
@@ -90,6 +90,10 @@ class TrainingSet:
     def mapped(self, change: Callable[[Floats], Floats]) -> TrainingSet:
         """The same with other features, such as standardised ones."""
         return replace(self, arrays=[change(X) for X in self.arrays])
+
+    def standardized(self, standardizer: Standardizer) -> TrainingSet:
+        """The same as learning and calibration see it: standardised and centred."""
+        return self.mapped(lambda X: centred(standardizer(X)))
 
     def standardizer(self, kind: str | None) -> Standardizer:
         """What standardises them."""

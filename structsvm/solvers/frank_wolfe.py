@@ -93,13 +93,13 @@ class BlockFrankWolfe(Solver):
             for _ in range(self.cached_passes if self.cached_planes else 0):
                 for i in rng.permutation(samples):
                     dual.step(i, *cache.best(i, dual.w))
-            run.bound_by(dual.offset, dual.slope)
+            run.bound_by(dual.offset, dual.slope, np.abs(dual.slopes).sum(axis=0))
             room = run.certificate.null - run.certificate.lower
             if iteration % EVERY == 0 or estimate <= self.stopping.tol * room:
                 evaluation = run.evaluate(dual.w, samples, cache.values(dual.w))
                 for i, cut in enumerate(evaluation.cuts()):
                     dual.step(i, cut.intercept, cut.slope)
-                run.bound_by(dual.offset, dual.slope)
+                run.bound_by(dual.offset, dual.slope, np.abs(dual.slopes).sum(axis=0))
             yield Step(
                 "block Frank-Wolfe", len(cache), state=partial(_state, iteration, dual, cache)
             )

@@ -39,6 +39,8 @@ class Plane:
     slack: float
     """The hinge loss exceeds the value by at most this, if the oracle knows."""
     quality: Quality
+    size: float = 0.0
+    """The sum of the magnitudes of what the value is a sum of: what its rounding is relative to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +73,8 @@ class BlockAnswer:
     calls: int
     late: bool
     """Whether the deadline came before the last call."""
+    size: float = 0.0
+    """That of all its planes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +119,8 @@ class Block:
     def _plane(self, j: int, w: Floats, answer: Separation) -> Plane:
         omega = float(self.sample_weight[j])
         phi = self.problem.joint_feature(self.xs[j], answer.y)
-        slope = omega * (phi - self._truth(j))
+        truth = self._truth(j)
+        slope = omega * (phi - truth)
         intercept = omega * self.problem.loss(self.ys[j], answer.y)
         value = intercept + float(slope @ w)
         if not np.isfinite(value):
@@ -124,9 +129,12 @@ class Block:
             )
         heuristic = answer.quality is Quality.HEURISTIC
         slack = 0.0 if heuristic else omega * answer.slack
+        terms = omega * (np.abs(phi) + np.abs(truth))
+        size = abs(intercept) + float(terms @ np.abs(w))
         if value < 0:  # the true labelling is always a candidate
-            return Plane(0.0, np.zeros_like(slope), 0.0, max(0.0, value + slack), answer.quality)
-        return Plane(intercept, slope, value, slack, answer.quality)
+            rest = max(0.0, value + slack)
+            return Plane(0.0, np.zeros_like(slope), 0.0, rest, answer.quality, size)
+        return Plane(intercept, slope, value, slack, answer.quality, size)
 
     def _truth(self, j: int) -> Floats:
         if j in self._truths:
@@ -173,7 +181,7 @@ def separate_block(block: Block, query: Query) -> BlockAnswer:
     slopes = np.zeros((groups.size, query.w.size))
     intercepts, values, slacks = np.zeros((3, groups.size))
     found: set[Quality] = set()
-    calls = 0
+    calls, size = 0, 0.0
     for j, place in enumerate(places):
         if time.time() > query.deadline:
             break
@@ -184,6 +192,7 @@ def separate_block(block: Block, query: Query) -> BlockAnswer:
         values[place] += plane.value
         slacks[place] += plane.slack
         found.add(plane.quality)
+        size += plane.size
     weakest = next((q for q in reversed(Quality) if q in found), Quality.EXACT)
     late = calls < len(places)
-    return BlockAnswer(groups, slopes, intercepts, values, slacks, weakest, calls, late)
+    return BlockAnswer(groups, slopes, intercepts, values, slacks, weakest, calls, late, size)
