@@ -1,5 +1,6 @@
 """The settings of a problem come back from a file and from the command line as they were."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from structsvm import MetricLearner, load, save
 from structsvm.cli.settings import problem_with
 from structsvm.errors import PluginError, SettingsError
+from structsvm.plain import finite
 from structsvm.problems.change_point import ChangePoint
 
 
@@ -112,3 +114,8 @@ def test_settings_as_they_are_typed(given, expected):
 def test_a_text_that_is_no_tuple(text):
     with pytest.raises(SettingsError, match=r"parents must be tuple\[int, \.\.\.\], got "):
         problem_with("settled", {"parents": text})
+
+
+def test_settings_of_any_kind_have_a_form_in_json():
+    found = finite({"a": (1, frozenset("ba")), (0, 1): float("inf")})
+    assert json.loads(json.dumps(found, allow_nan=False)) == {"a": [1, ["a", "b"]], "(0, 1)": None}
