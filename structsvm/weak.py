@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -25,6 +24,7 @@ from structsvm.partitions.metric import DecodingMetric, metric_factor
 from structsvm.partitions.problem import certified_upper
 from structsvm.partitions.start import Start, within_whitening
 from structsvm.partitions.training_set import TrainingSet
+from structsvm.quiet import without_warnings
 from structsvm.solvers.alternating import Alternated, alternate
 from structsvm.status import Status
 
@@ -180,9 +180,7 @@ def _from_parts(learning: Learning, data: TrainingSet) -> Learned | None:
     teaches = any(M.n_clusters > 1 for M in parts.truths)
     if not teaches or not all(known.names_clusters for known in data.labels):
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # it is only where to start
-        warnings.simplefilter("ignore", DataWarning)
+    with without_warnings(ConvergenceWarning, DataWarning):  # it is only where to start
         try:
             return learn(learning.without_callback(), parts)
         except LearningError:  # too little is labelled: a zero metric

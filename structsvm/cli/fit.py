@@ -215,7 +215,8 @@ def _problem_options(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="any setting of the problem, as structsvm problems lists them; may be repeated",
+        help="any setting of the problem, as structsvm problems lists them; tuples and the like as "
+        "Python writes them, --set 'parents=(0, 0, 1)'; may be repeated",
     )
     group.add_argument(
         "--known-segments",

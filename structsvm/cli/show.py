@@ -69,9 +69,10 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
     solution, data = learner.solution_, learner.training_data_
     weights, names = feature_weights(learner), feature_names(learner)
     spectrum = np.linalg.svd(learner.components_, compute_uv=False) ** 2
+    settings = finite(asdict(learner.problem_))  # type: ignore[call-overload]
     return {
         "model": str(path),
-        "problem": {"name": problem_name(learner.problem_), "settings": asdict(learner.problem_)},  # type: ignore[call-overload]
+        "problem": {"name": problem_name(learner.problem_), "settings": settings},
         "metric": learner.metric,
         "regularizer": str(learner.regularizer),
         "lam": float(learner.lam),

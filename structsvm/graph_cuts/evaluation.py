@@ -14,7 +14,7 @@ from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graph_cuts.metric import CutMetric
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels, jaccard_distance, region_loss, region_rand
-from structsvm.model_selection.verdict import LEARNED, Contrast, Verdict
+from structsvm.model_selection.verdict import LEARNED, Contrast, Verdict, contents, once_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import asked_counts
 from structsvm.partitions.words import GRAPHS, IMAGES, Words
@@ -68,6 +68,9 @@ class CutEvaluation:
     words: Words = GRAPHS
     measure: str = "loss"
     """What verdicts go by, in a word: "loss" or "disagreement"."""
+    contents: tuple[int, ...] = ()
+    """A number for each graph, the same for copies, which the verdict counts once; empty if all are
+    different."""
 
     @classmethod
     def of(
@@ -86,7 +89,7 @@ class CutEvaluation:
         }
         words = GRAPHS if any(graph.regions is None for graph in graphs) else IMAGES
         measure = "loss" if problem.known_clusters else "disagreement"
-        return cls(tuple(names), each, words, measure)
+        return cls(tuple(names), each, words, measure, tuple(contents(graphs).tolist()))
 
     @property
     def scores(self) -> dict[str, CutScores]:
@@ -113,15 +116,20 @@ class CutEvaluation:
     @property
     def verdict(self) -> Verdict:
         """Whether learning paid; ``print`` it."""
-        return Verdict.of(self._judged, self.words, self.measure)
+        copies = len(self.contents) - len(set(self.contents))
+        return Verdict.of(self._judged, self.words, self.measure, copies)
 
     @property
     def _judged(self) -> dict[str, NDArray[np.float64]]:
-        """What the verdict goes by, of each graph, by name of the metric."""
-        return {
+        """What the verdict goes by, of each different graph, by name of the metric."""
+        judged = {
             name: np.array([scores.disagreement for scores in found])
             for name, found in self.each.items()
         }
+        if len(set(self.contents)) == len(self.contents):
+            return judged
+        numbers = np.array(self.contents)
+        return {name: once_each(values, numbers) for name, values in judged.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

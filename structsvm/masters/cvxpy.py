@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from structsvm.cuts import WorkingSet
 from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.base import USUAL, Master, MasterSolution, Request, clean_multipliers
 from structsvm.problem import RegularizedRisk
+from structsvm.quiet import without_warnings
 from structsvm.weights import PSD, Product, WeightSpace
 
 if TYPE_CHECKING:
@@ -121,8 +121,7 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
     options = PRECISE_OPTIONS if precise else USUAL_OPTIONS
     for name in solvers:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with without_warnings(Warning):
                 problem.solve(solver=name, **options.get(name, {}))
         except (cp.error.SolverError, cp.error.DCPError, ValueError, ArithmeticError) as error:
             if isinstance(error, cp.error.DCPError):

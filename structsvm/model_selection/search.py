@@ -19,6 +19,7 @@ from structsvm.masters.base import Master
 from structsvm.model_selection.candidates import BASELINES, CANDIDATES, Candidate, menu
 from structsvm.model_selection.folds import split
 from structsvm.model_selection.held_out import HeldOut
+from structsvm.model_selection.verdict import contents
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import DecodingMetric
 from structsvm.partitions.problem import PartitionProblem
@@ -86,7 +87,8 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     -----
     The losses behind ``verdict_`` are those of the candidate that the *other* folds choose, so that
     choosing among many values of ``lam`` is not rewarded. Standard errors take groups, or else
-    recordings, for independent; that the folds share training recordings is neglected, as usual.
+    recordings, for independent; copies of a recording are held out together and are one of them.
+    That the folds share training recordings is neglected, as usual.
 
     In a fold, each kind of metric goes along its ``lam``, the largest first, from the cuts of the
     one before; every certificate is its own. What ``lam`` has no part in is done once. The choice
@@ -169,8 +171,15 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         for candidate in candidates:
             learning_from(self._settings(candidate), 1)  # refuses bad settings before any work
         data = TrainingSet.read(partition, Xs, ys, feature_names, sample_weight, complete=True)
+        numbers = contents(data.arrays)
         folds = split(
-            self.cv, data.truths, groups, self.random_state, partition.words, data.weights
+            self.cv,
+            data.truths,
+            groups,
+            self.random_state,
+            partition.words,
+            data.weights,
+            numbers,
         )
         held_out = HeldOut.run(
             self._settings,
@@ -181,6 +190,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
             known=partition.known_clusters,
             rule=self.rule,
             n_jobs=self.n_jobs,
+            numbers=numbers,
         )
         learned, verdict = held_out.best_learned, held_out.verdict
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from structsvm.partitions.metric import DecodingMetric
 from structsvm.partitions.problem import disagreement
 from structsvm.partitions.samples import Standardizer, warn_about_constant_features
 from structsvm.partitions.training_set import TrainingSet
+from structsvm.quiet import without_warnings
 from structsvm.solvers.memory import Memory
 from structsvm.status import Status
 
@@ -93,10 +93,8 @@ def try_path(
         As :func:`try_fixed` found it.
     """
     train = fold.train
-    with warnings.catch_warnings():
-        # One recording in a fold, or a feature that is constant there, is told once for all.
-        warnings.simplefilter("ignore", DataWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    # One recording in a fold, or a feature that is constant there, is told once for all.
+    with without_warnings(DataWarning, ConvergenceWarning):
         train.partition.check_training(train.truths)
         warn_about_constant_features(train.arrays, train.names, train.partition.words)
         standardizer = train.standardizer(path[0]["standardize"])

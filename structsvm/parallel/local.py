@@ -1,11 +1,10 @@
-"""Threads of this machine, through joblib, and processes, through its loky."""
+"""Threads of this machine, through joblib, and processes of its own."""
 
 from __future__ import annotations
 
 import logging
 import pickle
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +13,15 @@ from typing import Any
 
 import cloudpickle
 import joblib
-from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor, wait
-from joblib.externals.loky.process_executor import ShutdownExecutorError
 
 from structsvm.checks import check_n_jobs
 from structsvm.errors import StructSVMError
 from structsvm.parallel.base import RETRIES, Backend, Done, Session, Task, deal, work
+from structsvm.parallel.workers import Workers, WorkersDied
 
 __all__ = ["Processes", "Threads"]
 
 logger = logging.getLogger("structsvm")
-
-IDLE = 300
-"""Seconds after which a worker without work ends."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +63,8 @@ class Processes(Backend):
             paths = [str(Path(folder, str(k))) for k in range(len(shares))]
             for path, share in zip(paths, shares, strict=True):
                 Path(path).write_bytes(cloudpickle.dumps(share))
-            yield _InProcesses(paths)
+            with Workers() as workers:
+                yield _InProcesses(paths, workers)
 
 
 class _InThreads(Session):
@@ -81,48 +77,23 @@ class _InThreads(Session):
 
 
 class _InProcesses(Session):
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = paths
+    def __init__(self, paths: Sequence[str], workers: Workers) -> None:
+        self._paths, self._workers = paths, workers
 
     def shares(self, task: Task, argument: Any) -> list[Done]:
+        missing = dict(enumerate((_work_on_file, task, path, argument) for path in self._paths))
+        done: dict[int, Done] = {}
         for retry in range(RETRIES + 1):
-            futures: list[Future[Done]] = []
             try:
-                pool = _pool(len(self._paths))
-                futures = [pool.submit(_work_on_file, task, p, argument) for p in self._paths]
-                return [future.result() for future in futures]
-            except (BrokenProcessPool, ShutdownExecutorError) as error:
-                _discard(len(self._paths))
+                done |= self._workers.run(missing)
+                return [done[k] for k in range(len(self._paths))]
+            except WorkersDied as error:
+                done |= error.done
+                missing = {k: call for k, call in missing.items() if k not in done}
                 if retry == RETRIES:
                     raise StructSVMError(f"workers keep dying: {error}") from error
                 logger.warning("a worker process died: its work is done again")
-            except KeyboardInterrupt:
-                _discard(len(self._paths))  # its workers have been interrupted too
-                raise
-            except BaseException:
-                wait(futures)
-                raise
         raise AssertionError
-
-
-_pools: dict[int, ProcessPoolExecutor] = {}
-"""Pools of so many workers, kept for the next run.
-
-Not joblib's own: it waits for a pool that broke to end in order, which it may never do.
-"""
-
-
-def _pool(n_workers: int) -> ProcessPoolExecutor:
-    if n_workers not in _pools:
-        _pools[n_workers] = ProcessPoolExecutor(n_workers, timeout=IDLE)
-    return _pools[n_workers]
-
-
-def _discard(n_workers: int) -> None:
-    """End the workers of a pool, without waiting for what they are at."""
-    pool = _pools.pop(n_workers, None)
-    if pool is not None:
-        pool.shutdown(wait=False, kill_workers=True)
 
 
 _read: dict[str, list[Any]] = {}

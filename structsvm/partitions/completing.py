@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -112,6 +112,13 @@ class Known:
         if self.truth is not None:
             return partition_loss(self.truth, M)
         assert M.labels is not None
+        K = self.constraint.n_clusters
+        wrong = self._n_wrong_regions(M) + (0 if K is None else abs(K - M.n_clusters))
+        if self.contiguous and self._stretches is not None:
+            rows, starts, truth = self._stretches
+            changes = np.diff(M.labels[rows], prepend=-1) != 0
+            changes[starts] = True
+            return partition_loss(truth, EquivalenceMatrix.from_labels(changes.cumsum())) + wrong
         rows_of, truths = self.part
         total = sum(
             partition_loss(truth, EquivalenceMatrix.from_labels(M.labels[rows]))
@@ -119,9 +126,40 @@ class Known:
         )
         if not rows_of:
             total += sum(float(M.labels[i] == M.labels[j]) for i, j in self.constraint.apart)
-        wrong = [r for r in self.constraint.regions if r.changes and not r.holds(M.boundaries)]
-        K = self.constraint.n_clusters
-        return total + len(wrong) + (0 if K is None else abs(K - M.n_clusters))
+        return total + wrong
+
+    @cached_property
+    def _stretches(
+        self,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], EquivalenceMatrix] | None:
+        """The rows of all stretches, where each begins among them, and their partitions as one.
+
+        Clusters of different stretches have no row in common, so that the losses within stretches
+        add up to that of their union.
+        """
+        parts, truths = self.part
+        if not parts:
+            return None
+        ends = np.cumsum([part.size for part in parts])
+        starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+        breakpoints = [M.boundaries[1:] + at for M, at in zip(truths, starts, strict=True)]
+        union = EquivalenceMatrix.from_breakpoints(np.concatenate(breakpoints))
+        return np.concatenate(parts), starts, union
+
+    def _n_wrong_regions(self, M: EquivalenceMatrix) -> int:
+        """Regions with changes that have another number of them."""
+        if not self._regions.size:
+            return 0
+        start, end, changes, or_more = self._regions
+        found = np.searchsorted(M.boundaries, end) - np.searchsorted(M.boundaries, start, "right")
+        return int(np.count_nonzero((found < changes) | ((found > changes) & (or_more == 0))))
+
+    @cached_property
+    def _regions(self) -> NDArray[np.int64]:
+        """Start, end, changes and whether there may be more, of regions with changes, (4, n)."""
+        counted = [r for r in self.constraint.regions if r.changes]
+        rows = [(r.start, r.end, r.changes, int(r.or_more)) for r in counted]
+        return np.array(rows, dtype=np.int64).reshape(-1, 4).T
 
 
 def read_labels(partition: PartitionProblem, Xs: Sequence[Floats], ys: Any) -> list[Known]:

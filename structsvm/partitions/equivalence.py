@@ -17,6 +17,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+LARGE_TABLE = 1_000_000
+"""Cells of a contingency table beyond which only those that are not zero are looked at."""
+
+
 @dataclass(frozen=True, eq=False)
 class EquivalenceMatrix:
     """A rescaled equivalence matrix ``M = U U^T``, an orthogonal projector of rank K.
@@ -147,6 +151,11 @@ class EquivalenceMatrix:
             )
         if not (self.is_partition and other.is_partition):
             return float(np.sum(self.project(other.factor()) ** 2))
+        if self.n_clusters * other.n_clusters > LARGE_TABLE:
+            mine, theirs = self._partition_labels(), other._partition_labels()
+            pairs, counts = np.unique(mine * other.n_clusters + theirs, return_counts=True)
+            k, m = np.divmod(pairs, other.n_clusters)
+            return float(np.sum(counts**2 / (self.sizes[k] * other.sizes[m])))
         table = self.contingency(other)
         return float(np.sum(table**2 / np.outer(self.sizes, other.sizes)))
 

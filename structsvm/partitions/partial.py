@@ -240,9 +240,12 @@ def _check_counts(
     if not counts:
         return
     points = np.unique([0, most, *(p for c in counts for p in (c.start, c.end))])
-    for p, q in zip(points[:-1].tolist(), points[1:].tolist(), strict=True):
-        must = forced[(forced > p) & (forced <= q)]
-        may = q - p - int(((forbidden > p) & (forbidden <= q)).sum())
+    first, held = (
+        np.searchsorted(where, points, "right").tolist() for where in (forced, forbidden)
+    )
+    for k, (p, q) in enumerate(itertools.pairwise(points.tolist())):
+        must = forced[first[k] : first[k + 1]]
+        may = q - p - (held[k + 1] - held[k])
         counts.append(Count(p, q, 0, q - p))
         if must.size:
             many = f"the labels of samples {must[0] - 1} and {must[0]}, which differ"
@@ -259,8 +262,10 @@ def _refuse_overlap(regions: Sequence[Region]) -> None:
     """Regions that count exactly may lie inside one of the same count, and not overlap else."""
     counted = sorted({r for r in regions if r.changes and not r.or_more}, key=lambda r: r.start)
     for k, a in enumerate(counted):
-        for b in counted[k + 1 :]:
+        for b in itertools.islice(counted, k + 1, None):
             overlap = b.start < a.end - 1
+            if not overlap:
+                break  # nor do those that start later
             nested = b.end <= a.end or b.start == a.start
             if overlap and not (nested and a.changes == b.changes):
                 raise DataError(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from structsvm.archive import Archive
 from structsvm.errors import CheckpointError
 from structsvm.problem import RegularizedRisk
+from structsvm.solvers.canonical import canonical_constraints, canonical_regularizer
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.fingerprint import fingerprint
 
@@ -112,8 +113,8 @@ def identity(risk: RegularizedRisk, solver: Any) -> dict[str, str]:
         "recordings": list(risk.xs),
         "labels": list(risk.ys),
         "sample weights": risk.sample_weight,
-        "regularizer": [risk.regularizer, risk.null],
-        "constraints": risk.constraints,
+        "regularizer": [canonical_regularizer(risk), risk.null],
+        "constraints": canonical_constraints(risk),
         "solver": [type(solver), *settings],
     }
     return {name: fingerprint(value) for name, value in named.items()}

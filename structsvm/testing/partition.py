@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from structsvm.partitions.oracle import Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.problem import MetricProblem, PartitionProblem, encode_all
 from structsvm.partitions.samples import Standardizer, check_samples
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.quiet import without_warnings
 from structsvm.regularizers import SquaredNorm
 from structsvm.testing.separation import TOLERANCE, Sample, check_separation, random_weights
 
@@ -128,8 +128,7 @@ class Kit:
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
         """What teaches nothing is refused; the truth agrees best with itself."""
         single = [EquivalenceMatrix.from_labels(np.zeros(M.n_samples, int)) for M in truths]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
+        with without_warnings(DataWarning):
             self.problem.check_training(truths)
             try:
                 self.problem.check_training(single)
