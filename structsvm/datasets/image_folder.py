@@ -14,12 +14,22 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError
 from structsvm.extras import require
 
-__all__ = ["LabelledImage", "images_and_labels", "read_images"]
+__all__ = [
+    "IMAGE_FOLDERS",
+    "MASK",
+    "MASK_FOLDERS",
+    "LabelledImage",
+    "find_images",
+    "images_and_labels",
+    "read_images",
+]
 
 KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
 MASK_KINDS = (*KINDS, ".npy")
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
+MASK = "_mask"
+"""What the name of a label map may add to that of its image."""
 
 MOST_GREY = 2**16 - 1
 MOST_LABELS = 64
@@ -53,8 +63,9 @@ def read_images(
         Image files and folders of them. A folder may instead hold two folders, ``img`` (or
         ``images``) and ``mask`` (or ``masks``, ``labels``).
     masks : path, optional
-        The folder of the label maps, which have the names of the images: images, of which every
-        colour is a label (two for a mask), or ``.npy`` arrays of integers.
+        The folder of the label maps, which have the names of the images, or these with ``_mask``
+        added: images, of which every colour is a label (two for a mask), or ``.npy`` arrays of
+        integers.
     need_labels : bool
         Whether an image without a label map is an error.
 
@@ -80,6 +91,11 @@ def read_images(
     if not found:
         raise DataError("no images were given: name files or folders")
     return found
+
+
+def find_images(paths: Iterable[str | PathLike[str]]) -> list[Path]:
+    """The files of the images that :func:`read_images` reads from these paths."""
+    return [file for path in map(Path, paths) for file in _images_of(path)[0]]
 
 
 def images_and_labels(
@@ -138,11 +154,12 @@ def _read(path: Path, masks: Path | None, need_labels: bool) -> LabelledImage:
 
 
 def _same_named(path: Path, masks: Path) -> Path | None:
-    """The label map of an image: that of its whole name, or of its name without suffix."""
-    for kind in MASK_KINDS:
-        for candidate in (masks / f"{path.stem}{kind}", masks / f"{path.stem}{kind.upper()}"):
-            if candidate.is_file() and candidate.resolve() != path.resolve():
-                return candidate
+    """The label map of an image: that of its name, or else of its name with ``_mask`` added."""
+    for stem in (path.stem, f"{path.stem}{MASK}"):
+        for kind in MASK_KINDS:
+            for candidate in (masks / f"{stem}{kind}", masks / f"{stem}{kind.upper()}"):
+                if candidate.is_file() and candidate.resolve() != path.resolve():
+                    return candidate
     return None
 
 

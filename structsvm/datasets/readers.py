@@ -15,7 +15,7 @@ from structsvm.datasets.recording import Recording, listed
 from structsvm.errors import DataError
 from structsvm.extras import require
 
-__all__ = ["read_npz", "read_table"]
+__all__ = ["read_frame", "read_npz", "read_table"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[Any]
@@ -55,7 +55,7 @@ def read_table(
     chunk_column: str | None = None,
 ) -> Recording:
     """Read a ``.csv`` or ``.parquet`` file with a header; of the features, those wanted suffice."""
-    frame = _load_frame(path)
+    frame = read_frame(path)
     columns = [str(column) for column in frame.columns]
     frame.columns = columns
     _refuse_repeated(path, columns)
@@ -141,14 +141,16 @@ def _labels(path: Path, arrays: dict[str, Any], n_samples: int) -> Labels | None
     return np.repeat(np.arange(ends.size, dtype=np.int64), sizes)
 
 
-def _load_frame(path: Path) -> Any:
-    """A pandas data frame."""
+def read_frame(path: Path, *, as_text: bool = False) -> Any:
+    """The pandas data frame of a ``.csv`` or ``.parquet`` file; of ``.csv``, perhaps as text."""
     pandas = require("pandas", "files", f"reading {path.suffix} files")
     if path.suffix.lower() == ".parquet":
         require("pyarrow", "files", "reading .parquet files")
     try:
         if path.suffix.lower() == ".parquet":
             return pandas.read_parquet(path)
+        if as_text:
+            return pandas.read_csv(path, skipinitialspace=True, dtype=str, keep_default_na=False)
         return pandas.read_csv(path, skipinitialspace=True, low_memory=False)
     except pandas.errors.EmptyDataError as error:
         raise DataError(f"{path}: the file is empty") from error
