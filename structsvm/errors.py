@@ -4,6 +4,7 @@ from structsvm.status import Status
 
 __all__ = [
     "CheckpointError",
+    "CheckpointWarning",
     "DataError",
     "DataWarning",
     "DownloadError",
@@ -72,6 +73,10 @@ class DownloadError(StructSVMError, OSError):
 
 class MissingExtraError(StructSVMError, ImportError):
     """An optional library that is not installed; the message says how to install it."""
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint could not be written: learning goes on, and could not be resumed from it."""
 
 
 class DataWarning(UserWarning):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from os import PathLike
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.archive import Archive
-from structsvm.errors import CheckpointError
+from structsvm.errors import CheckpointError, CheckpointWarning
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.fingerprint import fingerprint
@@ -55,6 +56,7 @@ class Checkpoint:
         self.path = Path(path)
         self.identity = dict(identity)
         self._written = -np.inf
+        self._failing = False
         if not self.path.parent.is_dir():
             raise CheckpointError(f"{path}: there is no folder {self.path.parent}")
 
@@ -87,7 +89,11 @@ class Checkpoint:
         return saved
 
     def keep(self, certificate: Certificate, state: Callable[[], Saved], now: bool = False) -> None:
-        """Write the state, unless that was done a moment ago and it need not be ``now``."""
+        """Write the state, unless that was done a moment ago and it need not be ``now``.
+
+        A disk that is full takes nothing from what was learned: one CheckpointWarning, and the next
+        round tries again.
+        """
         if not now and time.monotonic() < self._written + EVERY:
             return
         saved = state()
@@ -100,8 +106,21 @@ class Checkpoint:
             "oracle_calls": saved.oracle_calls,
             "stalled": saved.stalled,
         }
-        CHECKPOINT.write(self.path, header, arrays)
-        self._written = time.monotonic()
+        try:
+            CHECKPOINT.write(self.path, header, arrays)
+        except CheckpointError as error:
+            if not self._failing:
+                self._failing = True
+                warnings.warn(
+                    f"{error}; learning goes on, and the next round tries again: make room or stop "
+                    "it, for it could not go on from here",
+                    CheckpointWarning,
+                    stacklevel=2,
+                )
+            return
+        if self._failing:
+            logger.info("%s is written again", self.path)
+        self._written, self._failing = time.monotonic(), False
 
 
 def identity(risk: RegularizedRisk, solver: Any) -> dict[str, str]:
