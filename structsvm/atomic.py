@@ -21,7 +21,8 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
     if target.exists() and not target.is_file():
         target.write_bytes(content)
         return
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    # Not longer than any name may be, whatever the length of the target's.
+    beside = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         with beside.open("xb") as file:
             file.write(content)
