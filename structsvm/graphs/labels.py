@@ -67,11 +67,13 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise DataError("a label is NaN: give every node or pixel one")
     try:
-        kinds, inverse = np.unique(labels, return_inverse=True)
+        kinds = np.unique(labels)
     except TypeError:
         raise DataError("labels of several kinds do not compare") from None
     T, K = graph.n_samples, kinds.size
-    counts = np.bincount(regions * K + inverse.ravel(), minlength=T * K).reshape(T, K)
+    places = regions * K
+    places += np.searchsorted(kinds, labels)
+    counts = np.bincount(places, minlength=T * K).reshape(T, K)
     scale = graph.sizes / np.maximum(counts.sum(axis=1), 1)
     M = EquivalenceMatrix.from_labels(counts.argmax(axis=1))
     return NodeLabels(M, counts * scale[:, None])
