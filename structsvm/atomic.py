@@ -8,7 +8,7 @@ import shutil
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["write_atomically"]
+__all__ = ["unwritable", "write_atomically"]
 
 
 def write_atomically(path: str | PathLike[str], content: bytes) -> None:
@@ -34,3 +34,16 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def unwritable(path: str | PathLike[str]) -> str | None:
+    """Why no file can have this name, such as that it is too long; None if one can."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return error.strerror or str(error)
+    except ValueError as error:  # a zero byte
+        return str(error)
+    return None

@@ -17,11 +17,27 @@ __all__ = [
     "SettingsError",
     "StructSVMError",
     "VerdictWarning",
+    "printable",
 ]
+
+
+def printable(text: str) -> str:
+    r"""A text of which every letter can be encoded, for names of files that are not UTF-8.
+
+    A byte that is no letter is spelled out: ``b"caf\xe9"``, as Python reads it, is ``caf\xe9``.
+    """
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # half a character, which no name of a file gives
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class StructSVMError(Exception):
     """Base of every error raised on purpose by structsvm."""
+
+    def __str__(self) -> str:
+        """The message, which can be printed whatever the names of files in it."""
+        return printable(super().__str__())
 
 
 class DataError(StructSVMError, ValueError):

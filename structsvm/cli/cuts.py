@@ -26,7 +26,7 @@ from structsvm.datasets.image_folder import (
     images_and_labels,
     read_images,
 )
-from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError, printable
 from structsvm.extras import require
 from structsvm.graph_cuts.evaluation import evaluate_cuts
 from structsvm.graph_cuts.learner import CutLearner
@@ -97,7 +97,11 @@ def predict(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -
         check_output(args, args.output)
     elif args.output is not None:
         files = find_images(args.paths)
-        places = (place for file in files for place in _places(args.output, file.stem, args.maps))
+        places = (
+            place
+            for file in files
+            for place in _places(args.output, printable(file.stem), args.maps)
+        )
         check_outputs(args, places)
     images = _read(args, terminal, need_labels=False)
     if one_file and len(images) > 1:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from structsvm.atomic import unwritable
 from structsvm.choices import REGULARIZERS
 from structsvm.cli import cuts
 from structsvm.cli.inputs import read
@@ -113,8 +114,8 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
 def _resumed(args: argparse.Namespace) -> bool:
     """Whether a run goes on whose model may be there already, because it was interrupted."""
     checkpoint: Path | None = args.checkpoint
-    if checkpoint is None:
-        return False
+    if checkpoint is None or unwritable(checkpoint) or unwritable(args.output):
+        return False  # the check of the outputs says why
     if os.path.realpath(checkpoint) == os.path.realpath(args.output):
         raise SettingsError(f"--checkpoint {checkpoint} is the model file: name another file")
     if not (checkpoint.is_file() and args.output.is_file()):

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from structsvm.atomic import unwritable
 from structsvm.datasets.image_folder import IMAGE_FOLDERS, MASK_FOLDERS
 from structsvm.errors import SettingsError
 
@@ -45,9 +46,9 @@ def check_output(
     SettingsError
         Naming the file and the way out.
     """
-    if path.is_dir():
+    if os.path.isdir(path):
         raise SettingsError(f"{path} is a folder: name the file to write")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise SettingsError(f"{path}: the folder {path.parent} does not exist")
     if suffixes and path.suffix.lower() not in suffixes:
         raise SettingsError(f"{path}: the name must end with one of {', '.join(suffixes)}")
@@ -75,6 +76,10 @@ def check_outputs(
             f"{twice[0]} would be written more than once: two inputs have the same name, so give "
             "them to different runs"
         )
+    for path in wanted:
+        reason = unwritable(path)
+        if reason is not None:
+            raise SettingsError(f"{path}: cannot be written: {reason}")
     existing = [path for path in wanted if _is_there(path)]
     read = dict(_read_by(args)) if existing else {}
     for path in existing:
@@ -119,9 +124,9 @@ def _read_by(args: argparse.Namespace) -> Iterator[tuple[Identity, Path]]:
 
 def _files(path: Path) -> Iterator[Path]:
     """A file, or those of a folder and of the folders of images and masks that it may hold."""
-    if path.is_file():
+    if os.path.isfile(path):
         yield path
-    elif path.is_dir():
+    elif os.path.isdir(path):
         for entry in path.iterdir():
             if entry.is_file():
                 yield entry
@@ -132,7 +137,7 @@ def _files(path: Path) -> Iterator[Path]:
 def _check_folder(folder: Path) -> None:
     """Refuse a folder that cannot be written in, or cannot be made where it is missing."""
     there = folder
-    while not there.exists():
+    while not os.path.exists(there):
         there = there.parent
     if not there.is_dir():
         raise SettingsError(f"{there} is a file: name a folder to write in")

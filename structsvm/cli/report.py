@@ -12,6 +12,7 @@ from structsvm.cli.inputs import read_to_judge
 from structsvm.cli.outputs import check_output
 from structsvm.cli.parser import evaluation_options, file_options, force_option, report_options
 from structsvm.cli.terminal import Terminal
+from structsvm.errors import printable
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.persistence import load
 from structsvm.report import report_page
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             n_segments=args.n_segments,
             margin=args.margin,
         )
-    write_atomically(args.output, page.encode())
+    write_atomically(args.output, printable(page).encode())
     terminal.note(f"the page is in {args.output}, {len(page) / 1e6:.1f} MB: open it in a browser")
     if terminal.as_json:
         terminal.report({"page": str(args.output)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.archive import Archive
+from structsvm.atomic import unwritable
 from structsvm.errors import CheckpointError, CheckpointWarning
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.certificate import Certificate
@@ -57,8 +59,11 @@ class Checkpoint:
         self.identity = dict(identity)
         self._written = -np.inf
         self._failing = False
-        if not self.path.parent.is_dir():
+        if not os.path.isdir(self.path.parent):
             raise CheckpointError(f"{path}: there is no folder {self.path.parent}")
+        reason = unwritable(self.path)
+        if reason is not None:
+            raise CheckpointError(f"{path}: cannot be written: {reason}")
 
     def restore(self, certificate: Certificate) -> Saved | None:
         """Put the certificate in the state of the file, if there is one; the solver's own state.
