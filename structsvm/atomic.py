@@ -40,7 +40,7 @@ def unwritable(path: str | PathLike[str]) -> str | None:
     """Why no file can have this name, such as that it is too long; None if one can."""
     try:
         os.lstat(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # of the folder others complain
         return None
     except OSError as error:
         return error.strerror or str(error)
