@@ -9,6 +9,7 @@ from structsvm.status import Status
 __all__ = [
     "CertificateError",
     "CheckpointError",
+    "CheckpointWarning",
     "DataError",
     "DataWarning",
     "DownloadError",
@@ -21,6 +22,7 @@ __all__ = [
     "SettingsError",
     "StructSVMError",
     "VerdictWarning",
+    "printable",
     "warn",
 ]
 
@@ -28,8 +30,23 @@ CALLERS = ("sklearn", "joblib")
 """Packages that call structsvm on behalf of a user, whose line is further out."""
 
 
+def printable(text: str) -> str:
+    r"""A text of which every letter can be encoded, for names of files that are not UTF-8.
+
+    A byte that is no letter is spelled out: ``b"caf\xe9"``, as Python reads it, is ``caf\xe9``.
+    """
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # half a character, which no name of a file gives
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 class StructSVMError(Exception):
     """Base of every error raised on purpose by structsvm."""
+
+    def __str__(self) -> str:
+        """The message, which can be printed whatever the names of files in it."""
+        return printable(super().__str__())
 
 
 class DataError(StructSVMError, ValueError):
@@ -85,6 +102,10 @@ class DownloadError(StructSVMError, OSError):
 
 class MissingExtraError(StructSVMError, ImportError):
     """An optional library that is not installed; the message says how to install it."""
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint could not be written: learning goes on, and could not be resumed from it."""
 
 
 class DataWarning(UserWarning):

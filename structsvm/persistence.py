@@ -75,16 +75,24 @@ def save(learner: MetricLearner | CutLearner, path: str | PathLike[str]) -> None
         MODEL.write(path, _header(learner), _arrays(learner))
 
 
-def load(path: str | PathLike[str]) -> MetricLearner | CutLearner:
+def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> MetricLearner | CutLearner:
     """Read a fitted learner from a file that :func:`save` wrote.
+
+    Parameters
+    ----------
+    path : path
+    max_bytes : int, optional
+        What the arrays may take in memory, which the file tells before they are read. By default
+        ``$STRUCTSVM_MAX_BYTES``, or else 256 MiB or 100 times the size of the file, whichever is
+        more.
 
     Raises
     ------
     ModelFileError
-        For a file that is not a model, is damaged or was changed, or is of a newer format; and for
-        a model of a problem that is not installed.
+        For a file that is not a model, is too large, is damaged or was changed, or is of a newer
+        format; and for a model of a problem that is not installed.
     """
-    header, arrays = MODEL.read(Path(path))
+    header, arrays = MODEL.read(Path(path), max_bytes)
     try:
         if "cut" in header:
             return stored.learner(header, arrays)
@@ -95,15 +103,21 @@ def load(path: str | PathLike[str]) -> MetricLearner | CutLearner:
         raise ModelFileError(f"{path}: no model of format {MODEL.version}: {error!r}") from error
 
 
-def read_header(path: str | PathLike[str]) -> dict[str, Any]:
+def read_header(path: str | PathLike[str], *, max_bytes: int | None = None) -> dict[str, Any]:
     """What a model file says of itself: versions, settings, features, training and certificate.
+
+    Parameters
+    ----------
+    path : path
+    max_bytes : int, optional
+        As in :func:`load`.
 
     Raises
     ------
     ModelFileError
         As :func:`load`.
     """
-    return MODEL.read(Path(path))[0]
+    return MODEL.read(Path(path), max_bytes)[0]
 
 
 # ---- writing

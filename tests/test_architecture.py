@@ -16,7 +16,18 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # From the ground up. A room may import from its own floor and from those below it.
 FLOORS = (
-    {"atomic", "checks", "contract", "errors", "extras", "plain", "progress", "quiet", "status"},
+    {
+        "atomic",
+        "checks",
+        "contract",
+        "errors",
+        "extras",
+        "limits",
+        "plain",
+        "progress",
+        "quiet",
+        "status",
+    },
     {"archive", "weights", "cuts", "solution"},
     {"regularizers"},
     {"problem", "masters", "parallel"},

@@ -16,11 +16,17 @@ from rich import box
 from rich.table import Table
 
 from structsvm.atomic import write_atomically
-from structsvm.cli.inputs import check_output
+from structsvm.cli.outputs import check_output, check_outputs, within
 from structsvm.cli.settings import problem_with
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets.image_folder import LabelledImage, images_and_labels, read_images
-from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.datasets.image_folder import (
+    MASK,
+    LabelledImage,
+    find_images,
+    images_and_labels,
+    read_images,
+)
+from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
 from structsvm.extras import require
 from structsvm.graph_cuts.evaluation import evaluate_cuts
 from structsvm.graph_cuts.learner import CutLearner
@@ -89,7 +95,15 @@ def predict(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -
     """Cut images; write label maps and overlays."""
     one_file = args.output is not None and args.output.suffix.lower() in (".png", ".npy")
     if one_file:
-        check_output(args.output)
+        check_output(args, args.output)
+    elif args.output is not None:
+        files = find_images(args.paths)
+        places = (
+            place
+            for file in files
+            for place in _places(args.output, printable(file.stem), args.maps)
+        )
+        check_outputs(args, places)
     images = _read(args, terminal, need_labels=False)
     if one_file and len(images) > 1:
         raise SettingsError(f"{args.output} is one file for {len(images)} images: name a folder")
@@ -275,11 +289,16 @@ def _learn(
 
 
 def _write(folder: Path, image: LabelledImage, labels: Any, maps: str) -> None:
-    """NAME.png or NAME.npy, and NAME_overlay.png."""
+    """The label map and the overlay."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / f"{image.name}.{maps}", _encoded(labels, f".{maps}"))
-    marked = overlay(image.image, labels)
-    write_atomically(folder / f"{image.name}_overlay.png", _png(marked))
+    label_map, marked = _places(folder, image.name, maps)
+    write_atomically(label_map, _encoded(labels, f".{maps}"))
+    write_atomically(marked, _png(overlay(image.image, labels)))
+
+
+def _places(folder: Path, name: str, maps: str) -> tuple[Path, Path]:
+    """NAME_mask.png or NAME_mask.npy, and NAME_overlay.png: never the name of the image."""
+    return within(folder, f"{name}{MASK}.{maps}"), within(folder, f"{name}_overlay.png")
 
 
 def _encoded(labels: Any, kind: str) -> bytes:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
+from structsvm.atomic import unwritable
 from structsvm.choices import REGULARIZERS
 from structsvm.cli import cuts
-from structsvm.cli.inputs import check_output, read
-from structsvm.cli.parser import file_options, report_options
+from structsvm.cli.inputs import read
+from structsvm.cli.outputs import check_output
+from structsvm.cli.parser import file_options, force_option, report_options
 from structsvm.cli.partial import labels_of, partial_options, tell_unlabelled, unlabelled_samples
 from structsvm.cli.settings import assignment, problem_with
 from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import Recording
-from structsvm.errors import LearningError
+from structsvm.errors import LearningError, ModelFileError, SettingsError
 from structsvm.learner import MetricLearner
 from structsvm.parallel import BACKEND_NAMES
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.persistence import save
+from structsvm.persistence import read_header, save
 from structsvm.plugins import problem_class, problem_names
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.report import certificate_in_words, training_in_words
@@ -58,6 +61,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="MODEL", required=True, help="model file to write"
     )
+    force_option(parser)
     partial_options(parser.add_argument_group("labels that do not say everything"))
     _learning_options(parser.add_argument_group("learning"))
     _running_options(parser.add_argument_group("running"))
@@ -66,11 +70,11 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentParser) -> int:
     """Learn, save, and say what came of it."""
-    check_output(args.output)
+    check_output(args, args.output, replaceable=_resumed(args))
     if problem_class(args.problem) is NormalizedCut:
         return cuts.fit(args, terminal, parser)
     if args.checkpoint is not None:
-        check_output(args.checkpoint)
+        check_output(args, args.checkpoint, replaceable=True)
     problem = _problem(args)
     learner = MetricLearner(
         problem=problem,
@@ -107,6 +111,22 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
         unlabelled = {"unlabelled_samples": unlabelled_samples(recordings)}
         terminal.report(describe(learner, args.output) | unlabelled)
     return INTERRUPTED if interrupted else 0
+
+
+def _resumed(args: argparse.Namespace) -> bool:
+    """Whether a run goes on whose model may be there already, because it was interrupted."""
+    checkpoint: Path | None = args.checkpoint
+    if checkpoint is None or unwritable(checkpoint) or unwritable(args.output):
+        return False  # the check of the outputs says why
+    if os.path.realpath(checkpoint) == os.path.realpath(args.output):
+        raise SettingsError(f"--checkpoint {checkpoint} is the model file: name another file")
+    if not (checkpoint.is_file() and args.output.is_file()):
+        return False
+    try:
+        read_header(args.output)
+    except ModelFileError:
+        return False
+    return True
 
 
 def _tell_partial(learner: MetricLearner, n_given: int, terminal: Terminal) -> None:

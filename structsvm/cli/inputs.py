@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,13 @@ from typing import Any
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.files import find_recordings, read_recording
 from structsvm.datasets.recording import Recording, arrays_and_labels, share_features
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError
 from structsvm.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.words import Words
 from structsvm.progress import stage
 
-__all__ = ["check_labels", "check_output", "read", "read_for", "read_to_judge"]
+__all__ = ["check_labels", "read", "read_for", "read_to_judge"]
 
 
 def read(
@@ -118,15 +117,3 @@ def _check_counts(
             raise DataError(
                 f"{recording.where} has {words.items(T)}: it cannot have {words.parts(n_segments)}"
             )
-
-
-def check_output(path: Path, suffixes: Sequence[str] = ()) -> None:
-    """Refuse, before any work, a file that could not be written afterwards."""
-    if path.is_dir():
-        raise SettingsError(f"{path} is a folder: name the file to write")
-    if not path.parent.is_dir():
-        raise SettingsError(f"{path}: the folder {path.parent} does not exist")
-    if not os.access(path.parent, os.W_OK):
-        raise SettingsError(f"{path}: the folder {path.parent} is not yours to write in")
-    if suffixes and path.suffix.lower() not in suffixes:
-        raise SettingsError(f"{path}: the name must end with one of {', '.join(suffixes)}")

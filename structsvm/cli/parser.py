@@ -17,6 +17,7 @@ __all__ = [
     "count_option",
     "evaluation_options",
     "file_options",
+    "force_option",
     "positive",
     "report_options",
 ]
@@ -145,6 +146,15 @@ def evaluation_options() -> argparse.ArgumentParser:
         help="samples within which a change counts as found, for F1 (default: 5)",
     )
     return options
+
+
+def force_option(group: argparse._ActionsContainer) -> None:
+    """Whether files that exist may be replaced; those that a command reads never are."""
+    group.add_argument(
+        "--force",
+        action="store_true",
+        help="replace files that exist; one that is read is never written over",
+    )
 
 
 def count_option(group: argparse._ActionsContainer) -> None:

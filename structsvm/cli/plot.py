@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from structsvm.atomic import write_atomically
 from structsvm.cli import cuts
-from structsvm.cli.inputs import check_labels, check_output, read_for
-from structsvm.cli.parser import count_option, file_options, report_options
+from structsvm.cli.inputs import check_labels, read_for
+from structsvm.cli.outputs import check_output
+from structsvm.cli.parser import count_option, file_options, force_option, report_options
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError, SettingsError
 from structsvm.extras import require
@@ -81,12 +82,13 @@ def add_parser(commands: Any) -> None:
         "eigenvalues, or the certified gap while it was learned (for normalized-cut, which has "
         "no gap, the objective). Images and tables are drawn without --show",
     )
+    force_option(parser)
     count_option(parser)
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Draw, and say where."""
-    check_output(args.output, FORMATS)
+    check_output(args, args.output, FORMATS)
     learner = load(args.model)
     figure = new_figure()
     show = _what_to_show(args.show, args.paths is not None)

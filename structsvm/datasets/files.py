@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -15,7 +16,7 @@ import numpy as np
 from structsvm.atomic import write_atomically
 from structsvm.datasets.readers import read_npz, read_table
 from structsvm.datasets.recording import Recording, share_features
-from structsvm.errors import DataError
+from structsvm.errors import DataError, printable
 
 __all__ = ["Found", "find_recordings", "read_recording", "read_recordings", "write_recording"]
 
@@ -46,6 +47,7 @@ def read_recordings(
     need_labels: bool = True,
     blanks: bool = False,
     missing_labels: Sequence[str] = (),
+    max_bytes: int | None = None,
 ) -> list[Recording]:
     """Read recordings from files and folders.
 
@@ -65,6 +67,10 @@ def read_recordings(
     missing_labels : sequence of str
         Labels that mean none, besides a blank: ("NA",), say. Without it "NA", "None", "null" and
         "nan" are classes like others.
+    max_bytes : int, optional
+        What a file may take in memory, which ``.npz`` and ``.parquet`` files tell before they are
+        read. By default ``$STRUCTSVM_MAX_BYTES``, or else 256 MiB or 100 times the size of the
+        file, whichever is more.
 
     Returns
     -------
@@ -88,6 +94,7 @@ def read_recordings(
             need_labels=need_labels,
             blanks=blanks,
             missing_labels=missing_labels,
+            max_bytes=max_bytes,
         )
         for path, name in zip(found.files, found.names, strict=True)
     ]
@@ -107,7 +114,7 @@ def find_recordings(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) 
     files: dict[Path, Path] = {}
     skipped: list[Path] = []
     for path in map(Path, paths):
-        if path.is_dir():
+        if os.path.isdir(path):
             inside, beside = _search(path)
             skipped += beside
         else:
@@ -116,7 +123,8 @@ def find_recordings(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) 
             files.setdefault(file.resolve(), file)
     if not files:
         raise DataError("no recordings were given: name files or folders")
-    return Found(tuple(files.values()), _names(list(files)), tuple(skipped))
+    names = tuple(map(printable, _names(list(files))))
+    return Found(tuple(files.values()), names, tuple(skipped))
 
 
 def read_recording(
@@ -130,6 +138,7 @@ def read_recording(
     blanks: bool = False,
     chunk_column: str | None = None,
     missing_labels: Sequence[str] = (),
+    max_bytes: int | None = None,
 ) -> Recording:
     """Read one file; the parameters are those of :func:`read_recordings`.
 
@@ -137,9 +146,9 @@ def read_recording(
     rows that belong together.
     """
     file = _checked(Path(path))
-    name = file.stem if name is None else name
+    name = printable(file.stem) if name is None else name
     if file.suffix.lower() == ".npz":
-        return read_npz(file, name, need_labels, missing_labels)
+        return read_npz(file, name, need_labels, missing_labels, max_bytes)
     return read_table(
         file,
         name,
@@ -150,6 +159,7 @@ def read_recording(
         blanks,
         chunk_column,
         missing_labels,
+        max_bytes,
     )
 
 
@@ -164,7 +174,7 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
 
 
 def _checked(path: Path) -> Path:
-    if not path.exists():
+    if not os.path.exists(path):  # nor has one a name that is too long
         raise DataError(f"{path}: no such file or folder")
     if path.is_dir():
         raise DataError(f"{path} is a folder, expected one recording")

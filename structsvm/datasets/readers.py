@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm import limits
 from structsvm.datasets.recording import Recording, listed
-from structsvm.errors import DataError
+from structsvm.errors import DataError, SettingsError
 from structsvm.extras import require
 
-__all__ = ["read_npz", "read_table"]
+__all__ = ["read_frame", "read_npz", "read_table"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[Any]
@@ -25,10 +24,14 @@ UNNAMED = "Unnamed: 0"
 
 
 def read_npz(
-    path: Path, name: str, need_labels: bool, missing_labels: Sequence[str] = ()
+    path: Path,
+    name: str,
+    need_labels: bool,
+    missing_labels: Sequence[str] = (),
+    max_bytes: int | None = None,
 ) -> Recording:
     """Read ``X``, ``y`` or ``bkps``, and ``features``; whatever else is there is left alone."""
-    arrays, present = _load_arrays(path, ("X", "y", "bkps", "features"))
+    arrays, present = _load_arrays(path, ("X", "y", "bkps", "features"), max_bytes)
     if "X" not in arrays:
         raise DataError(f"{path}: no array 'X'; it holds {listed(present)}")
     X = arrays["X"]
@@ -61,9 +64,10 @@ def read_table(
     blanks: bool = False,
     chunk_column: str | None = None,
     missing_labels: Sequence[str] = (),
+    max_bytes: int | None = None,
 ) -> Recording:
     """Read a ``.csv`` or ``.parquet`` file with a header; of the features, those wanted suffice."""
-    frame = _load_frame(path, label_column)
+    frame = read_frame(path, label_column=label_column, max_bytes=max_bytes)
     columns = [str(column) for column in frame.columns]
     frame.columns = columns
     _refuse_repeated(path, columns)
@@ -92,17 +96,21 @@ def read_table(
     return Recording(name, X, y, features, str(path), chunks)
 
 
-def _load_arrays(path: Path, names: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+def _load_arrays(
+    path: Path, names: Sequence[str], max_bytes: int | None
+) -> tuple[dict[str, Any], list[str]]:
     """The named arrays as far as the file has them, and the names of all it has."""
     try:
-        # numpy leaves a file that it opened itself open when the archive is damaged
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            present = list(archive.files)
-            return {name: archive[name] for name in names if name in present}, present
-    except (AttributeError, TypeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise DataError(f"{path}: damaged, or not an .npz file") from error
+        with path.open("rb") as file:
+            return limits.read_npz(file, names, max_bytes)
+    except limits.TooLarge as error:
+        raise DataError(f"{path}: {error}") from error
+    except SettingsError:
+        raise
     except (OSError, ValueError, NotImplementedError) as error:
         raise DataError(f"{path}: cannot be read: {_reason(error)}") from error
+    except Exception as error:  # a foreign file can raise nearly anything in the reader
+        raise DataError(f"{path}: damaged, or not an .npz file") from error
 
 
 def _reason(error: Exception) -> str:
@@ -149,8 +157,14 @@ def _labels(path: Path, arrays: dict[str, Any], n_samples: int) -> Labels | None
     return np.repeat(np.arange(ends.size, dtype=np.int64), sizes)
 
 
-def _load_frame(path: Path, label_column: str) -> Any:
-    """A pandas data frame.
+def read_frame(
+    path: Path,
+    *,
+    label_column: str | None = None,
+    as_text: bool = False,
+    max_bytes: int | None = None,
+) -> Any:
+    """The pandas data frame of a ``.csv`` or ``.parquet`` file; of ``.csv``, perhaps as text.
 
     Labels of text files are text, in which nothing but a blank is missing: elsewhere pandas takes
     words such as "None" and "null" for missing numbers, which are names of classes here.
@@ -160,15 +174,24 @@ def _load_frame(path: Path, label_column: str) -> Any:
         require("pyarrow", "files", "reading .parquet files")
     try:
         if path.suffix.lower() == ".parquet":
+            about = require("pyarrow.parquet", "files", "parquet").read_metadata(path)
+            expanded = 8 * about.num_rows * about.num_columns
+            limits.check_bytes(expanded, path.stat().st_size, max_bytes)
             return pandas.read_parquet(path)
+        if as_text:
+            return pandas.read_csv(path, skipinitialspace=True, dtype=str, keep_default_na=False)
         # pandas looks for missing values after its converters too: a mark in front hides them
-        marked = {label_column: lambda text: f"={text.strip()}"}
+        marked = {} if label_column is None else {label_column: lambda text: f"={text.strip()}"}
         frame = pandas.read_csv(path, skipinitialspace=True, low_memory=False, converters=marked)
-        if label_column in frame.columns:
+        if label_column is not None and label_column in frame.columns:
             frame[label_column] = [text[1:] for text in frame[label_column]]
         return frame
     except pandas.errors.EmptyDataError as error:
         raise DataError(f"{path}: the file is empty") from error
+    except SettingsError:
+        raise
+    except limits.TooLarge as error:
+        raise DataError(f"{path}: {error}") from error
     except Exception as error:  # a damaged file can raise nearly anything in the reader of parquet
         raise DataError(f"{path}: cannot be read: {_reason(error)}") from error
 

@@ -76,7 +76,7 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
         )
     open_ = missing_labels(labels) | unlabelled(labels)
     try:
-        kinds, inverse = np.unique(labels[~open_], return_inverse=True)
+        kinds = np.unique(labels[~open_])
     except TypeError:
         raise DataError("labels of several kinds do not compare") from None
     if open_.any():
@@ -84,7 +84,9 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError("a label is inf: give every node or pixel one")
     T, K = graph.n_samples, kinds.size
-    counts = np.bincount(regions * K + inverse.ravel(), minlength=T * K).reshape(T, K)
+    places = regions * K
+    places += np.searchsorted(kinds, labels)
+    counts = np.bincount(places, minlength=T * K).reshape(T, K)
     scale = graph.sizes / np.maximum(counts.sum(axis=1), 1)
     M = EquivalenceMatrix.from_labels(counts.argmax(axis=1))
     return NodeLabels(M, counts * scale[:, None])

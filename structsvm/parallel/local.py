@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ import joblib
 
 from structsvm.checks import check_n_jobs
 from structsvm.errors import StructSVMError
+from structsvm.parallel import leftovers
 from structsvm.parallel.base import RETRIES, Backend, Done, Session, Task, deal, work
 from structsvm.parallel.workers import Workers, WorkersDied
 
@@ -46,7 +48,8 @@ class Threads(Backend):
 class Processes(Backend):
     """Processes of this machine, kept for the next run.
 
-    A worker reads each share it works on from a file, once.
+    A worker reads each share it works on from a file, once. The files are readable by their owner
+    alone; those that a killed process leaves are removed when the next one begins.
     """
 
     n_jobs: int = -1
@@ -58,13 +61,20 @@ class Processes(Backend):
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Write the shares into a folder that lasts as long as the block."""
-        with TemporaryDirectory(prefix="structsvm-") as folder:
+        leftovers.remove()
+        with TemporaryDirectory(prefix=leftovers.prefix()) as folder:
             shares = deal(parts, joblib.effective_n_jobs(self.n_jobs))
             paths = [str(Path(folder, str(k))) for k in range(len(shares))]
             for path, share in zip(paths, shares, strict=True):
-                Path(path).write_bytes(cloudpickle.dumps(share))
+                _write(path, cloudpickle.dumps(share))
             with Workers() as workers:
                 yield _InProcesses(paths, workers)
+
+
+def _write(path: str, content: bytes) -> None:
+    """A file that nobody but its owner can read, whatever the umask."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
 
 
 class _InThreads(Session):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataWarning
+from structsvm.errors import DataWarning, warn
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
@@ -56,12 +55,11 @@ class DecodingMetric:
         answer = oracle.maximize(objective, Constraint(n_clusters=n_clusters))
         lost = answer.upper_bound - answer.value
         if answer.quality is Quality.EXACT and n_clusters is None and lost > DOUBT * self.penalty:
-            warnings.warn(
+            warn(
                 f"a recording of {X.shape[0]} samples has jumps so large that rounding may hide "
                 f"changes: up to {lost:.2g}, where a change costs {self.penalty:.2g}; take "
                 "outliers out, or cut the recording where it jumps",
                 DataWarning,
-                stacklevel=2,
             )
         return answer.y
 

@@ -49,8 +49,10 @@ def cut_sheet(
     side = int(np.clip(SIDE[1] * np.sqrt(FULL / len(graphs)), *SIDE))
     recordings = []
     for i, (graph, truth) in enumerate(zip(graphs, truths, strict=True)):
-        cuts = {"photo": None, "true": _true_map(ys[i])}
-        cuts |= {name: _map(graph, guesses[name][i]) for name in ("learned", *learner.baselines_)}
+        # One map at a time: those of a photograph are large.
+        cuts = {"photo": _drawn(Xs[i], None, side), "true": _drawn(Xs[i], _true_map(ys[i]), side)}
+        for name in ("learned", *learner.baselines_):
+            cuts[name] = _drawn(Xs[i], _map(graph, guesses[name][i]), side)
         shape = Xs[i].shape[:2]
         recordings.append(
             {
@@ -60,7 +62,7 @@ def cut_sheet(
                 "found": {name: found[i].n_clusters for name, found in guesses.items()},
                 "scores": {name: asdict(scores[i]) for name, scores in evaluation.each.items()},
                 "size": list(shape),
-                "cuts": {name: _drawn(Xs[i], labels, side) for name, labels in cuts.items()},
+                "cuts": cuts,
             }
         )
     return _sheet(
@@ -113,8 +115,8 @@ def _map(graph: FeatureGraph, found: Any) -> NDArray[np.int64]:
 
 def _true_map(labels: Any) -> NDArray[np.int64]:
     """Labels of any kind as 0, 1, ..., (H, W)."""
-    parts = np.unique(np.asarray(labels), return_inverse=True)[1]
-    return np.asarray(parts.reshape(np.shape(labels)), dtype=np.int64)
+    values = np.asarray(labels)
+    return np.asarray(np.searchsorted(np.unique(values), values), dtype=np.int64)
 
 
 def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:

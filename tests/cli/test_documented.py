@@ -63,6 +63,11 @@ def test_examples_run(place, monkeypatch, capsys, line):
     words = words[: words.index(">")] if ">" in words else words
     if words[1:3] == ["new", "problem"]:
         shutil.rmtree(place / f"structsvm-{words[3]}", ignore_errors=True)
+    written = [words[words.index(option) + 1] for option in ("-o", "--output") if option in words]
+    for name in ["demo", *written]:  # of the examples before
+        if (place / name).is_dir():
+            shutil.rmtree(place / name)
+        (place / name).unlink(missing_ok=True)
     assert main(words[1:]) == 0
     assert "Traceback" not in capsys.readouterr().err
 

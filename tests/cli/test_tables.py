@@ -3,7 +3,6 @@
 import csv
 import json
 
-import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
@@ -78,9 +77,10 @@ def test_predict_prints_sizes_and_writes_labels(run, tables):
     assert [int(row["cluster"]) for row in rows] == answer["labels"]
     assert [int(row["row"]) for row in rows] == list(range(75))
     run(f"{line} -o out")
-    assert (
-        np.loadtxt(tables / "out" / "test.csv", skiprows=1).astype(int).tolist() == answer["labels"]
-    )
+    with (tables / "out" / "test_clusters.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["cluster"]) for row in rows] == answer["labels"]
+    assert rows[0]["class"] == "species 0"
 
 
 def test_plot_draws_the_table(run, tables):
