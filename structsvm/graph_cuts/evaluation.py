@@ -21,7 +21,7 @@ from structsvm.partitions.words import GRAPHS, IMAGES, Words
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.progress import stage
 
-__all__ = ["CutEvaluation", "CutScores", "cut_with_all", "evaluate_cuts"]
+__all__ = ["CutEvaluation", "CutScores", "cut_with_all", "evaluate_cuts", "jaccard_in_words"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class CutScores:
     loss: float
     """``|M - M_i|_F^2``: 0 is perfect, at most ``K + K' - 2``."""
     jaccard: float | None
-    """Jaccard distance of the object, 0 is perfect; None unless there are two true labels."""
+    """Jaccard distance of the object, 0 is perfect; None unless there are two true labels. The mean
+    is over those that have one, :attr:`CutEvaluation.n_two_parts`."""
     adjusted_rand: float
     """At most 1, which is perfect; 0 for one single cluster."""
     disagreement: float
@@ -82,9 +83,8 @@ class CutEvaluation:
             name: tuple(CutScores.of(problem, t, g) for t, g in zip(truths, found, strict=True))
             for name, found in guesses.items()
         }
-        words = GRAPHS if any(graph.regions is None for graph in graphs) else IMAGES
         measure = "loss" if problem.known_clusters else "disagreement"
-        return cls(tuple(names), each, words, measure)
+        return cls(tuple(names), each, _words(graphs), measure)
 
     @property
     def scores(self) -> dict[str, CutScores]:
@@ -94,6 +94,11 @@ class CutEvaluation:
     def contrast(self, rival: str) -> Contrast:
         """The disagreement of a rival minus that of the learned metric, paired by graph."""
         return Contrast.paired(rival, self._judged)
+
+    @property
+    def n_two_parts(self) -> int:
+        """Of how many there is a Jaccard distance: those with two true parts."""
+        return sum(scores.jaccard is not None for scores in next(iter(self.each.values())))
 
     @property
     def verdict(self) -> Verdict:
@@ -112,6 +117,7 @@ class CutEvaluation:
         """Plain values, ready for JSON."""
         return {
             **{name: asdict(scores) for name, scores in self.scores.items()},
+            "n_two_parts": self.n_two_parts,
             "verdict": self.verdict.to_dict(),
             "images": [
                 {"name": name, **{metric: asdict(found[i]) for metric, found in self.each.items()}}
@@ -135,7 +141,8 @@ def evaluate_cuts(
     learner : CutLearner
         Fitted.
     Xs, ys : as for :meth:`CutLearner.fit`
-        Not those that were learned from.
+        Not those that were learned from; a :class:`~structsvm.errors.DataWarning` says how many
+        were.
     n_clusters : int, "true" or None
         Cut into so many, into as many as the truth has, or as the learner decides; None is "true"
         where the number of clusters is known.
@@ -148,6 +155,7 @@ def evaluate_cuts(
     if len(names) != len(truths):
         raise DataError(f"{len(truths)} graphs but {len(names)} names")
     guesses = cut_with_all(learner, graphs, truths, n_clusters)
+    learner.training_data_.warn_if_among([graph.X for graph in graphs], _words(graphs))
     return CutEvaluation.of(learner, graphs, truths, guesses, names)
 
 
@@ -164,3 +172,14 @@ def cut_with_all(
     learned = CutMetric(learner.components_.T, learner.threshold_)
     metrics = stage("metrics", list({**learner.baselines_, LEARNED: learned}.items()))
     return {name: learner.decode_with(metric, graphs, counts) for name, metric in metrics}
+
+
+def _words(graphs: Sequence[FeatureGraph]) -> Words:
+    return GRAPHS if any(graph.regions is None for graph in graphs) else IMAGES
+
+
+def jaccard_in_words(found: CutEvaluation) -> str:
+    """Over which of the images the mean Jaccard distance is taken."""
+    n = found.n_two_parts
+    those = "the one" if n == 1 else f"the {n}"
+    return f"the Jaccard distance is that of {those} with two true parts"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,8 +11,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.errors import DataWarning
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.features import FeatureMap
+from structsvm.partitions.words import Words
 
 __all__ = ["TrainingData"]
 
@@ -63,6 +66,17 @@ class TrainingData:
     def __contains__(self, X: Floats) -> bool:
         """Whether these very values were learned from: then nothing is held out."""
         return _fingerprint(X) in self.fingerprints
+
+    def warn_if_among(self, Xs: Sequence[Floats], words: Words, *, stacklevel: int = 3) -> None:
+        """Warn if any of these was learned from, when they are to tell what learning is worth."""
+        seen = sum(X in self for X in Xs)
+        if seen:
+            warnings.warn(
+                f"the model was learned from {seen} of these {words.wholes(len(Xs))}: "
+                "the figures are better than on new ones",
+                DataWarning,
+                stacklevel=stacklevel,
+            )
 
 
 def _tuples(value: Any) -> Any:

@@ -23,7 +23,6 @@ from structsvm.report.words import spread_in_words
 
 __all__ = ["cut_sheet"]
 
-SCORES = [("loss", "loss"), ("jaccard", "Jaccard distance"), ("adjusted_rand", "adj. Rand")]
 SIDE = (120, 320)
 """Pixels of the longer side of a drawn image, at least and at most."""
 FULL = 50
@@ -79,7 +78,7 @@ def _sheet(
         "whole": IMAGES.whole,
         "items": "pixels",
         "parts": "parts",
-        "scores": SCORES,
+        "scores": _scores(evaluation),
         "measure": evaluation.measure,
         "perfect": "Perfect: loss and distance 0, adjusted Rand 1.",
         "views": [("marked", "parts marked")],
@@ -101,6 +100,17 @@ def _sheet(
         data=finite(data),
         drag="Arrows up and down move, too. ",
     )
+
+
+def _scores(evaluation: CutEvaluation) -> list[tuple[str, str]]:
+    """Which scores are shown, and what they are called."""
+    n = evaluation.n_two_parts
+    some = f" (of {n})" if 0 < n < len(evaluation.names) else ""
+    return [
+        ("loss", "loss"),
+        ("jaccard", f"Jaccard distance{some}"),
+        ("adjusted_rand", "adj. Rand"),
+    ]
 
 
 def _map(graph: FeatureGraph, found: Any) -> NDArray[np.int64]:
