@@ -39,7 +39,8 @@ __all__ = ["describe", "draw", "evaluate", "fit", "predict", "read_to_judge", "s
 INTERRUPTED = 130
 NOT_FOR_CUTS = (
     "regularizer", "standardize", "slack", "master", "jobs", "backend", "checkpoint", "penalty",
-    "n_segments", "label_column", "time_column", "regions", "chunk_column",
+    "n_segments", "label_column", "time_column", "recording_column", "labels_are", "regions",
+    "chunk_column",
 )  # fmt: skip
 """Options of fit that have no meaning here."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from structsvm.choices import REGULARIZERS
 from structsvm.cli import cuts
+from structsvm.cli.columns import remember
 from structsvm.cli.inputs import check_output, read
 from structsvm.cli.parser import file_options, report_options
 from structsvm.cli.partial import labels_of, partial_options
@@ -87,9 +88,10 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
         backend=args.backend,
     )
     some = args.regions is not None or args.chunk_column is not None
-    recordings = read(args, terminal, need_labels=not some, blanks=True)
+    recordings = read(args, terminal, need_labels=not some, blanks=True, ask=problem.contiguous)
     labels = labels_of(recordings, problem, args.regions)
     learn(learner, recordings, labels, terminal, args.checkpoint)
+    remember(learner, args)
     save(learner, args.output)
     interrupted = learner.solution_.status is Status.INTERRUPTED
     if interrupted:

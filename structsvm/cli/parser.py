@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.highlighter import RegexHighlighter
 from rich.theme import Theme
 
+from structsvm.datasets.indicators import LABELS_ARE
+
 __all__ = [
     "Parser",
     "count_option",
@@ -114,10 +116,24 @@ def file_options() -> argparse.ArgumentParser:
     group.add_argument(
         "--label-column",
         metavar="NAME",
-        default="label",
-        help="column of the labels in .csv and .parquet files (default: label)",
+        help="column of the labels in tables (default: that of the model, or label)",
     )
-    group.add_argument("--time-column", metavar="NAME", help="column to leave out")
+    group.add_argument(
+        "--time-column",
+        metavar="NAME",
+        help="column that is no feature; the rows of --recording-column are sorted by it",
+    )
+    group.add_argument(
+        "--recording-column",
+        metavar="NAME",
+        help="column that says of which recording a row is, in tables of many",
+    )
+    group.add_argument(
+        "--labels-are",
+        choices=LABELS_ARE,
+        help="the state of each sample, or 1 at the first sample of each new segment and else 0 "
+        "(default: states; you are asked if they look like changes)",
+    )
     group.add_argument(
         "--masks",
         metavar="FOLDER",
