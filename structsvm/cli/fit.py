@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from structsvm.choices import REGULARIZERS
 from structsvm.cli import cuts
 from structsvm.cli.columns import remember
 from structsvm.cli.inputs import check_output, read
+from structsvm.cli.one_table import can_be_split
 from structsvm.cli.parser import file_options, report_options
 from structsvm.cli.partial import labels_of, partial_options
 from structsvm.cli.settings import assignment, problem_with
@@ -101,12 +103,25 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
     terminal.note(
         f"learned from {training_in_words(learner.training_data_, words)}\n"
         f"{certificate_in_words(learner.solution_)}\n"
-        f"saved in {args.output}; on {words.whole}s it was not learned from, try\n"
-        f"  structsvm evaluate {args.output} PATH"
+        f"saved in {args.output}; {_next(learner, recordings, args)}"
     )
     if terminal.as_json:
         terminal.report(describe(learner, args.output))
     return INTERRUPTED if interrupted else 0
+
+
+def _next(learner: MetricLearner, recordings: Sequence[Recording], args: argparse.Namespace) -> str:
+    """How to find out what the metric is worth: on other data, or on the rows of one table."""
+    where, on, command = "PATH", "it was not learned from", f"structsvm evaluate {args.output}"
+    what = f"{learner.problem_.words.whole}s"
+    Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
+    if all(y is not None for y in ys) and can_be_split(learner, Xs, ys):
+        what, on, where = (
+            "rows held out, each clustered as learned from the others",
+            "",
+            args.paths[0],
+        )
+    return f"on {f'{what} {on}'.strip()}, try\n  {command} {where}"
 
 
 def _tell_partial(learner: MetricLearner, n_given: int, terminal: Terminal) -> None:

@@ -87,8 +87,6 @@ def read_to_judge(
     """Names, samples and labels of the recordings of ``args.paths``, to judge the model by."""
     recordings = read_for(learner, args, terminal, need_labels=True)
     check_labels(recordings, learner.problem_)
-    arrays = [recording.X for recording in recordings]
-    learner.training_data_.warn_if_among(arrays, learner.problem_.words)
     return [recording.name for recording in recordings], *arrays_and_labels(recordings)
 
 

@@ -146,7 +146,11 @@ def evaluation_options() -> argparse.ArgumentParser:
     """Options of commands that compare with labels."""
     options = argparse.ArgumentParser(add_help=False)
     group = options.add_argument_group("evaluation")
-    count_option(group)
+    count_option(
+        group,
+        "as many as the labels have for clusters whose number is known, otherwise as the learned "
+        "penalty or threshold decides",
+    )
     group.add_argument(
         "--margin",
         type=int,
@@ -157,14 +161,16 @@ def evaluation_options() -> argparse.ArgumentParser:
     return options
 
 
-def count_option(group: argparse._ActionsContainer) -> None:
+def count_option(
+    group: argparse._ActionsContainer, default: str = "as the learned penalty decides"
+) -> None:
     """How many segments, where there may be labels to count them in."""
     group.add_argument(
         "--n-segments",
         "--n-clusters",
         type=true_or_positive,
         metavar="true|N",
-        help="as many as the labels have, or N (default: as the learned penalty decides)",
+        help=f"as many as the labels have, or N (default: {default})",
     )
 
 

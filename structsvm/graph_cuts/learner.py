@@ -17,7 +17,7 @@ from structsvm import baselines
 from structsvm.errors import DataError, SettingsError
 from structsvm.graph_cuts.inputs import as_list, counted, encode_all, start_scale, teaching
 from structsvm.graph_cuts.metric import CutMetric
-from structsvm.graph_cuts.training import Training, counting, shares
+from structsvm.graph_cuts.training import Training, counting, grid_shares, shares
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
 from structsvm.interop import fitted
@@ -176,9 +176,15 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
 
     def fit_baselines(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> CutLearner:
         """Tune on the same labels the rival :meth:`fit` has no need of: the paper's grid."""
-        graphs, truths, weights = counted(self.graphs(Xs), ys, sample_weight)
-        grid = baselines.fit("grid", self.problem_.decoder, graphs, truths, weights=weights)
-        self.baselines_["grid"] = counting(self.problem_, grid, graphs, truths, weights)
+        check_is_fitted(self)
+        made, tuned = grid_shares(self.problem_)
+        with share("making graphs", 0.0, made):
+            graphs = self.graphs(Xs)
+        graphs, truths, weights = counted(graphs, ys, sample_weight)
+        with share("grid", made, tuned):
+            grid = baselines.fit("grid", self.problem_.decoder, graphs, truths, weights=weights)
+        with share("counting clusters", tuned, 1.0):
+            self.baselines_["grid"] = counting(self.problem_, grid, graphs, truths, weights)
         return self
 
     def predict(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[np.int64]]:

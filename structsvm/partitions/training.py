@@ -71,8 +71,9 @@ class TrainingData:
         """Warn if any of these was learned from, when they are to tell what learning is worth."""
         seen = sum(X in self for X in Xs)
         if seen:
+            these = f"{seen} of these {words.wholes(len(Xs))}"
             warnings.warn(
-                f"the model was learned from {seen} of these {words.wholes(len(Xs))}: "
+                f"the model was learned from {these if len(Xs) > 1 else f'this {words.whole}'}: "
                 "the figures are better than on new ones",
                 DataWarning,
                 stacklevel=stacklevel,
