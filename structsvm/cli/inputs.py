@@ -12,7 +12,7 @@ from structsvm.cli.columns import labels_are, table_columns
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.columns import warn_about_columns
 from structsvm.datasets.files import find_recordings, read_file
-from structsvm.datasets.indicators import read_labels_as
+from structsvm.datasets.indicators import looks_like_changes, read_labels_as
 from structsvm.datasets.recording import Recording, arrays_and_labels, share_features
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner import MetricLearner
@@ -57,7 +57,10 @@ def read(
                 blanks=blanks,
                 alone=n == 1,
             )
-    recordings = share_features(read_labels_as(recordings, labels_are(args, learner), ask=ask))
+    kind = labels_are(args, learner)
+    if not (need_labels or blanks) and not looks_like_changes(recordings):
+        kind = None  # labels that nobody asks for are no reason to refuse anything
+    recordings = share_features(read_labels_as(recordings, kind, ask=ask))
     if not features:
         warn_about_columns(recordings)
     return recordings

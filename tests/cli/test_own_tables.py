@@ -98,6 +98,7 @@ def test_marks_of_changes_are_asked_about(run, place):
     code, out, err = run(f"evaluate {place / 'c.structsvm'} {place / 'marks.csv'} --json")
     assert code == 0, err
     assert json.loads(out)["recordings"][0]["n_segments"] == K
+    assert run(f"predict {place / 'c.structsvm'} {place / 'test.csv'}")[0] == 0  # has other labels
 
 
 def test_rare_clusters_are_no_marks(run, tmp_path, rng):
