@@ -218,7 +218,8 @@ def evaluate(
     learner : MetricLearner or CutLearner
         Fitted. For a CutLearner this is :func:`structsvm.graph_cuts.evaluation.evaluate_cuts`.
     Xs, ys : recordings and labels, as for :meth:`MetricLearner.fit`
-        Not those that were learned from.
+        Not those that were learned from; a :class:`~structsvm.errors.DataWarning` says how many
+        were.
     n_segments : int, "true" or None
         Decode with so many segments (or clusters), with as many as the truth has, or as the penalty
         decides; None is "true" for tables of which the number of clusters is known.
@@ -239,6 +240,7 @@ def evaluate(
         raise DataError(f"{learner.problem_.words.wholes(len(truths))} but {len(names)} names")
     guesses = decode_with_all(learner, Xs, truths, n_segments)
     arrays, _ = check_samples(Xs, None, learner.n_features_in_, learner.problem_.words)
+    learner.training_data_.warn_if_among(arrays, learner.problem_.words)
     return Evaluation.of(truths, guesses, names, learner.problem_, margin, arrays)
 
 

@@ -161,6 +161,7 @@ def _header(learner: MetricLearner) -> dict[str, Any]:
         "training_data": asdict(learner.training_data_),
         "solution": _solution_header(learner.solution_),
         "certified_upper": learner.certified_upper_,
+        "columns": getattr(learner, "columns_", {}),
     }
 
 
@@ -262,6 +263,7 @@ def _learner(header: dict[str, Any], arrays: Arrays) -> MetricLearner:
     learner.solution_ = _solution(header["solution"], arrays["solution.w"])
     learner.certified_upper_ = header.get("certified_upper", learner.solution_.upper)
     learner.alternated_ = None  # completions are not stored
+    learner.columns_ = header.get("columns", {})
     learner.n_iter_ = learner.solution_.n_iter
     learner.converged_ = learner.solution_.status.converged
     return learner

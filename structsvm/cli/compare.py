@@ -86,7 +86,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     for name in args.solvers or ():
         solver_named(name, stopping)  # refuses an unknown one before any work
     problem = ChangePoint()
-    recordings = read(args, terminal, need_labels=True)
+    recordings = read(args, terminal, need_labels=True, ask=True)
     check_labels(recordings, problem)
     Xs, ys = arrays_and_labels(recordings)
     with terminal.working("comparing"):

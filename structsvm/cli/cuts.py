@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from rich import box
 from rich.table import Table
 
 from structsvm.atomic import write_atomically
+from structsvm.cli.cut_labels import named_images, with_counts
 from structsvm.cli.outputs import check_output, check_outputs, within
 from structsvm.cli.settings import problem_with
 from structsvm.cli.terminal import Terminal
@@ -26,7 +25,7 @@ from structsvm.datasets.image_folder import (
     images_and_labels,
     read_images,
 )
-from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
+from structsvm.errors import DataError, SettingsError, printable
 from structsvm.extras import require
 from structsvm.graph_cuts.evaluation import evaluate_cuts
 from structsvm.graph_cuts.learner import CutLearner
@@ -36,7 +35,7 @@ from structsvm.persistence import save
 from structsvm.plain import finite
 from structsvm.plotting.cuts import overlay, plot_cut
 from structsvm.problems.normalized_cut import NormalizedCut
-from structsvm.progress import stage
+from structsvm.progress import share, stage
 from structsvm.status import Status
 
 __all__ = ["describe", "draw", "evaluate", "fit", "predict", "read_to_judge", "show"]
@@ -44,10 +43,13 @@ __all__ = ["describe", "draw", "evaluate", "fit", "predict", "read_to_judge", "s
 INTERRUPTED = 130
 NOT_FOR_CUTS = (
     "regularizer", "standardize", "slack", "master", "jobs", "backend", "checkpoint", "penalty",
-    "n_segments", "label_column", "time_column", "regions", "chunk_column",
-    "missing_label",
+    "n_segments", "label_column", "time_column", "recording_column", "labels_are", "regions",
+    "chunk_column", "missing_label",
 )  # fmt: skip
 """Options of fit that have no meaning here."""
+
+SUPERPIXELS_MADE, PIXELS_MADE = 0.85, 0.05
+"""What part of the time of an evaluation is gone when the images are graphs."""
 
 SOLVERS = {"auto": "quasi-newton", "quasi-newton": "quasi-newton", "cccp": "cccp"}
 
@@ -63,8 +65,12 @@ def fit(args: argparse.Namespace, terminal: Terminal, usual: argparse.ArgumentPa
             f"--solver {args.solver} is not for normalized-cut: it has {', '.join(SOLVERS)}"
         )
     margin = {} if args.margin is None else {"margin": args.margin}
-    problem = problem_with(args.problem, {**margin, **dict(args.set)})
+    settings = {**margin, **dict(args.set)}
+    problem = problem_with(args.problem, settings)
     assert isinstance(problem, NormalizedCut)
+    found = _read(args, terminal, need_labels=True)
+    images, labels = images_and_labels(found)
+    problem = with_counts(problem, settings, labels, terminal)
     learner = CutLearner(
         problem,
         args.metric,
@@ -73,8 +79,8 @@ def fit(args: argparse.Namespace, terminal: Terminal, usual: argparse.ArgumentPa
         tol=1e-3 if args.tol is None else args.tol,
         max_iter=args.max_iter,
     )
-    images, labels = images_and_labels(_read(args, terminal, need_labels=True))
-    _learn(learner, images, labels, terminal)
+    with named_images(found):
+        _learn(learner, images, labels, terminal)
     save(learner, args.output)
     interrupted = learner.solution_.status is Status.INTERRUPTED
     if interrupted:
@@ -110,7 +116,7 @@ def predict(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -
     plain, lines = [], []
     with terminal.working("cutting"):
         for image in stage("images", images):
-            with _named(image):
+            with named_images([image]):
                 labels = learner.predict(image.image, args.n_segments)[0]
             shares = np.bincount(labels.ravel()) / labels.size
             plain.append({"name": image.name, "n_clusters": shares.size, "shares": shares.tolist()})
@@ -132,19 +138,16 @@ def evaluate(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) 
     """Compare, and print the table and the verdict."""
     found = _read(args, terminal, need_labels=True)
     images, labels = images_and_labels(found)
+    made = PIXELS_MADE if learner.problem_.nodes == "pixels" else SUPERPIXELS_MADE
     with terminal.working("cutting"):
         graphs: list[FeatureGraph] = []
-        for image in found:
-            with _named(image):
-                graphs += learner.graphs(image.image)
-        seen = sum(graph.X in learner.training_data_ for graph in graphs)
-        if seen:
-            terminal.warn(
-                f"the model was learned from {seen} of these {len(graphs)} images: the figures are "
-                "better than on new ones"
-            )
+        with share("making graphs", 0.0, made):
+            for image in stage("images", found):
+                with named_images([image]):
+                    graphs += learner.graphs(image.image)
         names = [image.name for image in found]
-        result = evaluate_cuts(learner, graphs, labels, args.n_segments, names=names)
+        with share("cutting", made, 1.0):
+            result = evaluate_cuts(learner, graphs, labels, args.n_segments, names=names)
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("metric", "loss", result.jaccard_in_words, "adjusted Rand"):
         table.add_column(column, justify="left" if column == "metric" else "right")
@@ -204,7 +207,7 @@ def draw(args: argparse.Namespace, learner: CutLearner, figure: Any, terminal: T
         if image.labels is None:
             raise SettingsError("--n-clusters true needs the true labels: give --masks")
         K = int(np.unique(image.labels).size)
-    with _named(image):
+    with named_images([image]):
         (labels,) = learner.predict(image.image, K)
     panels: dict[str, Any] = {image.name: None, "learned": labels}
     if image.labels is not None:
@@ -258,23 +261,6 @@ def _read(
         return read_images(args.paths, args.masks, need_labels=need_labels)
 
 
-@contextmanager
-def _named(image: LabelledImage) -> Iterator[None]:
-    """Errors and warnings about a single image name its file."""
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", DataWarning)
-        try:
-            yield
-        except DataError as error:
-            raise DataError(_renamed(error, image)) from error
-    for warning in told:
-        warn(_renamed(warning.message, image), warning.category)
-
-
-def _renamed(message: Warning | Exception | str, image: LabelledImage) -> str:
-    return str(message).replace("graph 0", image.source, 1)
-
-
 def _learn(
     learner: CutLearner, images: Sequence[Any], labels: Sequence[Any], terminal: Terminal
 ) -> None:
@@ -305,7 +291,9 @@ def _encoded(labels: Any, kind: str) -> bytes:
     """A label map: 0, 1, ... in .npy, spread over the greys in .png so that they can be seen."""
     if kind == ".png":
         most = max(int(labels.max()), 1)
-        return _png((labels * (255 // min(most, 255))).astype(np.uint8))
+        if most > 255:
+            return _png(labels.astype(np.uint16))
+        return _png((labels * (255 // most)).astype(np.uint8))
     buffer = io.BytesIO()
     np.save(buffer, labels, allow_pickle=False)
     return buffer.getvalue()

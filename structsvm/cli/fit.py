@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from structsvm.atomic import unwritable
 from structsvm.choices import REGULARIZERS
 from structsvm.cli import cuts
+from structsvm.cli.columns import remember
 from structsvm.cli.inputs import read
+from structsvm.cli.one_table import can_be_split
 from structsvm.cli.outputs import check_output
 from structsvm.cli.parser import file_options, force_option, report_options
 from structsvm.cli.partial import labels_of, partial_options, tell_unlabelled, unlabelled_samples
@@ -91,10 +94,11 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
         backend=args.backend,
     )
     some = args.regions is not None or args.chunk_column is not None
-    recordings = read(args, terminal, need_labels=not some, blanks=True)
+    recordings = read(args, terminal, need_labels=not some, blanks=True, ask=problem.contiguous)
     labels = labels_of(recordings, problem, args.regions)
     tell_unlabelled(recordings, problem.words, terminal)
     learn(learner, recordings, labels, terminal, args.checkpoint)
+    remember(learner, args)
     save(learner, args.output)
     interrupted = learner.solution_.status is Status.INTERRUPTED
     if interrupted:
@@ -104,8 +108,7 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
     terminal.note(
         f"learned from {training_in_words(learner.training_data_, words)}\n"
         f"{certificate_in_words(learner.solution_)}\n"
-        f"saved in {args.output}; on {words.whole}s it was not learned from, try\n"
-        f"  structsvm evaluate {args.output} PATH"
+        f"saved in {args.output}; {_next(learner, recordings, args)}"
     )
     if terminal.as_json:
         unlabelled = {"unlabelled_samples": unlabelled_samples(recordings)}
@@ -127,6 +130,20 @@ def _resumed(args: argparse.Namespace) -> bool:
     except ModelFileError:
         return False
     return True
+
+
+def _next(learner: MetricLearner, recordings: Sequence[Recording], args: argparse.Namespace) -> str:
+    """How to find out what the metric is worth: on other data, or on the rows of one table."""
+    where, on, command = "PATH", "it was not learned from", f"structsvm evaluate {args.output}"
+    what = f"{learner.problem_.words.whole}s"
+    Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
+    if all(y is not None for y in ys) and can_be_split(learner, Xs, ys):
+        what, on, where = (
+            "rows held out, each clustered as learned from the others",
+            "",
+            args.paths[0],
+        )
+    return f"on {f'{what} {on}'.strip()}, try\n  {command} {where}"
 
 
 def _tell_partial(learner: MetricLearner, n_given: int, terminal: Terminal) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from structsvm.atomic import write_atomically
 from structsvm.cli import cuts
+from structsvm.cli.columns import table_columns
 from structsvm.cli.inputs import read_for
 from structsvm.cli.outputs import check_output, check_outputs, within
 from structsvm.cli.parser import file_options, force_option, positive, report_options
@@ -85,10 +86,13 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if isinstance(learner, CutLearner):
         return cuts.predict(args, terminal, learner)
     words = learner.problem_.words
-    if args.output is not None and not one_table:
-        names = find_recordings(args.paths).names
-        check_outputs(args, (_place(args.output, name, words.part) for name in names))
+    into_folder = args.output is not None and not one_table
+    in_files = table_columns(args, learner).recording is None
+    if into_folder and in_files:  # before anything is read
+        _check_places(args, find_recordings(args.paths).names, words.part)
     recordings = read_for(learner, args, terminal, need_labels=False)
+    if into_folder and not in_files:
+        _check_places(args, [recording.name for recording in recordings], words.part)
     kind = Segments if learner.problem_.contiguous else Clusters
     with terminal.working("partitioning"):
         answers: list[Answer] = []
@@ -167,6 +171,11 @@ Answer = Segments | Clusters
 def _place(folder: Path, name: str, part: str) -> Path:
     """The table of a recording in the folder of the answers: never the name of the recording."""
     return within(folder, f"{name}_{part}s.csv")
+
+
+def _check_places(args: argparse.Namespace, names: Sequence[str], part: str) -> None:
+    """Refuse to write the tables of these recordings where something would be lost."""
+    check_outputs(args, (_place(args.output, name, part) for name in names))
 
 
 def _write_folder(

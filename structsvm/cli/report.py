@@ -54,6 +54,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         names, Xs, ys = cuts.read_to_judge(args, terminal)
     else:
         names, Xs, ys = read_to_judge(learner, args, terminal)
+        learner.training_data_.warn_if_among(Xs, learner.problem_.words)
     with terminal.working("partitioning"):
         page = report_page(
             learner,

@@ -33,7 +33,7 @@ class CutScores:
     jaccard: float | None
     """Jaccard distance of the object, 0 is perfect; None unless there are two true labels.
 
-    In a mean over graphs, of those with two true labels alone, if there are any."""
+    The mean is over those that have one, :attr:`CutEvaluation.n_two_parts`."""
     adjusted_rand: float
     """At most 1, which is perfect; 0 for one single cluster."""
     disagreement: float
@@ -87,9 +87,8 @@ class CutEvaluation:
             name: tuple(CutScores.of(problem, t, g) for t, g in zip(truths, found, strict=True))
             for name, found in guesses.items()
         }
-        words = GRAPHS if any(graph.regions is None for graph in graphs) else IMAGES
         measure = "loss" if problem.known_clusters else "disagreement"
-        return cls(tuple(names), each, words, measure, tuple(contents(graphs).tolist()))
+        return cls(tuple(names), each, _words(graphs), measure, tuple(contents(graphs).tolist()))
 
     @property
     def scores(self) -> dict[str, CutScores]:
@@ -159,7 +158,8 @@ def evaluate_cuts(
     learner : CutLearner
         Fitted.
     Xs, ys : as for :meth:`CutLearner.fit`
-        Not those that were learned from.
+        Not those that were learned from; a :class:`~structsvm.errors.DataWarning` says how many
+        were.
     n_clusters : int, "true" or None
         Cut into so many, into as many as the truth has, or as the learner decides; None is "true"
         where the number of clusters is known.
@@ -172,6 +172,7 @@ def evaluate_cuts(
     if len(names) != len(truths):
         raise DataError(f"{len(truths)} graphs but {len(names)} names")
     guesses = cut_with_all(learner, graphs, truths, n_clusters)
+    learner.training_data_.warn_if_among([graph.X for graph in graphs], _words(graphs))
     return CutEvaluation.of(learner, graphs, truths, guesses, names)
 
 
@@ -188,3 +189,7 @@ def cut_with_all(
     learned = CutMetric(learner.components_.T, learner.threshold_)
     metrics = stage("metrics", list({**learner.baselines_, LEARNED: learned}.items()))
     return {name: learner.decode_with(metric, graphs, counts) for name, metric in metrics}
+
+
+def _words(graphs: Sequence[FeatureGraph]) -> Words:
+    return GRAPHS if any(graph.regions is None for graph in graphs) else IMAGES

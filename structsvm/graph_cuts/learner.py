@@ -17,7 +17,7 @@ from structsvm.checks import among, is_positive, is_whole
 from structsvm.errors import DataError, SettingsError, warn
 from structsvm.graph_cuts.inputs import as_list, counted, encode_all, start_scale, teaching
 from structsvm.graph_cuts.metric import CutMetric
-from structsvm.graph_cuts.training import Training, counting
+from structsvm.graph_cuts.training import Training, counting, grid_shares, shares
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
 from structsvm.interop import pairs
@@ -28,6 +28,7 @@ from structsvm.partitions.samples import Counts, check_weights, cluster_counts
 from structsvm.partitions.training import TrainingData
 from structsvm.partitions.words import GRAPHS
 from structsvm.problems.normalized_cut import NormalizedCut
+from structsvm.progress import share, stage
 from structsvm.regularizers import check_lam
 from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.descent import Callback, Descent
@@ -133,7 +134,11 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
             Naming the graph or the parameter, the value, and the way out.
         """
         problem, solver = self._settings()
-        graphs, truths, weights = counted(self._graphs(problem, Xs), ys, sample_weight)
+        Xs = as_list(Xs)
+        made, chosen, learned = shares(len(Xs) * isinstance(self.lam, str), self.cv, problem)
+        with share("making graphs", 0.0, made):
+            graphs = self._graphs(problem, Xs)
+        graphs, truths, weights = counted(graphs, ys, sample_weight)
         kept = teaching(graphs, truths)
         for i, graph in enumerate(graphs):
             graph.warn_of_free_cuts(f"graph {i}")
@@ -143,13 +148,17 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         losses: dict[str, float] = {}
         lam = self.lam
         if isinstance(lam, str):
-            lam, losses = training.choose_lam(samples, self.cv)
-        metric, solution = training.learn(samples, lam, self.callback)
+            with share("choosing", made, chosen):
+                lam, losses = training.choose_lam(samples, self.cv)
+        with share(f"learning with lam {lam:g}", chosen, learned):
+            metric, solution = training.learn(samples, lam, self.callback)
 
         untrained = CutMetric(np.diag(scale))
-        metric, untrained = (
-            counting(problem, m, graphs, truths, weights) for m in (metric, untrained)
-        )
+        with share("counting clusters", learned, 1.0 if learned else 0.0):
+            metric, untrained = (
+                counting(problem, m, graphs, truths, weights)
+                for m in stage("metrics", (metric, untrained))
+            )
         self.components_, self.threshold_ = metric.factor.T, metric.threshold
         self.lam_, self.cv_losses_ = float(lam), losses
         self.solution_: Descent = solution
@@ -168,9 +177,15 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
 
     def fit_baselines(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> CutLearner:
         """Tune on the same labels the rival :meth:`fit` has no need of: the paper's grid."""
-        graphs, truths, weights = counted(self.graphs(Xs), ys, sample_weight)
-        grid = baselines.fit("grid", self.problem_.decoder, graphs, truths, weights=weights)
-        self.baselines_["grid"] = counting(self.problem_, grid, graphs, truths, weights)
+        check_is_fitted(self)
+        made, tuned = grid_shares(self.problem_)
+        with share("making graphs", 0.0, made):
+            graphs = self.graphs(Xs)
+        graphs, truths, weights = counted(graphs, ys, sample_weight)
+        with share("grid", made, tuned):
+            grid = baselines.fit("grid", self.problem_.decoder, graphs, truths, weights=weights)
+        with share("counting clusters", tuned, 1.0):
+            self.baselines_["grid"] = counting(self.problem_, grid, graphs, truths, weights)
         return self
 
     def predict(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[np.int64]]:
@@ -278,7 +293,7 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
     def _graphs(self, problem: NormalizedCut, Xs: Any) -> list[FeatureGraph]:
         """Graphs with the same features, checked."""
         graphs = []
-        for i, x in enumerate(as_list(Xs)):
+        for i, x in stage("graphs", list(enumerate(as_list(Xs)))):
             try:
                 graphs.append(problem.graph(x))
             except DataError as error:
@@ -299,8 +314,9 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
             n_clusters = self.n_clusters_
             if n_clusters is None:
                 raise SettingsError(
-                    "the training graphs had different numbers of clusters: give n_clusters, or "
-                    "learn with NormalizedCut(n_clusters='unknown')"
+                    "the training graphs had different numbers of clusters: give their number "
+                    "(n_clusters, --n-clusters), or learn for an unknown one "
+                    "(n_clusters='unknown', --set n_clusters=unknown)"
                 )
         of_images = all(graph.regions is not None for graph in graphs)
         way_out = " (raise n_segments)" if of_images else ""

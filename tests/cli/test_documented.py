@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from cli_kit import TEST, TRAIN, paint
 from PIL import Image
@@ -42,6 +43,7 @@ def place(folder, tmp_path_factory):
     shutil.copy(folder / "m.structsvm", place / "my.structsvm")
     header = ",".join(TEST[0].features)
     np.savetxt(place / "new.csv", TEST[0].X, delimiter=",", header=header, comments="")
+    _write_long_tables(place)
     known = [f"{recording.name},0,{len(recording.X)},1+" for recording in TRAIN]
     (place / "regions.csv").write_text("\n".join(["recording,start,end,changes", *known]) + "\n")
     rng = np.random.default_rng(0)
@@ -54,6 +56,18 @@ def place(folder, tmp_path_factory):
     line = ["fit", "normalized-cut", place / "images", "--masks", place / "masks", "--quiet"]
     assert main([*map(str, line), "--lam", "0.02", "-o", str(place / "cuts.structsvm")]) == 0
     return place
+
+
+def _write_long_tables(place):
+    """Write a table of many recordings, and one whose labels are 1 where a segment begins."""
+    frames = []
+    for recording in TRAIN:
+        frame = pd.DataFrame(recording.X, columns=recording.features)
+        frames.append(frame.assign(subject=recording.name, t=range(len(frame)), label=recording.y))
+    pd.concat(frames).to_csv(place / "long.csv", index=False)
+    marked = frames[0].drop(columns=["subject", "t"])
+    begins = np.diff(TRAIN[0].y, prepend=TRAIN[0].y[0]) != 0
+    marked.assign(label=begins.astype(int)).to_csv(place / "marked.csv", index=False)
 
 
 @pytest.mark.parametrize("line", shown_lines())
