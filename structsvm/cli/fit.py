@@ -16,6 +16,7 @@ from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import Recording
 from structsvm.errors import LearningError
+from structsvm.interrupts import Interrupts
 from structsvm.learner import MetricLearner
 from structsvm.parallel import BACKEND_NAMES
 from structsvm.partitions.problem import PartitionProblem
@@ -89,9 +90,7 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
     some = args.regions is not None or args.chunk_column is not None
     recordings = read(args, terminal, need_labels=not some, blanks=True)
     labels = labels_of(recordings, problem, args.regions)
-    learn(learner, recordings, labels, terminal, args.checkpoint)
-    save(learner, args.output)
-    interrupted = learner.solution_.status is Status.INTERRUPTED
+    interrupted = learn(learner, recordings, labels, terminal, args.checkpoint, args.output)
     if interrupted:
         terminal.warn(f"interrupted: the best certified metric so far is saved in {args.output}")
     words = learner.problem_.words
@@ -122,21 +121,53 @@ def learn(
     ys: list[Any],
     terminal: Terminal,
     checkpoint: Path | None = None,
-) -> None:
-    """Fit a learner and the rivals it has to beat, showing how far it has come."""
+    output: Path | None = None,
+) -> bool:
+    """Fit a learner and the rivals it has to beat, showing how far it has come.
+
+    Parameters
+    ----------
+    output : Path, optional
+        Model file, written as soon as there is a metric, and again with the rivals.
+
+    Returns
+    -------
+    bool
+        Whether Ctrl-C ended learning; then no rival is tuned.
+    """
     Xs = [recording.X for recording in recordings]
-    with terminal.working("learning"):
+    with Interrupts() as interrupts:  # from the metric to its file nothing may get lost
         try:
-            learner.fit(Xs, ys, feature_names=recordings[0].features, resume=checkpoint)
+            with interrupts.released(), terminal.working("learning"):
+                learner.fit(Xs, ys, feature_names=recordings[0].features, resume=checkpoint)
         except LearningError as error:
             if error.status is Status.INTERRUPTED:  # before there was any metric
                 raise KeyboardInterrupt("before there was a metric to save") from error
             raise
-    with terminal.working("tuning PCA and RCA (Ctrl-C skips it)"):
+        except KeyboardInterrupt:
+            if not hasattr(learner, "components_"):
+                raise
+            interrupted = True
+        else:
+            status, calibration = learner.solution_.status, learner.calibration_
+            interrupted = status is Status.INTERRUPTED or calibration.missing
+        if output is not None:
+            save(learner, output)
+        if interrupted:
+            interrupts.taken()
+            return True
         try:
-            learner.fit_baselines(Xs, ys)
+            with (
+                interrupts.released(),
+                terminal.working("tuning PCA and RCA (Ctrl-C skips it)"),
+            ):
+                learner.fit_baselines(Xs, ys)
         except KeyboardInterrupt:
             terminal.warn("interrupted: PCA or RCA will be missing from evaluations")
+        if output is not None:
+            save(learner, output)
+        interrupts.taken()  # all is done
+    return False
 
 
 def _learning_options(group: argparse._ArgumentGroup) -> None:

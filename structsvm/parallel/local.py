@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -79,8 +80,9 @@ class _InProcesses(Session):
         for retry in range(RETRIES + 1):
             futures: list[Future[Done]] = []
             try:
-                pool = _pool(len(self._paths))
-                futures = [pool.submit(_work_on_file, task, p, argument) for p in self._paths]
+                with _started_deaf():
+                    pool = _pool(len(self._paths))
+                    futures = [pool.submit(_work_on_file, task, p, argument) for p in self._paths]
                 return [future.result() for future in futures]
             except (BrokenProcessPool, ShutdownExecutorError) as error:
                 _discard(len(self._paths))
@@ -88,7 +90,7 @@ class _InProcesses(Session):
                     raise StructSVMError(f"workers keep dying: {error}") from error
                 logger.warning("a worker process died: its work is done again")
             except KeyboardInterrupt:
-                _discard(len(self._paths))  # its workers have been interrupted too
+                _discard(len(self._paths))  # its workers do not hear the signal
                 raise
             except BaseException:
                 wait(futures)
@@ -105,8 +107,29 @@ Not joblib's own: it waits for a pool that broke to end in order, which it may n
 
 def _pool(n_workers: int) -> ProcessPoolExecutor:
     if n_workers not in _pools:
-        _pools[n_workers] = ProcessPoolExecutor(n_workers, timeout=IDLE)
+        _pools[n_workers] = ProcessPoolExecutor(n_workers, timeout=IDLE, initializer=_ignore_sigint)
     return _pools[n_workers]
+
+
+@contextmanager
+def _started_deaf() -> Iterator[None]:
+    """Workers that start here, and threads that start more, do not hear Ctrl-C from the beginning.
+
+    They get the signal when the keyboard sends it to the whole group; the process that they work
+    for ends them.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _ignore_sigint() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _discard(n_workers: int) -> None:
