@@ -24,16 +24,19 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from structsvm.interrupts import uninterrupted
 from structsvm.oracles._lanes import FAST, LANES, signed_squares
 from structsvm.partitions.trace_objective import TraceObjective
 
-__all__ = ["SegmentTable", "build_table", "end_row", "lane_scores", "path_value"]
+__all__ = ["OVERHEAD", "SegmentTable", "build_table", "end_row", "lane_scores", "path_value"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ANCHOR, ORIGIN, LEFT = 0, 1, 2
 POSITION, RIGHT, RATE, LOW = 0, 1, 2, 3
+OVERHEAD = 8
+"""So many columns of ``Z`` more would cost what a score costs without any."""
 
 
 class SegmentTable(NamedTuple):
@@ -89,6 +92,7 @@ def build_table(objective: TraceObjective, knots: Ints) -> SegmentTable:
     )
 
 
+@uninterrupted
 @njit(cache=True, nogil=True, fastmath=FAST)
 def path_value(table: SegmentTable, path: Ints) -> float:
     """Sum of the segment scores between the knots of ``path``, without shift and constant."""
@@ -163,6 +167,7 @@ def _level_offsets(n_knots: int) -> Ints:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
 def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: Floats) -> None:
     """``c b_t``, ``c / |P_l|``, ``f_l`` and ``c a_s`` at the knots; ``bounds`` of the truth."""
@@ -180,6 +185,7 @@ def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: F
         left[i] = c * ((upper - x) ** 2 / size - upper)
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
 def _fill_lanes(knots: Ints, left: Floats, first_group: Ints, sums: Floats, lanes: Floats) -> None:
     """What each lane says of its run; beyond the last knot, the last knot again."""
@@ -199,6 +205,7 @@ def _fill_lanes(knots: Ints, left: Floats, first_group: Ints, sums: Floats, lane
         size *= LANES
 
 
+@uninterrupted
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sums: Floats) -> None:
     """The prefix sums of the centred samples at the leaves; the last knot fills the last group.

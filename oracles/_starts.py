@@ -7,6 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
+from structsvm.interrupts import uninterrupted
 from structsvm.oracles.hartigan import Clusters, GroupedObjective, clusters_of
 from structsvm.oracles.ward import ward_tree
 
@@ -128,6 +129,7 @@ def _numbered(labels: NDArray[np.integer]) -> Ints:
     return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.int64)
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
 def _level_values(o: GroupedObjective, leaves: Clusters, merges: Ints) -> Floats:
     """The objective, up to a constant, after the first i merges of a tree, (L,)."""

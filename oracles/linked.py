@@ -18,6 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
+from structsvm.interrupts import uninterrupted
 from structsvm.oracles.hartigan import GroupedObjective
 from structsvm.partitions.oracle import Constraint
 
@@ -195,6 +196,7 @@ def _h(signs: Floats, price: Floats, sums: Floats, table: Floats) -> float:
     return total
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
 def _sweep(
     signs: Floats,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import baselines
 from structsvm.errors import LearningError, warn
+from structsvm.interrupts import Interrupts
 from structsvm.parallel import Backend
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, DecodingMetric, calibrate, metric_factor
@@ -26,7 +28,15 @@ from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.alternating import Alternated
 from structsvm.solvers.base import Solver
 
-__all__ = ["Learned", "Learning", "Prepared", "is_zero", "learn", "usable_factor"]
+__all__ = [
+    "Learned",
+    "Learning",
+    "Prepared",
+    "calibrated_or_learned",
+    "is_zero",
+    "learn",
+    "usable_factor",
+]
 
 Floats = NDArray[np.float64]
 
@@ -117,12 +127,26 @@ class Prepared:
         """The objective with another ``lam``."""
         return replace(self.risk, regularizer=learning.regularizer)
 
-    def learned(self, learning: Learning, risk: RegularizedRisk, solution: Solution) -> Learned:
-        """The metric of a solution, its penalty calibrated."""
+    def learned(
+        self,
+        learning: Learning,
+        risk: RegularizedRisk,
+        solution: Solution,
+        interrupts: Interrupts | None = None,
+    ) -> Learned:
+        """The metric of a solution, its penalty calibrated.
+
+        Where ``interrupts`` are given, Ctrl-C ends the calibration alone.
+        """
         data, problem = self.data, learning.problem
         factor = self.start.restore(usable_factor(problem, solution, learning.lam))
         Zs = [X @ factor for X in data.arrays]
-        calibration = calibrate(problem.partition.decoder, Zs, data.truths, data.weights)
+        calibrated = partial(calibrate, problem.partition.decoder, Zs, data.truths, data.weights)
+        calibration = (
+            calibrated()
+            if interrupts is None
+            else calibrated_or_learned(calibrated, problem, solution, self.start.unit, interrupts)
+        )
         upper = certified_upper(risk, solution)
         return Learned(
             factor, calibration, solution, upper, self.start, self.untrained, data.truths
@@ -133,11 +157,40 @@ def learn(
     learning: Learning, data: TrainingSet, resume: str | PathLike[str] | None = None
 ) -> Learned:
     """Learn from standardised recordings whose partitions are known."""
-    prepared = Prepared.of(learning, data)
-    solution = learning.solver.solve(
-        prepared.risk, learning.callback, backend=learning.backend, resume=resume
-    )
-    return prepared.learned(learning, prepared.risk, solution)
+    with Interrupts() as interrupts:
+        with interrupts.released():
+            prepared = Prepared.of(learning, data)
+        solution = learning.solver.solve(
+            prepared.risk, learning.callback, backend=learning.backend, resume=resume
+        )
+        return prepared.learned(learning, prepared.risk, solution, interrupts)
+
+
+def calibrated_or_learned(
+    calibrated: Callable[[], Calibration],
+    problem: MetricProblem,
+    solution: Solution,
+    unit: float,
+    interrupts: Interrupts,
+) -> Calibration:
+    """The calibration of a learned metric, or, if Ctrl-C ends it, the penalty it was learned with.
+
+    Parameters
+    ----------
+    unit : float
+        The penalty in units of which that one is learned.
+    """
+    try:
+        with interrupts.released():
+            return calibrated()
+    except KeyboardInterrupt:
+        warn(
+            "interrupted while the penalty of a segment was calibrated: it is the one that was "
+            "learned with the metric",
+            ConvergenceWarning,
+        )
+        price = problem.split(solution.w)[1]
+        return Calibration.none(unit * (price if price > 0 else 1.0))
 
 
 def is_zero(L: Floats) -> bool:

@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm import baselines, fitted
 from structsvm.choices import learning_from, partition_from
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
-from structsvm.fitting import Learning, Prepared, learn
+from structsvm.fitting import Learned, Learning, Prepared, learn
 from structsvm.interop import frames, pairs, ruptures
 from structsvm.interop.routing import DATA_UNDER_OUR_NAMES
+from structsvm.interrupts import Interrupts
 from structsvm.masters.base import Master
 from structsvm.parallel import Backend
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -177,6 +178,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     ) -> MetricLearner:
         """Learn from labelled recordings, or recordings that are labelled in part.
 
+        Ctrl-C ends learning with the best certified metric so far, if there is one, and the
+        calibration of its penalty with the one that was learned; a warning says so.
+
         Parameters
         ----------
         Xs : list of arrays or data frames of shape (T_i, P)
@@ -213,20 +217,26 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         partial, how = is_partial(read), self.alternation or Alternation()
         read = of_use(read, how)
         standardizer, data, learning = self._standardized(read)
-        if not partial:
-            if others is not None:
-                warn(
-                    "held_out is not used: it chooses among the rounds of learning from partial "
-                    "labels, and these labels are full",
-                    DataWarning,
-                )
-            learned = learn(learning, data, resume)
-        elif resume is not None:
+        if partial and resume is not None:
             raise SettingsError("resume= keeps one convex problem: it is not for partial labels")
-        else:
-            others = None if others is None else others.standardized(standardizer)
-            learned = learn_partial(learning, data, how, others)
+        if partial and others is not None:
+            others = others.standardized(standardizer)
+        elif others is not None:
+            warn(
+                "held_out is not used: it chooses among the rounds of learning from partial "
+                "labels, and these labels are full",
+                DataWarning,
+            )
+        with Interrupts():  # what was learned is kept before Ctrl-C is answered
+            if partial:
+                learned = learn_partial(learning, data, how, others)
+            else:
+                learned = learn(learning, data, resume)
+            self._keep(learned, read, standardizer)
+        return self
 
+    def _keep(self, learned: Learned, read: TrainingSet, standardizer: Standardizer) -> None:
+        """What fitting leaves on the learner."""
         self.components_ = learned.factor.T
         self.calibration_: Calibration = learned.calibration
         self.penalty_ = learned.calibration.penalty
@@ -243,7 +253,6 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("feature_names_in_", None)
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
-        return self
 
     def risk(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> RegularizedRisk:
         """The objective that :meth:`fit` minimises, of fully labelled recordings.

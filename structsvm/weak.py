@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.checks import among, is_whole
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
-from structsvm.fitting import Learned, Learning, is_zero, learn, usable_factor
+from structsvm.fitting import (
+    Learned,
+    Learning,
+    calibrated_or_learned,
+    is_zero,
+    learn,
+    usable_factor,
+)
+from structsvm.interrupts import Interrupts
 from structsvm.partitions.completing import (
     Known,
     PartialRisk,
@@ -100,8 +109,34 @@ def learn_partial(
                 "let alternation complete the labels (max_rounds > 0)"
             )
         return alone
-    if alone is not None and alone.solution.status is Status.INTERRUPTED:
+    if alone is not None and (
+        alone.solution.status is Status.INTERRUPTED or alone.calibration.missing
+    ):
         return alone
+    with Interrupts() as interrupts:
+        try:
+            with interrupts.released():
+                return _learn_completing(learning, data, settings, held_out, alone, interrupts)
+        except KeyboardInterrupt:
+            if alone is None:
+                raise
+            warn(
+                "interrupted while labels were completed: the metric is that of the labelled "
+                "stretches alone",
+                ConvergenceWarning,
+            )
+            return alone
+
+
+def _learn_completing(
+    learning: Learning,
+    data: TrainingSet,
+    settings: Alternation,
+    held_out: TrainingSet | None,
+    alone: Learned | None,
+    interrupts: Interrupts,
+) -> Learned:
+    """Go on from what was learned from the stretches alone, if it was anything."""
     if alone is not None and settings.safeguard and not _believable(learning, data):
         return _by_rate(alone, data)
     start = _start(learning, data) if alone is None else alone.start
@@ -142,7 +177,7 @@ def learn_partial(
         if _is_zero(learning, found):
             _leave("completing ends in a zero metric")
             return _by_rate(alone, data)
-    return _finish(learning, data, start, found)
+    return _finish(learning, data, start, found, interrupts)
 
 
 def is_partial(data: TrainingSet) -> bool:
@@ -276,13 +311,35 @@ def _principal(task: PartialRisk) -> DecodingMetric:
     return best
 
 
-def _finish(learning: Learning, data: TrainingSet, start: Start, found: Alternated) -> Learned:
+def _finish(
+    learning: Learning,
+    data: TrainingSet,
+    start: Start,
+    found: Alternated,
+    interrupts: Interrupts,
+) -> Learned:
     """The metric of the round that is kept, its penalty calibrated on what is known."""
     factor = start.restore(usable_factor(learning.problem, found.solution, learning.lam))
     known = data.labels, data.weights
-    calibration = calibrate_partial(data.partition, [X @ factor for X in data.arrays], *known)
-    plain = calibrate_partial(data.partition, data.arrays, *known)
-    untrained = DecodingMetric(np.eye(factor.shape[0]), plain.penalty)
+    Zs = [X @ factor for X in data.arrays]
+    calibration = calibrated_or_learned(
+        partial(calibrate_partial, data.partition, Zs, *known),
+        learning.problem,
+        found.solution,
+        start.unit,
+        interrupts,
+    )
+    plain = calibration
+    if not calibration.missing:
+        plain = calibrated_or_learned(
+            partial(calibrate_partial, data.partition, data.arrays, *known),
+            learning.problem,
+            found.solution,
+            start.unit,
+            interrupts,
+        )
+    penalty = start.unit if plain.missing else plain.penalty
+    untrained = DecodingMetric(np.eye(factor.shape[0]), penalty)
     return Learned(
         factor=factor,
         calibration=calibration,

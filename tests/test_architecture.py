@@ -22,6 +22,7 @@ FLOORS = (
         "contract",
         "errors",
         "extras",
+        "interrupts",
         "limits",
         "plain",
         "progress",

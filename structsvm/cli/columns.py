@@ -8,17 +8,15 @@ from typing import Any
 
 from structsvm.datasets.readers import TableColumns
 
-__all__ = ["labels_are", "remember", "table_columns"]
+__all__ = ["labels_are", "named_columns", "table_columns"]
 
 REMEMBERED = ("label_column", "time_column", "recording_column", "labels_are")
 """What a model is told once, when it is learned."""
 
 
-def remember(learner: Any, args: argparse.Namespace) -> None:
-    """Keep in a learner what the columns of its tables were called, for its model file."""
-    learner.columns_ = {
-        name: getattr(args, name) for name in REMEMBERED if getattr(args, name) is not None
-    }
+def named_columns(args: argparse.Namespace) -> dict[str, str]:
+    """What the columns of tables are called as far as it was typed, for the model file to keep."""
+    return {name: getattr(args, name) for name in REMEMBERED if getattr(args, name) is not None}
 
 
 def table_columns(args: argparse.Namespace, learner: Any = None) -> TableColumns:

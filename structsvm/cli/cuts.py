@@ -30,6 +30,7 @@ from structsvm.extras import require
 from structsvm.graph_cuts.evaluation import evaluate_cuts
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graphs.graph import FeatureGraph
+from structsvm.interrupts import Interrupts
 from structsvm.partitions.words import GRAPHS
 from structsvm.persistence import save
 from structsvm.plain import finite
@@ -80,8 +81,7 @@ def fit(args: argparse.Namespace, terminal: Terminal, usual: argparse.ArgumentPa
         max_iter=args.max_iter,
     )
     with named_images(found):
-        _learn(learner, images, labels, terminal)
-    save(learner, args.output)
+        _learn(learner, images, labels, terminal, args.output)
     interrupted = learner.solution_.status is Status.INTERRUPTED
     if interrupted:
         terminal.warn(f"interrupted: the best metric so far is saved in {args.output}")
@@ -113,7 +113,7 @@ def predict(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -
     images = _read(args, terminal, need_labels=False)
     if one_file and len(images) > 1:
         raise SettingsError(f"{args.output} is one file for {len(images)} images: name a folder")
-    plain, lines = [], []
+    plain, lines, maps = [], [], []
     with terminal.working("cutting"):
         for image in stage("images", images):
             with named_images([image]):
@@ -123,13 +123,16 @@ def predict(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -
             shown = ", ".join(f"{share:.0%}" for share in shares)
             clusters = GRAPHS.parts(shares.size)
             lines.append(f"{image.name}: {clusters} of {shown} of the pixels")
-            if one_file:
-                write_atomically(args.output, _encoded(labels, args.output.suffix.lower()))
-            elif args.output is not None:
-                _write(args.output, image, labels, args.maps)
+            maps.append(labels)
     if args.output is not None:
-        maps = "1 label map is" if len(images) == 1 else f"{len(images)} label maps are"
-        terminal.note(f"{maps} in {args.output}")
+        with Interrupts():  # all the files or none
+            for image, labels in zip(images, maps, strict=True):
+                if one_file:
+                    write_atomically(args.output, _encoded(labels, args.output.suffix.lower()))
+                else:
+                    _write(args.output, image, labels, args.maps)
+        written = "1 label map is" if len(images) == 1 else f"{len(images)} label maps are"
+        terminal.note(f"{written} in {args.output}")
     terminal.report({"images": plain}, *(lines if args.output is None else ()))
     return 0
 
@@ -262,16 +265,27 @@ def _read(
 
 
 def _learn(
-    learner: CutLearner, images: Sequence[Any], labels: Sequence[Any], terminal: Terminal
+    learner: CutLearner,
+    images: Sequence[Any],
+    labels: Sequence[Any],
+    terminal: Terminal,
+    output: Path,
 ) -> None:
-    """Fit, showing how far it has come, and tune the grid to compare with."""
-    with terminal.working("learning"):
-        learner.fit(images, labels)
-    with terminal.working("tuning a grid to compare with (Ctrl-C skips this)"):
+    """Fit and save, showing how far it has come, and tune the grid to compare with."""
+    with Interrupts() as interrupts:  # from the metric to its file nothing may get lost
+        with interrupts.released(), terminal.working("learning"):
+            learner.fit(images, labels)
+        save(learner, output)
         try:
-            learner.fit_baselines(images, labels)
+            with (
+                interrupts.released(),
+                terminal.working("tuning a grid to compare with (Ctrl-C skips this)"),
+            ):
+                learner.fit_baselines(images, labels)
         except KeyboardInterrupt:
             terminal.warn("interrupted: the grid will be missing from evaluations")
+        save(learner, output)
+        interrupts.taken()  # all is done
 
 
 def _write(folder: Path, image: LabelledImage, labels: Any, maps: str) -> None:

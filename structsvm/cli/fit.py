@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from structsvm.atomic import unwritable
 from structsvm.choices import REGULARIZERS
 from structsvm.cli import cuts
-from structsvm.cli.columns import remember
+from structsvm.cli.columns import named_columns
 from structsvm.cli.inputs import read
 from structsvm.cli.one_table import can_be_split
 from structsvm.cli.outputs import check_output
@@ -22,6 +22,7 @@ from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import Recording
 from structsvm.errors import LearningError, ModelFileError, SettingsError
+from structsvm.interrupts import Interrupts
 from structsvm.learner import MetricLearner
 from structsvm.parallel import BACKEND_NAMES
 from structsvm.partitions.problem import PartitionProblem
@@ -97,10 +98,15 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
     recordings = read(args, terminal, need_labels=not some, blanks=True, ask=problem.contiguous)
     labels = labels_of(recordings, problem, args.regions)
     tell_unlabelled(recordings, problem.words, terminal)
-    learn(learner, recordings, labels, terminal, args.checkpoint)
-    remember(learner, args)
-    save(learner, args.output)
-    interrupted = learner.solution_.status is Status.INTERRUPTED
+    interrupted = learn(
+        learner,
+        recordings,
+        labels,
+        terminal,
+        args.checkpoint,
+        args.output,
+        named_columns(args),
+    )
     if interrupted:
         terminal.warn(f"interrupted: the best certified metric so far is saved in {args.output}")
     words = learner.problem_.words
@@ -161,21 +167,57 @@ def learn(
     ys: list[Any],
     terminal: Terminal,
     checkpoint: Path | None = None,
-) -> None:
-    """Fit a learner and the rivals it has to beat, showing how far it has come."""
+    output: Path | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> bool:
+    """Fit a learner and the rivals it has to beat, showing how far it has come.
+
+    Parameters
+    ----------
+    output : Path, optional
+        Model file, written as soon as there is a metric, and again with the rivals.
+    columns : mapping, optional
+        What the columns of the tables were called, which the model file keeps.
+
+    Returns
+    -------
+    bool
+        Whether Ctrl-C ended learning; then no rival is tuned.
+    """
     Xs = [recording.X for recording in recordings]
-    with terminal.working("learning"):
+    with Interrupts() as interrupts:  # from the metric to its file nothing may get lost
         try:
-            learner.fit(Xs, ys, feature_names=recordings[0].features, resume=checkpoint)
+            with interrupts.released(), terminal.working("learning"):
+                learner.fit(Xs, ys, feature_names=recordings[0].features, resume=checkpoint)
         except LearningError as error:
             if error.status is Status.INTERRUPTED:  # before there was any metric
                 raise KeyboardInterrupt("before there was a metric to save") from error
             raise
-    with terminal.working("tuning PCA and RCA (Ctrl-C skips it)"):
+        except KeyboardInterrupt:
+            if not hasattr(learner, "components_"):
+                raise
+            interrupted = True
+        else:
+            status, calibration = learner.solution_.status, learner.calibration_
+            interrupted = status is Status.INTERRUPTED or calibration.missing
+        learner.columns_ = dict(columns or {})
+        if output is not None:
+            save(learner, output)
+        if interrupted:
+            interrupts.taken()
+            return True
         try:
-            learner.fit_baselines(Xs, ys)
+            with (
+                interrupts.released(),
+                terminal.working("tuning PCA and RCA (Ctrl-C skips it)"),
+            ):
+                learner.fit_baselines(Xs, ys)
         except KeyboardInterrupt:
             terminal.warn("interrupted: PCA or RCA will be missing from evaluations")
+        if output is not None:
+            save(learner, output)
+        interrupts.taken()  # all is done
+    return False
 
 
 def _learning_options(group: argparse._ArgumentGroup) -> None:

@@ -23,6 +23,7 @@ from structsvm.datasets.files import find_recordings
 from structsvm.datasets.readers import read_frame
 from structsvm.datasets.recording import Recording
 from structsvm.graph_cuts.learner import CutLearner
+from structsvm.interrupts import Interrupts
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.persistence import load
 from structsvm.progress import stage
@@ -104,7 +105,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         write_atomically(args.output, _csv(("recording", *kind.columns), rows))
         terminal.note(f"{words.part}s of {words.wholes(len(answers))} are in {args.output}")
     elif args.output is not None:
-        _write_folder(args.output, recordings, answers, words.part)
+        with Interrupts():  # all the files or none
+            _write_folder(args.output, recordings, answers, words.part)
         terminal.note(f"one file for each of {words.wholes(len(answers))} is in {args.output}")
     plain = [answer.to_dict() for answer in answers]
     lines = [str(answer) for answer in answers]

@@ -85,7 +85,7 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
         ],
         "eigenvalues": [float(value) for value in spectrum],
         "penalty": learner.penalty_,
-        "training_loss": learner.calibration_.loss,
+        "training_loss": None if learner.calibration_.missing else learner.calibration_.loss,
         "training_data": {
             "n_recordings": len(data),
             "n_samples": list(data.n_samples),
@@ -119,7 +119,11 @@ def _facts(learner: MetricLearner) -> Table:
         f"{scale[learner.standardize]}, regularizer {learner.regularizer}, lam {learner.lam:g}",
         "spectrum": spectrum_in_words(learner),
         "penalty": f"{learner.penalty_:.6g} a {words.part}, "
-        f"training loss {learner.calibration_.loss:.4g}",
+        + (
+            "as it was learned, not calibrated"
+            if learner.calibration_.missing
+            else f"training loss {learner.calibration_.loss:.4g}"
+        ),
         "learned on": training_in_words(learner.training_data_, words),
         "status": learner.solution_.status.value,
         "certificate": certificate_in_words(learner.solution_),

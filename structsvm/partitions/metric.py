@@ -83,9 +83,21 @@ class Calibration:
     criterion: Floats | None = None
     """What the best penalty minimises, where that is not the loss, (n,)."""
 
+    @classmethod
+    def none(cls, penalty: float) -> Calibration:
+        """A penalty that was not calibrated: its loss is not known, NaN."""
+        return cls(np.array([penalty]), np.array([np.nan]))
+
+    @property
+    def missing(self) -> bool:
+        """Whether the penalty is not calibrated, because Ctrl-C ended the calibration."""
+        return bool(np.isnan(self.losses).all())
+
     @property
     def best(self) -> int:
         """Index of the middle of the penalties of smallest smoothed loss (or criterion)."""
+        if self.penalties.size == 1:
+            return 0
         window = 2 * SMOOTHING + 1
         curve = self.losses if self.criterion is None else self.criterion
         padded = np.pad(curve, SMOOTHING, mode="edge")
