@@ -69,6 +69,8 @@ class ClusteringOracle(LocalSearch):
         Seed of K-means and of the order in which samples are visited.
     """
 
+    takes = frozenset({"n_clusters", "links"})
+
     n_init: int = 10
     n_random: int = 5
     max_sweeps: int = 50

@@ -47,7 +47,7 @@ class DecodingMetric:
         """Partition the rows of ``X`` into ``n_clusters``, or as many as the penalty allows."""
         shift = 0.0 if n_clusters is not None else -self.penalty
         objective = TraceObjective(X @ self.factor, shift=shift)
-        return oracle.maximize(objective, Constraint(n_clusters=n_clusters)).y
+        return oracle.ask(objective, Constraint(n_clusters=n_clusters)).y
 
     def rescaled(self, penalty: float) -> DecodingMetric:
         """The same metric with another penalty."""
@@ -173,7 +173,7 @@ def _loss_curve(
     losses = np.empty(penalties.size)
 
     def decode(index: int) -> EquivalenceMatrix:
-        best = oracle.maximize(TraceObjective(Z, shift=-float(penalties[index]))).y
+        best = oracle.ask(TraceObjective(Z, shift=-float(penalties[index]))).y
         losses[index] = loss(best)
         return best
 

@@ -20,6 +20,7 @@ from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.partial import PartialLabels, as_partial
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.words import RECORDINGS, Words
+from structsvm.plain import read_only
 from structsvm.problem import ImprovableProblem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
@@ -218,7 +219,7 @@ class MetricProblem(ImprovableProblem):
     def predict(self, w: Floats, x: Floats) -> EquivalenceMatrix:
         """The best partition of ``x`` (T, P) in the metric, the number of clusters being priced."""
         B, beta = self.split(w)
-        return self.partition.decoder.maximize(TraceObjective(x @ metric_factor(B), shift=-beta)).y
+        return self.partition.decoder.ask(TraceObjective(x @ metric_factor(B), shift=-beta)).y
 
     def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
         """``lam / P Omega(B)``, and a ridge on ``beta`` that keeps it where the loss puts it.
@@ -249,7 +250,7 @@ class MetricProblem(ImprovableProblem):
         """
         weights = np.ones(len(ys)) if weights is None else weights
         changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in ys])
-        samples = [self.partition.sample(x, y) for x, y in zip(xs, ys, strict=True)]
+        samples = [self.partition.sample(read_only(x), y) for x, y in zip(xs, ys, strict=True)]
         return RegularizedRisk(
             problem=self,
             xs=samples,
@@ -327,7 +328,7 @@ def per_recording(
     found = []
     for i, (X, y) in enumerate(zip(Xs, labels, strict=True)):
         try:
-            found.append(read(y, X.shape[0]))
+            found.append(read(read_only(y) if type(y) is np.ndarray else y, X.shape[0]))
         except DataError as error:
             raise DataError(f"{words.whole} {i}: {error}") from error
     return found
