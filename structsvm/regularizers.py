@@ -249,7 +249,11 @@ class Custom(Regularizer):
 
     def _checked(self, B: Any) -> Any:
         expression = self.expression(B)
-        if not expression.is_scalar() or not expression.is_convex():
+        import cvxpy as cp
+
+        if not isinstance(expression, cp.Expression) or not (
+            expression.is_scalar() and expression.is_convex()
+        ):
             raise SettingsError(
                 f"a Custom regularizer must be a scalar convex cvxpy expression, got {expression}"
             )

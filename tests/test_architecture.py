@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # From the ground up. A room may import from its own floor and from those below it.
 FLOORS = (
-    {"atomic", "contract", "errors", "extras", "plain", "progress", "status"},
+    {"atomic", "contract", "errors", "extras", "plain", "progress", "status", "unchanged"},
     {"archive", "weights", "cuts", "solution"},
     {"regularizers"},
     {"problem", "masters", "parallel"},

@@ -59,8 +59,7 @@ def _conic_minimum(risk: RegularizedRisk, offset: float, slope: Floats) -> float
     import cvxpy as cp
 
     B, w, constraints = risk.space.variable()
-    if risk.constraints is not None:
-        constraints = [*constraints, *risk.constraints(B)]
+    constraints = [*constraints, *risk.further_constraints(B)]
     objective = risk.regularizer.as_cvxpy(B, w, risk.space) + slope @ w
     problem = cp.Problem(cp.Minimize(objective), constraints)
     try:

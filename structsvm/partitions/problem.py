@@ -21,7 +21,7 @@ from structsvm.partitions.partial import PartialLabels, as_partial
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.words import RECORDINGS, Words
 from structsvm.plain import read_only
-from structsvm.problem import ImprovableProblem, RegularizedRisk, Separation
+from structsvm.problem import ImprovableProblem, RegularizedRisk, Separation, SignedProblem
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
@@ -135,7 +135,7 @@ def measure(problem: PartitionProblem, truth: EquivalenceMatrix) -> str:
 
 
 @dataclass(frozen=True)
-class MetricProblem(ImprovableProblem):
+class MetricProblem(ImprovableProblem, SignedProblem):
     """Learning the metric ``B`` (and the price ``beta`` of a cluster) of a partition problem.
 
     The score of a partition is ``<B, X^T M X> / T - beta Tr(M) / T`` (Lajugie et al., section
@@ -156,6 +156,11 @@ class MetricProblem(ImprovableProblem):
     def prices_clusters(self) -> bool:
         """Whether ``beta`` is part of the weight."""
         return self.partition.learns_penalty and not self.partition.known_clusters
+
+    @property
+    def signed_losses(self) -> bool:
+        """Whether the loss includes the fixed price of a cluster."""
+        return not (self.partition.known_clusters or self.prices_clusters)
 
     def weight_space(self) -> WeightSpace:
         """``B``, or ``(B, beta)``."""
@@ -191,7 +196,7 @@ class MetricProblem(ImprovableProblem):
     def loss(self, y: Projector, y_hat: Projector) -> float:
         """``kappa |M - M_i|_F^2 / T``, plus the fixed price of more clusters than the truth has."""
         loss = self.partition.margin * partition_loss(y, y_hat)
-        if not (self.partition.known_clusters or self.prices_clusters):
+        if self.signed_losses:
             loss -= y_hat.n_clusters - y.n_clusters
         return loss / y.n_samples
 
