@@ -8,7 +8,8 @@ import pytest
 from test_kept_constraints import MinDwellOracle
 from wrong_plugins import Segments, recordings
 
-from structsvm.errors import DataError, OracleError, PluginError
+from structsvm import MetricLearner
+from structsvm.errors import DataError, OracleError, PluginError, SettingsError
 from structsvm.oracles.cluster_decoder import ClusterDecoder
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import all_segmentations
@@ -17,6 +18,8 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import ANYTHING, Argmax, Constraint, Oracle, Quality, Region
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Problem, Separation
+from structsvm.solvers.certificate import Certificate
+from structsvm.solvers.evaluation import Evaluation
 from structsvm.testing import check_oracle, check_problem
 from structsvm.weights import Free
 
@@ -333,6 +336,21 @@ def test_a_kind_of_constraint_that_does_not_exist_is_named() -> None:
 def test_what_is_no_problem_is_named(wrong: Any, complaint: str) -> None:
     with pytest.raises(PluginError, match=complaint):
         check_problem(wrong, *recordings())
+
+
+def test_fit_names_a_class_in_place_of_a_problem() -> None:
+    with pytest.raises(SettingsError, match=r"problem is a class: make an instance, MinDwell\(\)"):
+        MetricLearner(MinDwell).fit(*recordings())
+
+
+def test_an_oracle_that_found_better_before_is_named_by_its_sample(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    certificate = Certificate(floor=0.0)
+    nothing = np.zeros(3)
+    asked = Evaluation(np.zeros(2), 0.0, np.zeros((3, 2)), nothing, nothing, nothing, Quality.EXACT)
+    certificate.see(asked, known=np.array([0.0, 0.0, 1.0]))
+    assert "the oracle of sample 2 found a labelling worse" in caplog.text
 
 
 BUFFER = np.zeros(3)
