@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.contract import Contract
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, PluginError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import Projector, partition_loss
@@ -255,7 +256,8 @@ class MetricProblem(ImprovableProblem, SignedProblem):
         """
         weights = np.ones(len(ys)) if weights is None else weights
         changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in ys])
-        samples = [self.partition.sample(read_only(x), y) for x, y in zip(xs, ys, strict=True)]
+        with _nothing_written(f"{type(self.partition).__name__}.sample"):
+            samples = [self.partition.sample(read_only(x), y) for x, y in zip(xs, ys, strict=True)]
         return RegularizedRisk(
             problem=self,
             xs=samples,
@@ -333,10 +335,22 @@ def per_recording(
     found = []
     for i, (X, y) in enumerate(zip(Xs, labels, strict=True)):
         try:
-            found.append(read(read_only(y) if type(y) is np.ndarray else y, X.shape[0]))
+            with _nothing_written(f"encode, of {words.whole} {i},"):
+                found.append(read(read_only(y) if type(y) is np.ndarray else y, X.shape[0]))
         except DataError as error:
             raise DataError(f"{words.whole} {i}: {error}") from error
     return found
+
+
+@contextmanager
+def _nothing_written(method: str) -> Iterator[None]:
+    """Name the method that writes to what it was given, which is read-only."""
+    try:
+        yield
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise PluginError(f"{method} modified its input ({error}): copy before writing") from error
 
 
 def _is_number(y: Any) -> bool:
