@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from structsvm.interrupts import uninterrupted
 from structsvm.oracles._lanes import FAST, LANES, signed_squares
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.plain import read_only
 
 __all__ = ["OVERHEAD", "SegmentTable", "build_table", "end_row", "lane_scores", "path_value"]
 
@@ -152,11 +153,12 @@ def end_row(sums: Floats, knot: int, row: Floats) -> None:
 
 def _columns_by_sign(objective: TraceObjective) -> tuple[Floats, int]:
     """The columns of ``Z`` with the positive ones first, and how many are positive."""
+    # Read-only whatever it is made of: the kernels are compiled for one kind of array.
     Z = np.ascontiguousarray(objective.Z, dtype=np.float64)
     if objective.signs is None or (objective.signs > 0).all():
-        return Z, Z.shape[1]
+        return read_only(Z), Z.shape[1]
     positive = objective.signs > 0
-    return np.hstack((Z[:, positive], Z[:, ~positive])), int(positive.sum())
+    return read_only(np.hstack((Z[:, positive], Z[:, ~positive]))), int(positive.sum())
 
 
 def _level_offsets(n_knots: int) -> Ints:

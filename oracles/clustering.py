@@ -69,6 +69,8 @@ class ClusteringOracle(LocalSearch):
         Seed of K-means and of the order in which samples are visited.
     """
 
+    takes = frozenset({"n_clusters", "links"})
+
     n_init: int = 10
     n_random: int = 5
     max_sweeps: int = 50
@@ -112,7 +114,7 @@ class ClusteringOracle(LocalSearch):
         order = np.random.default_rng(self.random_state).permutation(T)
         given = [_start(labels, grouped, K) for labels in starts]
         with single_threaded():
-            bound, rounded = self._relaxed(objective, constraint)
+            bound, rounded = self._relaxed(objective, Constraint(constraint.n_clusters))
             starts = (*rounded, *self._starts(objective, grouped, K), *given)
             best = self._race(grouped, starts, K is not None, order)
             if constraint.has_links:

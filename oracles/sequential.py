@@ -54,6 +54,8 @@ class SequentialOracle(Oracle):
     k searches of a region with k changes. See ``docs/oracles.md`` for the algorithms.
     """
 
+    takes = frozenset({"n_clusters", "boundaries", "regions"})
+
     pruning: bool = True
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = ANYTHING) -> Argmax:

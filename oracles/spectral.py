@@ -87,6 +87,8 @@ class SpectralOracle(Oracle):
         Relative accuracy of its eigenvalues; 0 is machine precision.
     """
 
+    takes = frozenset({"n_clusters"})
+
     centered: bool = True
     random_state: int = 0
     lanczos_tol: float = 0.0

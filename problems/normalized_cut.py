@@ -20,7 +20,7 @@ from structsvm.oracles.cut_decoder import CutDecoder, Embedding
 from structsvm.oracles.cut_hinge import CutHinge, NormalizedHinge, PlainHinge, Point
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import metric_factor
-from structsvm.problem import Problem, RegularizedRisk, Separation
+from structsvm.problem import RegularizedRisk, Separation, SignedProblem
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.descent import CompositeRisk
 from structsvm.status import Quality
@@ -199,6 +199,7 @@ class CutRisk(CompositeRisk):
             regularizer=regularizer,
             sample_weight=self.shares,
             null=w,
+            is_model=True,
         )
 
     @property
@@ -259,7 +260,7 @@ class Tangent:
 
 
 @dataclass(frozen=True, eq=False)
-class CutModel(Problem):
+class CutModel(SignedProblem):
     """The structured SVM that is left when similarities are replaced by their tangents.
 
     Labellings are known by the tangents they give: a cut ``V`` contributes
@@ -267,6 +268,11 @@ class CutModel(Problem):
     """
 
     risk: CutRisk
+
+    @property
+    def signed_losses(self) -> bool:
+        """An offset is of either sign."""
+        return True
 
     def weight_space(self) -> WeightSpace:
         """That of the metric."""

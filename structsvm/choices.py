@@ -78,6 +78,8 @@ def partition_from(problem: Any, random_state: int | None) -> PartitionProblem:
         When it is none, or the seed is none.
     """
     problem = ChangePoint() if problem is None else problem
+    if isinstance(problem, type) and issubclass(problem, PartitionProblem):
+        raise SettingsError(f"problem is a class: make an instance, {problem.__name__}()")
     if not isinstance(problem, PartitionProblem):
         raise SettingsError(
             f"problem must be a PartitionProblem, got {problem!r}; CutLearner cuts graphs"

@@ -108,7 +108,7 @@ def _margins(
         return []
     fixed = np.zeros(T + 1, dtype=np.bool_)
     fixed[list(constraint.forced + constraint.forbidden)] = True
-    best = oracle.maximize(objective, constraint)
+    best = oracle.ask(objective, constraint)
     last = max(T - length, 0)
     found = []
     for start in sorted({*range(0, last + 1, max(length // 2, 1)), last}):
@@ -140,7 +140,7 @@ def _best_with_another_count(
             (*constraint.regions, other),
         )
         try:
-            values.append(oracle.maximize(objective, limited).value)
+            values.append(oracle.ask(objective, limited).value)
         except OracleError:  # the labels rule it out
             continue
     return max(values)

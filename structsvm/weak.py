@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.checks import among, is_whole
-from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
+from structsvm.errors import DataError, DataWarning, LearningError, OracleError, SettingsError, warn
 from structsvm.fitting import (
     Learned,
     Learning,
@@ -190,10 +190,28 @@ def is_partial(data: TrainingSet) -> bool:
 
 
 def of_use(data: TrainingSet, settings: Alternation) -> TrainingSet:
-    """The recordings to learn from: those of which something is known, or all."""
+    """The recordings to learn from: those of which something is known, or all.
+
+    Raises
+    ------
+    DataError
+        Naming the recording whose labels the decoder does not take, where they are to be completed.
+    """
+    if settings.max_rounds > 0:
+        for i, known in enumerate(data.labels):
+            if known.truth is None:
+                _refuse_untaken(data, i, known)
     if settings.unlabelled:
         return data
     return data.at([i for i, known in enumerate(data.labels) if known.says_something])
+
+
+def _refuse_untaken(data: TrainingSet, i: int, known: Known) -> None:
+    """Refuse labels that the decoder would not keep when it completes them."""
+    try:
+        data.partition.decoder.refuse(known.constraint, known.n_samples)
+    except OracleError as error:
+        raise DataError(f"{data.partition.words.whole} {i}: {error}") from error
 
 
 def _check_partial(labels: Sequence[Known]) -> None:

@@ -28,6 +28,7 @@ FLOORS = (
         "progress",
         "quiet",
         "status",
+        "unchanged",
     },
     {"archive", "weights", "cuts", "solution"},
     {"regularizers"},

@@ -133,9 +133,14 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
         if problem.status == cp.OPTIMAL:
             return ", ".join([*tried, name.lower()])
         tried.append(f"{name.lower()} {problem.status}")
-    if problem.status in (cp.INFEASIBLE, cp.UNBOUNDED):
+    if problem.status == cp.UNBOUNDED:
         raise MasterError(
-            f"the master is {problem.status}: do the extra constraints contradict each other?"
+            "the master is unbounded: the regularizer is not nonnegative, so that the objective "
+            "has no minimum; use one that is, such as a norm"
+        )
+    if problem.status == cp.INFEASIBLE:
+        raise MasterError(
+            "the master is infeasible: do the extra constraints contradict each other?"
         )
     if problem.status == cp.OPTIMAL_INACCURATE:
         return ", ".join(tried)

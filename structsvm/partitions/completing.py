@@ -305,7 +305,7 @@ class PartialRisk(Completions):
             given = known.constraint.n_clusters is not None
             shift = 0.0 if given else -metric.penalty
             objective = TraceObjective(X @ metric.factor, shift=shift)
-            return decoder.maximize(objective, known.constraint).y
+            return decoder.ask(objective, known.constraint).y
 
         return [best(X, known) for X, known in zip(self.samples, self.labels, strict=True)]
 

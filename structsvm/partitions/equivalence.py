@@ -98,7 +98,9 @@ class EquivalenceMatrix:
     @cached_property
     def sizes(self) -> Ints:
         """Number of samples in each cluster, (K,)."""
-        return np.bincount(self._partition_labels(), minlength=self.n_clusters).astype(np.int64)
+        labels = self._partition_labels()
+        sizes: Ints = _frozen(np.bincount(labels, minlength=self.n_clusters).astype(np.int64))
+        return sizes
 
     @cached_property
     def boundaries(self) -> Ints:
@@ -107,7 +109,8 @@ class EquivalenceMatrix:
         changes = np.flatnonzero(np.diff(labels)) + 1
         if changes.size != self.n_clusters - 1:
             raise DataError("this partition is not contiguous, so it has no breakpoints")
-        return np.concatenate(([0], changes, [labels.size])).astype(np.int64)
+        boundaries: Ints = _frozen(np.concatenate(([0], changes, [labels.size])).astype(np.int64))
+        return boundaries
 
     @property
     def breakpoints(self) -> list[int]:

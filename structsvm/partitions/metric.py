@@ -52,7 +52,7 @@ class DecodingMetric:
         """Partition the rows of ``X`` into ``n_clusters``, or as many as the penalty allows."""
         shift = 0.0 if n_clusters is not None else -self.penalty
         objective = TraceObjective(centred(X) @ self.factor, shift=shift)
-        answer = oracle.maximize(objective, Constraint(n_clusters=n_clusters))
+        answer = oracle.ask(objective, Constraint(n_clusters=n_clusters))
         lost = answer.upper_bound - answer.value
         if answer.quality is Quality.EXACT and n_clusters is None and lost > DOUBT * self.penalty:
             warn(
@@ -199,7 +199,7 @@ def _loss_curve(
     losses = np.empty(penalties.size)
 
     def decode(index: int) -> EquivalenceMatrix:
-        best = oracle.maximize(TraceObjective(Z, shift=-float(penalties[index]))).y
+        best = oracle.ask(TraceObjective(Z, shift=-float(penalties[index]))).y
         losses[index] = loss(best)
         return best
 

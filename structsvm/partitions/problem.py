@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from structsvm.checks import among
 from structsvm.contract import Contract
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, PluginError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import Projector, partition_loss
@@ -22,7 +23,8 @@ from structsvm.partitions.partial import PartialLabels, as_partial
 from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.words import RECORDINGS, Words
-from structsvm.problem import ImprovableProblem, RegularizedRisk, Separation
+from structsvm.plain import read_only
+from structsvm.problem import ImprovableProblem, RegularizedRisk, Separation, SignedProblem
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
@@ -136,7 +138,7 @@ def measure(problem: PartitionProblem, truth: EquivalenceMatrix) -> str:
 
 
 @dataclass(frozen=True)
-class MetricProblem(ImprovableProblem):
+class MetricProblem(ImprovableProblem, SignedProblem):
     """Learning the metric ``B`` (and the price ``beta`` of a cluster) of a partition problem.
 
     The score of a partition is ``<B, X^T M X> / T - beta Tr(M) / T`` (Lajugie et al., section
@@ -157,6 +159,11 @@ class MetricProblem(ImprovableProblem):
     def prices_clusters(self) -> bool:
         """Whether ``beta`` is part of the weight."""
         return self.partition.learns_penalty and not self.partition.known_clusters
+
+    @property
+    def signed_losses(self) -> bool:
+        """Whether the loss includes the fixed price of a cluster."""
+        return not (self.partition.known_clusters or self.prices_clusters)
 
     def weight_space(self) -> WeightSpace:
         """``B``, or ``(B, beta)``."""
@@ -192,7 +199,7 @@ class MetricProblem(ImprovableProblem):
     def loss(self, y: Projector, y_hat: Projector) -> float:
         """``kappa |M - M_i|_F^2 / T``, plus the fixed price of more clusters than the truth has."""
         loss = self.partition.margin * partition_loss(y, y_hat)
-        if not (self.partition.known_clusters or self.prices_clusters):
+        if self.signed_losses:
             loss -= y_hat.n_clusters - y.n_clusters
         return loss / y.n_samples
 
@@ -220,7 +227,7 @@ class MetricProblem(ImprovableProblem):
     def predict(self, w: Floats, x: Floats) -> EquivalenceMatrix:
         """The best partition of ``x`` (T, P) in the metric, the number of clusters being priced."""
         B, beta = self.split(w)
-        return self.partition.decoder.maximize(TraceObjective(x @ metric_factor(B), shift=-beta)).y
+        return self.partition.decoder.ask(TraceObjective(x @ metric_factor(B), shift=-beta)).y
 
     def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
         """``lam / P Omega(B)``, and a ridge on ``beta`` that keeps it where the loss puts it.
@@ -251,7 +258,10 @@ class MetricProblem(ImprovableProblem):
         """
         weights = np.ones(len(ys)) if weights is None else weights
         changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in ys])
-        samples = [self.partition.sample(centred(x), y) for x, y in zip(xs, ys, strict=True)]
+        with _nothing_written(f"{type(self.partition).__name__}.sample"):
+            samples = [
+                self.partition.sample(read_only(centred(x)), y) for x, y in zip(xs, ys, strict=True)
+            ]
         return RegularizedRisk(
             problem=self,
             xs=samples,
@@ -329,10 +339,22 @@ def per_recording(
     found = []
     for i, (X, y) in enumerate(zip(Xs, labels, strict=True)):
         try:
-            found.append(read(y, X.shape[0]))
+            with _nothing_written(f"encode, of {words.whole} {i},"):
+                found.append(read(read_only(y) if type(y) is np.ndarray else y, X.shape[0]))
         except DataError as error:
             raise DataError(f"{words.whole} {i}: {error}") from error
     return found
+
+
+@contextmanager
+def _nothing_written(method: str) -> Iterator[None]:
+    """Name the method that writes to what it was given, which is read-only."""
+    try:
+        yield
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise PluginError(f"{method} modified its input ({error}): copy before writing") from error
 
 
 def _is_number(ys: Any) -> bool:

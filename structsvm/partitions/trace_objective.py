@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.plain import read_only
 
 __all__ = ["TraceObjective"]
 
@@ -39,6 +40,11 @@ class TraceObjective:
         ``d``: reward (or, negative, price) of one more cluster.
     signs : array of shape (r,), optional
         +1 or -1 for each column of ``Z``; all +1 by default.
+
+    Notes
+    -----
+    The arrays are held as read-only views: an oracle that writes to them would change what it is
+    asked, and with it what its answer seems to be worth.
     """
 
     Z: Floats
@@ -69,6 +75,9 @@ class TraceObjective:
             self.signs.shape != (self.Z.shape[1],) or not np.isin(self.signs, (-1.0, 1.0)).all()
         ):
             raise OracleError("signs must hold +1 or -1 for each column of Z")
+        object.__setattr__(self, "Z", read_only(self.Z))
+        if self.signs is not None:
+            object.__setattr__(self, "signs", read_only(self.signs))
 
     @property
     def n_samples(self) -> int:

@@ -79,10 +79,11 @@ class Certificate:
             worse = np.flatnonzero(known > losses + 1e-7 * np.maximum(1e-7, np.abs(known)))
             if worse.size and Quality.HEURISTIC not in self.qualities:
                 self.qualities.add(Quality.HEURISTIC)
+                whose = f"sample {worse[0]}" if losses.size > 1 else "the samples taken together"
                 logger.warning(
-                    "the oracle of group %d found a labelling worse than one it found before: its "
+                    "the oracle of %s found a labelling worse than one it found before: its "
                     "answers are taken for heuristic ones",
-                    worse[0],
+                    whose,
                 )
             losses = np.maximum(losses, known)
         upper = evaluation.penalty + float(losses.sum())
