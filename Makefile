@@ -25,7 +25,7 @@ install: $(STAMP)  ## make .venv with everything for users and developers
 
 demo: $(STAMP)  ## learn a metric on real data and show what it is worth
 	@mkdir -p demo
-	$(BIN)/structsvm demo --output demo
+	$(BIN)/structsvm demo --output demo --force
 
 test: $(STAMP) browser  ## run the tests
 	$(PYTEST) $(addprefix --ignore=,$(CHECKS)) $(PYTEST_ARGS)

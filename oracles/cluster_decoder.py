@@ -38,6 +38,8 @@ class ClusterDecoder(CalibratingOracle):
     random_state : int
     """
 
+    takes = frozenset({"n_clusters", "links"})
+
     n_init: int = 10
     random_state: int = 0
 

@@ -9,11 +9,11 @@ The starts, whichever apply:
 - loss-augmented inference: the true partition, one that cuts across it evenly, and random ones;
 - the rounded relaxation: K-means on the leading eigenvectors of ``A``, in compressed form.
 
-Each is improved by Hartigan moves on the whole objective
-(:mod:`structsvm.oracles._clusters.hartigan`), the worse ones by a few sweeps only, and the best is
-returned: a true partition, so that a cut made from it is a lower bound of the true hinge loss,
-unlike one made from a relaxation. Nothing says that it is the maximum: the answer is declared
-heuristic. The value of the relaxation bounds what it may have missed.
+Each is improved by Hartigan moves on the whole objective (:mod:`structsvm.oracles._clusters.hartigan`), the
+worse ones by a few sweeps only, and the best is returned: a true partition, so that a cut made from
+it is a lower bound of the true hinge loss, unlike one made from a relaxation. Nothing says that it
+is the maximum: the answer is declared heuristic. The value of the relaxation bounds what it may
+have missed.
 """
 
 from __future__ import annotations
@@ -69,6 +69,8 @@ class ClusteringOracle(LocalSearch):
         Seed of K-means and of the order in which samples are visited.
     """
 
+    takes = frozenset({"n_clusters", "links"})
+
     n_init: int = 10
     n_random: int = 5
     max_sweeps: int = 50
@@ -112,7 +114,7 @@ class ClusteringOracle(LocalSearch):
         order = np.random.default_rng(self.random_state).permutation(T)
         given = [_start(labels, grouped, K) for labels in starts]
         with single_threaded():
-            bound, rounded = self._relaxed(objective, constraint)
+            bound, rounded = self._relaxed(objective, Constraint(constraint.n_clusters))
             starts = (*rounded, *self._starts(objective, grouped, K), *given)
             best = self._race(grouped, starts, K is not None, order)
             if constraint.has_links:

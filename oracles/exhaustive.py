@@ -35,6 +35,8 @@ class ExhaustiveOracle(Oracle):
         (T at most 11; their number is the Bell number).
     """
 
+    takes = frozenset({"n_clusters", "boundaries", "regions"})
+
     contiguous: bool = False
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
@@ -117,11 +119,15 @@ def _cluster_values(objective: TraceObjective) -> Floats:
 
 
 def _respects_boundaries(labels: Labels, constraint: Constraint) -> NDArray[np.bool_]:
-    """Which segmentations have every forced boundary and no forbidden one."""
+    """Which segmentations keep what is said of boundaries and regions."""
     boundary = np.diff(labels, axis=1) != 0
     forced = boundary[:, [t - 1 for t in constraint.forced]].all(axis=1)
     forbidden = boundary[:, [t - 1 for t in constraint.forbidden]].any(axis=1)
-    return np.asarray(forced & ~forbidden)
+    kept = forced & ~forbidden
+    for region in constraint.regions:
+        changes = boundary[:, region.start : region.end - 1].sum(axis=1)
+        kept &= changes >= region.changes if region.or_more else changes == region.changes
+    return np.asarray(kept)
 
 
 def _refuse_large(n_samples: int, contiguous: bool) -> None:

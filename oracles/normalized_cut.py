@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +14,7 @@ from structsvm.errors import OracleError
 from structsvm.graphs.similarity import Weights
 from structsvm.oracles._spectra.cut_operator import CutOperator, scaled
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.support.quiet import without_warnings
 
 __all__ = ["CutDecoder", "Embedding", "two_means"]
 
@@ -104,8 +104,7 @@ class CutDecoder:
         scale = np.abs(coordinates).max(initial=0.0)
         unit = coordinates / scale if scale > 0 else coordinates
         model = KMeans(K, n_init=10, random_state=self.random_state)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # fewer points than clusters
+        with without_warnings(ConvergenceWarning):  # fewer points than clusters
             labels = model.fit(unit, sample_weight=weights / weights.mean()).labels_
         return filled(labels, unit, K)
 

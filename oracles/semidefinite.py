@@ -76,6 +76,8 @@ class SemidefiniteOracle(Oracle):
         Seed of the search for partitions.
     """
 
+    takes = frozenset({"n_clusters"})
+
     solver: str = "SCS"
     tol: float = 1e-7
     max_samples: int = 100

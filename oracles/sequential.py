@@ -24,6 +24,13 @@ __all__ = ["SequentialOracle"]
 
 Ints = NDArray[np.int64]
 
+ROUNDING = 2.0**-51
+"""Of the prefix sums, for each unit of scatter; measured at 2^-53 or less in
+``tests/test_exact_arithmetic.py``."""
+
+NEGLIGIBLE = 1e-10
+"""What rounding may be of the price of a segment, or of the noise, before the answer says so."""
+
 
 @dataclass(frozen=True)
 class SequentialOracle(Oracle):
@@ -47,6 +54,8 @@ class SequentialOracle(Oracle):
     k searches of a region with k changes. See ``docs/oracles.md`` for the algorithms.
     """
 
+    takes = frozenset({"n_clusters", "boundaries", "regions"})
+
     pruning: bool = True
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
@@ -69,12 +78,12 @@ class SequentialOracle(Oracle):
             raise OracleError(_no_segmentation(K))
         objective = _without_null_columns(objective)
         search = SegmentSearch(objective, knots, boundaries.required, boundaries.somewhere)
-        path = _evident_path(search, constraint.n_clusters)
-        if path is None:
-            path = self._search(search, constraint.n_clusters)
+        evident = _evident_path(search, constraint.n_clusters)
+        path = self._search(search, constraint.n_clusters) if evident is None else evident
         y = EquivalenceMatrix.from_breakpoints(knots[path[1:]])
         value = search.value(path) + objective.shift * y.n_clusters + search.table.constant
-        return Argmax(y, value, value, Quality.EXACT)
+        rounding = 0.0 if evident is not None else _rounding(objective, value)
+        return Argmax(y, value, value + rounding, Quality.EXACT)
 
     def ranked(
         self, objective: TraceObjective, n_best: int, constraint: Constraint = UNCONSTRAINED
@@ -179,7 +188,29 @@ def _without_null_columns(objective: TraceObjective) -> TraceObjective:
 def _argmax(objective: TraceObjective, ends: Ints) -> Argmax:
     y = EquivalenceMatrix.from_breakpoints(ends[1:])
     value = objective.value(y)
-    return Argmax(y, value, value, Quality.EXACT)
+    return Argmax(y, value, value + _rounding(objective, value), Quality.EXACT)
+
+
+def _rounding(objective: TraceObjective, value: float) -> float:
+    """By how much rounding may make a segmentation look better than the best one.
+
+    Scores come from prefix sums of the centred samples, whose errors grow as ``sqrt(T)``, and are
+    wrong in proportion to the scatter, of which a few large jumps may be nearly all: jumps of 1e7
+    times the noise leave no digit for changes of its size. Zero where that is far below what
+    decides: the price of a segment or, without one, the noise (the median square of a step).
+    """
+    T = objective.n_samples
+    centred = objective.Z - objective.Z.mean(axis=0)
+    scatter, price = float(np.vdot(centred, centred)), abs(objective.shift)
+    if objective.truth is not None and objective.has_truth:
+        scatter += objective.truth_weight * objective.truth.n_clusters
+        price += objective.truth_weight
+    error = ROUNDING * float(np.sqrt(T)) * scatter
+    if price == 0.0 and T > 1:
+        price = float(np.median(np.square(np.diff(centred, axis=0)).sum(axis=1)))
+    if price == 0.0 or error <= NEGLIGIBLE * price:
+        return 0.0
+    return error + float(np.spacing(abs(value)))
 
 
 def _no_segmentation(K: int | None) -> str:

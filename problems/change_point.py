@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.values import label_values, refuse_missing
+from structsvm.support.checks import among, is_number
 
 __all__ = ["ChangePoint"]
 
@@ -50,17 +51,17 @@ class ChangePoint(PartitionProblem):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if self.n_segments not in ("unknown", "known"):
+        if not among(self.n_segments, ("unknown", "known")):
             raise SettingsError(
                 f"n_segments of the problem must be 'unknown' or 'known', got {self.n_segments!r}; "
                 "a number of segments is given to predict"
             )
-        if self.penalty not in ("learned", "fixed"):
+        if not among(self.penalty, ("learned", "fixed")):
             raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
-        if not 0 < self.margin <= 1:
+        if not (is_number(self.margin) and 0 < self.margin <= 1):
             raise SettingsError(
-                f"margin must be in (0, 1], got {self.margin}: a larger one rewards every segment "
-                "by more than it costs, and the metric collapses"
+                f"margin must be in (0, 1], got {self.margin!r}: a larger one rewards every "
+                "segment by more than it costs, and the metric collapses"
             )
 
     @property
@@ -112,10 +113,11 @@ class ChangePoint(PartitionProblem):
         labels are. Anything else is a list of segment ends as in ruptures: sorted, without 0, the
         last being T. (A recording whose T segments all have one sample reads the same both ways.)
         """
-        values = np.asarray(y)
+        values = label_values(y)
         if values.ndim != 1 or values.size == 0:
             raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
         if values.size == n_samples:
+            refuse_missing(values, "sample")
             return EquivalenceMatrix.from_labels(_runs(values))
         if not np.issubdtype(values.dtype, np.integer):
             raise DataError(
@@ -140,11 +142,10 @@ class ChangePoint(PartitionProblem):
                 f"{max(lengths)}): label at least one change"
             )
         if len(truths) == 1:
-            warnings.warn(
+            warn(
                 "one labelled recording: nothing tells whether the metric suits another one; "
                 "label a second one, or cut this one in two",
                 DataWarning,
-                stacklevel=3,
             )
 
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
@@ -158,8 +159,5 @@ class ChangePoint(PartitionProblem):
 
 def _runs(labels: NDArray[Any]) -> NDArray[np.int64]:
     """Number of changes of label up to each sample."""
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        where = int(np.flatnonzero(np.isnan(labels))[0])
-        raise DataError(f"label of sample {where} is missing (NaN)")
     changes = labels[1:] != labels[:-1]
     return np.concatenate(([0], np.cumsum(changes))).astype(np.int64)

@@ -24,8 +24,10 @@ from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.values import label_values, refuse_missing
 from structsvm.partitions.words import TABLES, Words
 from structsvm.problem import Separation
+from structsvm.support.checks import among, is_number, is_whole, refuse_bad_seed
 
 __all__ = ["Clustering", "CompressedSample"]
 
@@ -83,21 +85,22 @@ class Clustering(PartitionProblem):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if self.n_clusters not in ("known", "unknown"):
+        if not among(self.n_clusters, ("known", "unknown")):
             raise SettingsError(
                 f"n_clusters of the problem must be 'known' or 'unknown', got {self.n_clusters!r}; "
                 "a number of clusters is given to predict"
             )
-        if self.oracle not in ORACLES:
+        if not among(self.oracle, ORACLES):
             raise SettingsError(f"oracle must be one of {ORACLES}, got {self.oracle!r}")
-        if self.penalty not in ("learned", "fixed"):
+        if not among(self.penalty, ("learned", "fixed")):
             raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
-        if not 0 < self.margin <= 1:
-            raise SettingsError(f"margin must be in (0, 1], got {self.margin}")
+        if not (is_number(self.margin) and 0 < self.margin <= 1):
+            raise SettingsError(f"margin must be in (0, 1], got {self.margin!r}")
         if not isinstance(self.earlier, bool):
             raise SettingsError(f"earlier must be True or False, got {self.earlier!r}")
-        if self.n_init < 1:
-            raise SettingsError(f"n_init must be >= 1, got {self.n_init}")
+        if not (is_whole(self.n_init) and self.n_init >= 1):
+            raise SettingsError(f"n_init must be >= 1, got {self.n_init!r}")
+        refuse_bad_seed(self.random_state)
 
     @property
     def decoder(self) -> Oracle:
@@ -167,14 +170,12 @@ class Clustering(PartitionProblem):
 
     def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
         """Partition of ``n_samples`` rows from a label for each: numbers or names."""
-        values = np.asarray(y)
+        values = label_values(y)
         if values.ndim != 1 or values.size != n_samples:
             raise DataError(
                 f"labels of shape {values.shape} for {n_samples} rows: give one to each"
             )
-        missing = [v is None or v != v for v in values.tolist()]
-        if any(missing):
-            raise DataError(f"the label of row {missing.index(True)} is missing")
+        refuse_missing(values, "row")
         try:
             return EquivalenceMatrix.from_labels(values)
         except TypeError:

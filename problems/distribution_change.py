@@ -17,6 +17,7 @@ from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.samples import check_samples
 from structsvm.problems.change_point import ChangePoint
+from structsvm.support.checks import is_whole
 
 __all__ = ["DistributionChange", "Moments", "hermite_functions", "robust_scale"]
 
@@ -95,8 +96,8 @@ class DistributionChange(PartitionProblem, FeatureMap):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if isinstance(self.n_moments, bool) or not 1 <= self.n_moments <= 50:
-            raise SettingsError(f"n_moments must be from 1 to 50, got {self.n_moments}")
+        if not (is_whole(self.n_moments) and 1 <= self.n_moments <= 50):
+            raise SettingsError(f"n_moments must be from 1 to 50, got {self.n_moments!r}")
         if not isinstance(self.base, PartitionProblem) or not self.base.contiguous:
             raise SettingsError(f"base must be a problem of segments, got {self.base!r}")
         if isinstance(self.base, FeatureMap):

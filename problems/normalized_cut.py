@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataWarning, OracleError, SettingsError
+from structsvm.errors import DataWarning, OracleError, SettingsError, warn
 from structsvm.graphs.convert import as_graph
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
@@ -20,10 +19,11 @@ from structsvm.oracles._spectra.cut_hinge import CutHinge, NormalizedHinge, Plai
 from structsvm.oracles.normalized_cut import CutDecoder, Embedding
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import metric_factor
-from structsvm.problem import Problem, RegularizedRisk, Separation
+from structsvm.problem import RegularizedRisk, Separation, SignedProblem
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.descent import CompositeRisk
 from structsvm.status import Quality
+from structsvm.support.checks import among, is_positive, refuse_bad_seed
 from structsvm.weights import Nonnegative, WeightSpace
 
 __all__ = ["CutModel", "CutRisk", "NormalizedCut", "Tangent"]
@@ -91,11 +91,12 @@ class NormalizedCut:
             "rounding": ("kmeans", "qr"),
         }
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
+            if not among(getattr(self, name), allowed):
                 raise SettingsError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
         _ = self.image_settings  # which checks its own
-        if not (np.isfinite(self.kappa) and self.kappa > 0):
-            raise SettingsError(f"margin must be > 0, got {self.margin}")
+        if not is_positive(self.kappa):
+            raise SettingsError(f"margin must be > 0, got {self.margin!r}")
+        refuse_bad_seed(self.random_state)
         if self.objective == "plain" and self.oracle == "relaxed" and self.kappa >= COLLAPSE:
             raise SettingsError(
                 f"margin={self.kappa:g} with the plain objective: from {COLLAPSE} on the best "
@@ -103,11 +104,10 @@ class NormalizedCut:
                 "or objective='normalized'"
             )
         if self.objective == "plain" and self.kappa < INVISIBLE:
-            warnings.warn(
+            warn(
                 f"margin={self.kappa:g} with the plain objective: below {INVISIBLE} learning "
                 "hardly sees the loss and may do worse than no learning; use 0.1 to 0.3",
                 DataWarning,
-                stacklevel=3,
             )
 
     @property
@@ -199,6 +199,7 @@ class CutRisk(CompositeRisk):
             regularizer=regularizer,
             sample_weight=self.shares,
             null=w,
+            is_model=True,
         )
 
     @property
@@ -259,7 +260,7 @@ class Tangent:
 
 
 @dataclass(frozen=True, eq=False)
-class CutModel(Problem):
+class CutModel(SignedProblem):
     """The structured SVM that is left when similarities are replaced by their tangents.
 
     Labellings are known by the tangents they give: a cut ``V`` contributes
@@ -267,6 +268,11 @@ class CutModel(Problem):
     """
 
     risk: CutRisk
+
+    @property
+    def signed_losses(self) -> bool:
+        """An offset is of either sign."""
+        return True
 
     def weight_space(self) -> WeightSpace:
         """That of the metric."""

@@ -7,7 +7,6 @@ scikit-learn 1.8 or newer: ``make rivals`` makes an environment for them.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, overload
 
@@ -26,6 +25,7 @@ from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.units import within_whitening
 from structsvm.support.extras import require
 from structsvm.support.progress import stage
+from structsvm.support.quiet import without_warnings
 
 __all__ = ["NAMES", "fit", "grid", "lda", "metric_learn", "pca", "rca", "untrained"]
 
@@ -141,8 +141,7 @@ def metric_learn(
     offsets = np.cumsum([0] + [M.n_clusters for M in truths])
     labels = [M.labels + k for M, k in zip(truths, offsets, strict=False) if M.labels is not None]
     model = getattr(library, names[algorithm])(**settings)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of scikit-learn's newer names, and of convergence
+    with without_warnings(Warning):  # of scikit-learn's newer names, and of convergence
         try:
             factor = model.fit(np.vstack(Xs), np.concatenate(labels)).components_.T
         except TypeError as error:

@@ -1,9 +1,15 @@
 """Everything structsvm raises or warns about on purpose."""
 
+import sys
+import warnings
+from types import FrameType
+
 from structsvm.status import Status
 
 __all__ = [
+    "CertificateError",
     "CheckpointError",
+    "CheckpointWarning",
     "DataError",
     "DataWarning",
     "DownloadError",
@@ -16,11 +22,31 @@ __all__ = [
     "SettingsError",
     "StructSVMError",
     "VerdictWarning",
+    "printable",
+    "warn",
 ]
+
+CALLERS = ("sklearn", "joblib")
+"""Packages that call structsvm on behalf of a user, whose line is further out."""
+
+
+def printable(text: str) -> str:
+    r"""A text of which every letter can be encoded, for names of files that are not UTF-8.
+
+    A byte that is no letter is spelled out: ``b"caf\xe9"``, as Python reads it, is ``caf\xe9``.
+    """
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # half a character, which no name of a file gives
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class StructSVMError(Exception):
     """Base of every error raised on purpose by structsvm."""
+
+    def __str__(self) -> str:
+        """The message, which can be printed whatever the names of files in it."""
+        return printable(super().__str__())
 
 
 class DataError(StructSVMError, ValueError):
@@ -58,6 +84,10 @@ class PluginError(StructSVMError, TypeError):
     """A problem, oracle or regularizer does not keep its contract."""
 
 
+class CertificateError(StructSVMError, RuntimeError):
+    """A lower bound above the upper one: an oracle is not what it claims, or a bound is wrong."""
+
+
 class ModelFileError(StructSVMError, ValueError):
     """A file that is not a readable structsvm model."""
 
@@ -74,9 +104,36 @@ class MissingExtraError(StructSVMError, ImportError):
     """An optional library that is not installed; the message says how to install it."""
 
 
+class CheckpointWarning(UserWarning):
+    """A checkpoint could not be written: learning goes on, and could not be resumed from it."""
+
+
 class DataWarning(UserWarning):
     """Data that can be used but will not give what the user probably expects."""
 
 
 class VerdictWarning(UserWarning):
     """Held-out recordings do not show that the learned metric is worth having."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's code that called into structsvm, however deep this is.
+
+    That line is outside of the outermost call into the package, so that neither the depth nor a
+    library that the package calls back and forth (joblib, contextlib) matters; scikit-learn's and
+    joblib's own lines around it are passed over.
+    """
+    level, outside = 1, 1
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if _package(frame) == "structsvm":
+            outside = level + 1
+        elif level == outside and _package(frame) in CALLERS:
+            outside += 1
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=outside)
+
+
+def _package(frame: FrameType) -> str:
+    """The top-level package that the code of a frame belongs to."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]

@@ -22,10 +22,10 @@ from structsvm.partitions.losses import (
 )
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, disagreement, measure
-from structsvm.partitions.samples import asked_counts
+from structsvm.partitions.samples import asked_counts, check_samples
 from structsvm.partitions.words import RECORDINGS, Words
 from structsvm.support.progress import stage
-from structsvm.verdict import LEARNED, Contrast, Verdict
+from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each
 
 __all__ = ["Evaluation", "RecordingScores", "Scores", "decode_with_all", "evaluate"]
 
@@ -99,6 +99,9 @@ class Evaluation:
     words: Words = RECORDINGS
     measure: str = "loss"
     """What verdicts go by, in a word: "loss" or "disagreement"."""
+    contents: tuple[int, ...] = ()
+    """A number for each recording, the same for copies, which the verdict counts once; empty if
+    all are different."""
 
     @classmethod
     def of(
@@ -108,15 +111,20 @@ class Evaluation:
         names: Sequence[str],
         problem: PartitionProblem,
         margin: int = 5,
+        samples: Sequence[NDArray[np.float64]] = (),
     ) -> Evaluation:
-        """Score partitions, those of each metric, "learned" and "untrained" among them."""
+        """Score partitions, those of each metric, "learned" and "untrained" among them.
+
+        ``samples`` are the recordings themselves, of which copies are to count once.
+        """
         rows = []
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
             scores = {
                 m: Scores.of(problem, truth, found[i], margin) for m, found in guesses.items()
             }
             rows.append(RecordingScores(name, truth.n_clusters, scores))
-        return cls(tuple(rows), margin, problem.words, measure(problem, truths[0]))
+        numbers = tuple(contents(samples).tolist()) if len(samples) else ()
+        return cls(tuple(rows), margin, problem.words, measure(problem, truths[0]), numbers)
 
     @property
     def scores(self) -> dict[str, Scores]:
@@ -143,15 +151,20 @@ class Evaluation:
     @property
     def verdict(self) -> Verdict:
         """Whether learning paid; ``print`` it."""
-        return Verdict.of(self._judged, self.words, self.measure)
+        copies = len(self.contents) - len(set(self.contents))
+        return Verdict.of(self._judged, self.words, self.measure, copies)
 
     @property
     def _judged(self) -> dict[str, NDArray[np.float64]]:
-        """What the verdict goes by, of each recording, by name of the metric."""
-        return {
+        """What the verdict goes by, of each different recording, by name of the metric."""
+        judged = {
             name: np.array([r.scores[name].disagreement for r in self.recordings])
             for name in self.recordings[0].scores
         }
+        if len(set(self.contents)) == len(self.contents):
+            return judged
+        numbers = np.array(self.contents)
+        return {name: once_each(values, numbers) for name, values in judged.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: the scores of each metric, verdict and recordings."""
@@ -205,7 +218,8 @@ def evaluate(
     learner : MetricLearner or CutLearner
         Fitted. For a CutLearner this is :func:`structsvm.graph_cuts.evaluation.evaluate_cuts`.
     Xs, ys : recordings and labels, as for :meth:`MetricLearner.fit`
-        Not those that were learned from.
+        Not those that were learned from; a :class:`~structsvm.errors.DataWarning` says how many
+        were.
     n_segments : int, "true" or None
         Decode with so many segments (or clusters), with as many as the truth has, or as the penalty
         decides; None is "true" for tables of which the number of clusters is known.
@@ -225,7 +239,9 @@ def evaluate(
     if len(names) != len(truths):
         raise DataError(f"{learner.problem_.words.wholes(len(truths))} but {len(names)} names")
     guesses = decode_with_all(learner, Xs, truths, n_segments)
-    return Evaluation.of(truths, guesses, names, learner.problem_, margin)
+    arrays, _ = check_samples(Xs, None, learner.n_features_in_, learner.problem_.words)
+    learner.training_data_.warn_if_among(arrays, learner.problem_.words)
+    return Evaluation.of(truths, guesses, names, learner.problem_, margin, arrays)
 
 
 def decode_with_all(

@@ -40,6 +40,8 @@ LIBRARIES = ("structsvm-partitioning", "numpy", "scipy", "scikit-learn", "cvxpy"
 STORABLE = {cls.__name__: cls for cls in (SquaredNorm, Trace, Alternation, ChangePoint)}
 """Dataclasses of plain values that a setting may be."""
 
+COLLECTIONS: dict[str, Any] = {"tuple": tuple, "frozenset": frozenset, "set": set}
+
 
 def save(learner: MetricLearner | CutLearner, path: str | PathLike[str]) -> None:
     """Write a fitted learner into one file, usually called ``*.structsvm``.
@@ -53,7 +55,8 @@ def save(learner: MetricLearner | CutLearner, path: str | PathLike[str]) -> None
     ------
     NotFittedError
     PluginError
-        When the problem has no entry point, so that no file could name it.
+        When the problem has no entry point, so that no file could name it, or has a setting that a
+        file cannot hold.
     ModelFileError
         When the file cannot be written.
     """
@@ -72,16 +75,24 @@ def save(learner: MetricLearner | CutLearner, path: str | PathLike[str]) -> None
         MODEL.write(path, _header(learner), _arrays(learner))
 
 
-def load(path: str | PathLike[str]) -> MetricLearner | CutLearner:
+def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> MetricLearner | CutLearner:
     """Read a fitted learner from a file that :func:`save` wrote.
+
+    Parameters
+    ----------
+    path : path
+    max_bytes : int, optional
+        What the arrays may take in memory, which the file tells before they are read. By default
+        ``$STRUCTSVM_MAX_BYTES``, or else 256 MiB or 100 times the size of the file, whichever is
+        more.
 
     Raises
     ------
     ModelFileError
-        For a file that is not a model, is damaged or was changed, or is of a newer format; and for
-        a model of a problem that is not installed.
+        For a file that is not a model, is too large, is damaged or was changed, or is of a newer
+        format; and for a model of a problem that is not installed.
     """
-    header, arrays = MODEL.read(Path(path))
+    header, arrays = MODEL.read(Path(path), max_bytes)
     try:
         if "cut" in header:
             return stored.learner(header, arrays)
@@ -92,15 +103,21 @@ def load(path: str | PathLike[str]) -> MetricLearner | CutLearner:
         raise ModelFileError(f"{path}: no model of format {MODEL.version}: {error!r}") from error
 
 
-def read_header(path: str | PathLike[str]) -> dict[str, Any]:
+def read_header(path: str | PathLike[str], *, max_bytes: int | None = None) -> dict[str, Any]:
     """What a model file says of itself: versions, settings, features, training and certificate.
+
+    Parameters
+    ----------
+    path : path
+    max_bytes : int, optional
+        As in :func:`load`.
 
     Raises
     ------
     ModelFileError
         As :func:`load`.
     """
-    return MODEL.read(Path(path))[0]
+    return MODEL.read(Path(path), max_bytes)[0]
 
 
 # ---- writing
@@ -133,10 +150,7 @@ def _header(learner: MetricLearner) -> dict[str, Any]:
         "libraries": {"python": python_version(), **_installed()},
         "problem": {
             "entry_point": problem_name(learner.problem_),
-            "settings": {
-                field.name: _plain(getattr(learner.problem_, field.name))
-                for field in fields(learner.problem_)  # type: ignore[arg-type]
-            },
+            "settings": _problem_settings(learner.problem_),
         },
         "parameters": {name: _plain(value) for name, value in parameters.items()},
         "n_features": learner.n_features_in_,
@@ -147,7 +161,32 @@ def _header(learner: MetricLearner) -> dict[str, Any]:
         "training_data": asdict(learner.training_data_),
         "solution": _solution_header(learner.solution_),
         "certified_upper": learner.certified_upper_,
+        "columns": getattr(learner, "columns_", {}),
     }
+
+
+def _problem_settings(problem: PartitionProblem) -> dict[str, Any]:
+    """The settings of a problem; all of them are needed to predict."""
+    settings = {}
+    for field in fields(problem):  # type: ignore[arg-type]
+        if not field.init:
+            continue
+        value = getattr(problem, field.name)
+        settings[field.name] = _plain(value)
+        if _is_lost(settings[field.name]):
+            raise PluginError(
+                f"problem {problem_name(problem)}: a model file cannot hold the setting "
+                f"{field.name}={value!r}; it can hold numbers, texts, arrays, and tuples, lists, "
+                "sets and mappings of them"
+            )
+    return settings
+
+
+def _is_lost(plain: Any) -> bool:
+    """Whether anything inside is only a note of what it was."""
+    if isinstance(plain, dict):
+        return "unstored" in plain or any(map(_is_lost, plain.values()))
+    return isinstance(plain, list) and any(map(_is_lost, plain))
 
 
 def _solution_header(solution: Solution) -> dict[str, Any]:
@@ -175,10 +214,16 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, list | tuple):
+    if isinstance(value, list):
         return [_plain(item) for item in value]
+    for kind in COLLECTIONS:  # JSON has lists alone
+        if isinstance(value, COLLECTIONS[kind]):
+            items = value if isinstance(value, tuple) else sorted(value, key=repr)
+            return {kind: [_plain(item) for item in items]}
+    if isinstance(value, dict):
+        return {"mapping": [[_plain(key), _plain(item)] for key, item in value.items()]}
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
-        return {"array": value.tolist()}
+        return {"array": value.tolist(), "dtype": value.dtype.str, "shape": list(value.shape)}
     if type(value) in STORABLE.values():
         settings = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
         return {"type": type(value).__name__, "settings": settings}
@@ -218,6 +263,7 @@ def _learner(header: dict[str, Any], arrays: Arrays) -> MetricLearner:
     learner.solution_ = _solution(header["solution"], arrays["solution.w"])
     learner.certified_upper_ = header.get("certified_upper", learner.solution_.upper)
     learner.alternated_ = None  # completions are not stored
+    learner.columns_ = header.get("columns", {})
     learner.n_iter_ = learner.solution_.n_iter
     learner.converged_ = learner.solution_.status.converged
     return learner
@@ -239,10 +285,18 @@ def _solution(header: dict[str, Any], w: NDArray[np.float64]) -> Solution:
 
 def _restored(value: Any) -> Any:
     """The inverse of :func:`_plain`."""
+    if isinstance(value, list):
+        return [_restored(item) for item in value]
     if not isinstance(value, dict):
         return value
+    for kind, collection in COLLECTIONS.items():
+        if kind in value:
+            return collection(_restored(item) for item in value[kind])
+    if "mapping" in value:
+        return {_restored(key): _restored(item) for key, item in value["mapping"]}
     if "array" in value:
-        return np.array(value["array"])
+        array = np.array(value["array"], dtype=value.get("dtype"))
+        return array.reshape(value.get("shape", array.shape))
     if "type" in value:
         settings = {name: _restored(item) for name, item in value["settings"].items()}
         return STORABLE[value["type"]](**settings)

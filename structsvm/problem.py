@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.errors import DataError, PluginError, SettingsError
 from structsvm.regularizers import Regularizer
 from structsvm.status import Quality
+from structsvm.storage.plain import shown
 from structsvm.support.contract import Contract
 from structsvm.weights import WeightSpace
 
-__all__ = ["ImprovableProblem", "Problem", "RegularizedRisk", "Separation"]
+__all__ = ["ImprovableProblem", "Problem", "RegularizedRisk", "Separation", "SignedProblem"]
 
 Floats = NDArray[np.float64]
 
@@ -79,30 +81,147 @@ class ImprovableProblem(Problem):
         """As :meth:`separate`, by a search that starts from the labelling ``known``."""
 
 
+class SignedProblem(Problem):
+    """A problem whose loss may include something else, such as a price, that is of either sign.
+
+    Solvers refuse a negative loss of any other problem.
+    """
+
+    @property
+    @abstractmethod
+    def signed_losses(self) -> bool:
+        """Whether it does."""
+
+
 @dataclass(frozen=True, eq=False)
 class RegularizedRisk:
-    """``F(w) = Omega(w) + sum_i omega_i L_i(w)`` over a cone, perhaps with further constraints."""
+    """``F(w) = Omega(w) + sum_i omega_i L_i(w)`` over a cone, perhaps with further constraints.
+
+    Raises
+    ------
+    DataError
+        When there are no samples, or not as many labels or weights as samples, or a weight is
+        negative or not finite, or all of them are zero.
+    SettingsError
+        When a regularizer, a weight of the cone or the constraints are not what they should be.
+    PluginError
+        When the problem is none, or declares no cone.
+    """
 
     problem: Problem
     xs: Sequence[Any]
     ys: Sequence[Any]
     regularizer: Regularizer
     sample_weight: Floats
-    """omega_i > 0, (N,)."""
+    """omega_i >= 0, (N,)."""
     null: Floats
     """The weight that stands for no learning, (d,): its objective is F(0) in the relative gap."""
     constraints: Callable[[Any], list[Any]] | None = None
-    """Further cvxpy constraints on the metric as users see it."""
+    """Takes the metric (or other weight) as users see it, a cvxpy expression, to a list of further
+    cvxpy constraints; see :meth:`further_constraints`."""
     start: Floats | None = None
     """A sensible weight, (d,), tried before any other, so that the answer is never worse."""
     anchors: Sequence[Any] | None = None
     """The labellings whose score is to be highest, if they are not the ``ys`` that the loss is
     measured against."""
+    is_model: bool = False
+    """Whether a solver made this of another risk, so that nobody else's code is in it."""
     space: WeightSpace = field(init=False)
 
     def __post_init__(self) -> None:
-        """Ask the problem for its cone once."""
-        object.__setattr__(self, "space", self.problem.weight_space())
+        """Ask the problem for its cone once, and check everything else against it."""
+        if not isinstance(self.problem, Problem):
+            raise PluginError(
+                f"problem is {shown(self.problem)}: give an instance of a class derived from "
+                "structsvm.problem.Problem"
+            )
+        space = self.problem.weight_space()
+        if not isinstance(space, WeightSpace):
+            raise PluginError(
+                f"{type(self.problem).__name__}.weight_space returned {shown(space)}: return "
+                "Free(d), Nonnegative(d), PSD(P) or a Product"
+            )
+        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "sample_weight", self._checked_sample_weight())
+        if not isinstance(self.regularizer, Regularizer):
+            raise SettingsError(
+                f"regularizer is {shown(self.regularizer)}: give a Regularizer, such as "
+                "SquaredNorm(weight)"
+            )
+        object.__setattr__(self, "null", self._checked_weight("null", self.null))
+        if self.start is not None:
+            object.__setattr__(self, "start", self._checked_weight("start", self.start))
+        if self.constraints is not None and not callable(self.constraints):
+            raise SettingsError(
+                f"constraints is {shown(self.constraints)}: give a function that takes the weight "
+                "as a cvxpy expression and returns a list of constraints"
+            )
+
+    def _checked_sample_weight(self) -> Floats:
+        """The weights of the samples, of which there are as many as labels."""
+        N = len(self.xs)
+        if N == 0:
+            raise DataError("xs is empty: give at least one sample")
+        for name, given in (("ys", self.ys), ("anchors", self.anchors)):
+            if given is not None and len(given) != N:
+                raise DataError(f"{name} has {len(given)} labellings for {N} samples in xs")
+        try:
+            weights = np.asarray(self.sample_weight, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(
+                f"sample_weight is {shown(self.sample_weight)}: give a number for each sample"
+            ) from None
+        if weights.shape != (N,):
+            raise DataError(
+                f"sample_weight has shape {weights.shape} for {N} samples in xs: give one number "
+                "for each"
+            )
+        wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
+        if wrong.size:
+            raise DataError(
+                f"sample_weight of sample {wrong[0]} is {weights[wrong[0]]}: give a finite number, "
+                "0 to leave it out"
+            )
+        if not weights.any():
+            raise DataError("every sample_weight is 0: no sample is left to learn from")
+        return weights
+
+    def _checked_weight(self, name: str, given: Any) -> Floats:
+        """A weight of the right size."""
+        try:
+            w = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise SettingsError(
+                f"{name} is {shown(given)}: give a vector of {self.space.dim} numbers"
+            ) from None
+        if w.shape != (self.space.dim,) or not np.isfinite(w).all():
+            raise SettingsError(
+                f"{name} is {shown(given)}, where the weight has dimension {self.space.dim}: give "
+                f"{self.space.dim} finite numbers, such as np.zeros({self.space.dim})"
+            )
+        return w
+
+    def further_constraints(self, B: Any) -> list[Any]:
+        """The further constraints on a cvxpy weight ``B``; none if there are none.
+
+        Raises
+        ------
+        SettingsError
+            When ``constraints`` returned anything but a list of cvxpy constraints.
+        """
+        if self.constraints is None:
+            return []
+        import cvxpy as cp
+
+        found: Any = self.constraints(B)
+        if not isinstance(found, list | tuple) or not all(
+            isinstance(constraint, cp.Constraint) for constraint in found
+        ):
+            raise SettingsError(
+                f"constraints returned {shown(found)}: return a list of cvxpy constraints, such as "
+                "[cp.trace(B) <= 1]"
+            )
+        return list(found)
 
     @property
     def n_samples(self) -> int:

@@ -11,14 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
+from structsvm.support.checks import is_positive
 from structsvm.weights import Free, Product, WeightSpace
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["Custom", "Quadratic", "Regularizer", "Separable", "SquaredNorm", "Trace"]
+__all__ = ["Custom", "Quadratic", "Regularizer", "Separable", "SquaredNorm", "Trace", "check_lam"]
 
 Floats = NDArray[np.float64]
+
+SMALLEST, LARGEST = 1e-140, 1e140
+"""Weights whose squares, and those of what is divided by them, neither vanish nor overflow."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,16 @@ class SquaredNorm(Regularizer):
     center: Any = 0.0
 
     def __post_init__(self) -> None:
-        """Check the weight."""
+        """Check the weight and the center."""
         _check_weight(self.weight)
+        try:
+            finite = bool(np.isfinite(np.asarray(self.center, dtype=np.float64)).all())
+        except (TypeError, ValueError, OverflowError):
+            finite = False
+        if not finite:
+            raise SettingsError(
+                f"center must be a finite number, vector or matrix, got {self.center!r}"
+            )
 
     def value(self, w: Floats, space: WeightSpace) -> float:
         """Omega(w)."""
@@ -209,6 +221,12 @@ class Custom(Regularizer):
     expression: Callable[[Any], Any]
     weight: float = 1.0
 
+    def __post_init__(self) -> None:
+        """Check that there is something to call."""
+        if not callable(self.expression):
+            raise SettingsError(f"expression must be a function, got {self.expression!r}")
+        _check_weight(self.weight)
+
     def value(self, w: Floats, space: WeightSpace) -> float:
         """Omega(w)."""
         import cvxpy as cp
@@ -249,7 +267,13 @@ class Custom(Regularizer):
 
     def _checked(self, B: Any) -> Any:
         expression = self.expression(B)
-        if not expression.is_scalar() or not expression.is_convex():
+        import cvxpy as cp
+
+        if not (
+            isinstance(expression, cp.Expression)
+            and expression.is_scalar()
+            and expression.is_convex()
+        ):
             raise SettingsError(
                 f"a Custom regularizer must be a scalar convex cvxpy expression, got {expression}"
             )
@@ -261,6 +285,13 @@ class Separable(Regularizer):
     """A sum of regularizers, one for each factor of a :class:`Product` space."""
 
     parts: tuple[Regularizer, ...]
+
+    def __post_init__(self) -> None:
+        """Check the parts."""
+        if not isinstance(self.parts, tuple) or not all(
+            isinstance(part, Regularizer) for part in self.parts
+        ):
+            raise SettingsError(f"parts must be a tuple of regularizers, got {self.parts!r}")
 
     def value(self, w: Floats, space: WeightSpace) -> float:
         """Sum over the blocks."""
@@ -319,6 +350,25 @@ class Separable(Regularizer):
         return list(zip(self.parts, space.split(w), space.factors, strict=True))
 
 
+def check_lam(lam: Any) -> None:
+    """Raise SettingsError for a strength that leaves bounds of the objective no digits.
+
+    The range is smaller than that of weights, with which it is multiplied.
+    """
+    if not is_positive(lam):
+        raise SettingsError(f"lam must be > 0, got {lam!r}")
+    if not 1e-100 <= lam <= 1e100:
+        raise SettingsError(
+            f"lam must be from 1e-100 to 1e100, got {lam}: beyond, bounds of the objective vanish "
+            "or overflow; 0.04 to 1 are usual"
+        )
+
+
 def _check_weight(weight: float) -> None:
-    if not (np.isfinite(weight) and weight > 0):
-        raise SettingsError(f"the weight must be > 0, got {weight}")
+    if not is_positive(weight):
+        raise SettingsError(f"the weight must be > 0, got {weight!r}")
+    if not SMALLEST <= weight <= LARGEST:
+        raise SettingsError(
+            f"the weight must be from {SMALLEST} to {LARGEST}, got {weight}: beyond, bounds of the "
+            "objective vanish or overflow"
+        )

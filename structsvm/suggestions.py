@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, SettingsError
-from structsvm.learner.fitted import Fitted, standardized
+from structsvm.fitted import Fitted, standardized
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.oracle import Constraint, Region
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 
 __all__ = ["Suggestion", "suggest_labels"]
@@ -89,7 +90,7 @@ def suggest_labels(
         ]
     suggestions: list[list[Suggestion]] = []
     for i, (X, constraint) in enumerate(zip(samples, constraints, strict=True)):
-        objective = TraceObjective(X @ learner.components_.T, shift=-learner.penalty_)
+        objective = TraceObjective(centred(X) @ learner.components_.T, shift=-learner.penalty_)
         mine = _margins(oracle, objective, constraint, length)
         scale = max(learner.penalty_, np.finfo(float).tiny)
         mine.sort(key=lambda found: found[1])
@@ -107,7 +108,7 @@ def _margins(
         return []
     fixed = np.zeros(T + 1, dtype=np.bool_)
     fixed[list(constraint.forced + constraint.forbidden)] = True
-    best = oracle.maximize(objective, constraint)
+    best = oracle.ask(objective, constraint)
     last = max(T - length, 0)
     found = []
     for start in sorted({*range(0, last + 1, max(length // 2, 1)), last}):
@@ -139,7 +140,7 @@ def _best_with_another_count(
             (*constraint.regions, other),
         )
         try:
-            values.append(oracle.maximize(objective, limited).value)
+            values.append(oracle.ask(objective, limited).value)
         except OracleError:  # the labels rule it out
             continue
     return max(values)

@@ -11,20 +11,51 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from structsvm.partitions.words import RECORDINGS, Words
+from structsvm.solvers.fingerprint import fingerprint
 from structsvm.storage.plain import finite
 
-__all__ = ["LEARNED", "MIN_UNITS", "STRONGEST", "Contrast", "Verdict", "chosen", "standard_error"]
+__all__ = [
+    "LEARNED",
+    "MIN_UNITS",
+    "Contrast",
+    "Verdict",
+    "chosen",
+    "contents",
+    "once_each",
+    "standard_error",
+    "strongest_first",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 CONFIDENCE = 0.95
 LEARNED = "learned"
-STRONGEST = ("rca", "grid")
-"""Rivals that a verdict is about, next to the untrained metric."""
 MIN_UNITS = 5
 """Recordings, or groups of them, below which no verdict is given: even if learning won on all of
 four, a fair coin does so too once in eight."""
+
+
+def contents(items: Sequence[Any]) -> Ints:
+    """A number for each recording, the same for those that are copies of each other, (N,)."""
+    return np.unique([fingerprint(item) for item in items], return_inverse=True)[1].astype(np.int64)
+
+
+def once_each(values: Floats, numbers: Ints, weights: Floats | None = None) -> Floats:
+    """The mean over the copies of each recording.
+
+    Parameters
+    ----------
+    values : array of shape (N,)
+    numbers : array of shape (N,)
+        As from :func:`contents`.
+    weights : array of shape (N,), optional
+        Of the copies in their mean; where all of them are 0, the mean is 0.
+    """
+    weights = np.ones(numbers.size) if weights is None else weights
+    totals = np.bincount(numbers, weights)
+    sums = np.bincount(numbers, weights * values)
+    return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
 
 
 def standard_error(differences: Floats, units: Ints, weights: Floats | None = None) -> float:
@@ -105,7 +136,8 @@ class Contrast:
     """Standard error of the mean; NaN for a single unit."""
     low: float
     high: float
-    """Ends of the 95 % interval of the mean (Student's t)."""
+    """Ends of the 95 % interval of the mean (Student's t); infinite where there is none: for a
+    single unit, and where all differences are the same, so that their spread is not known."""
     n: int
     """Recordings."""
     units: int
@@ -122,7 +154,9 @@ class Contrast:
         weights = np.ones(differences.size) if weights is None else weights
         mean = float(np.average(differences, weights=weights))
         se, G = standard_error(differences, units, weights), _count(units, weights)
-        half = np.inf if G < 2 else float(stats.t.ppf(0.5 + CONFIDENCE / 2, G - 1)) * se
+        half = np.inf
+        if G >= 2 and not _no_wider_than_rounding(se, mean):
+            half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, G - 1)) * se
         counted = differences[weights > 0]
         won, lost = int((counted > 1e-9).sum()), int((counted < -1e-9).sum())
         return cls(rival, mean, se, mean - half, mean + half, counted.size, G, won, lost)
@@ -132,6 +166,11 @@ class Contrast:
         """Of the losses of independent recordings, by metric, :data:`LEARNED` among them."""
         ours = losses[LEARNED]
         return cls.of(rival, losses[rival] - ours, np.arange(ours.size))
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all differences are the same, though there are several."""
+        return self.units >= 2 and _no_wider_than_rounding(self.se, self.mean)
 
     @property
     def is_gain(self) -> bool:
@@ -147,9 +186,21 @@ class Contrast:
         """In words, the rival included."""
         word = "lower" if self.mean >= 0 else "higher"
         counts = f"better on {self.won}, worse on {self.lost}"
-        if np.isfinite(self.low):
+        if self.is_constant:
+            counts = f"the same on each of them: {counts}"
+        elif np.isfinite(self.low):
             counts = f"95 % interval of the gain {self.low:.2g} to {self.high:.2g}; {counts}"
         return f"{abs(self.mean):.2g} {word} than that of {_in_words(self.rival)} ({counts})"
+
+
+def _no_wider_than_rounding(se: float, mean: float) -> bool:
+    return se <= 1e-9 * max(1.0, abs(mean))
+
+
+def strongest_first(contrasts: Mapping[str, Contrast]) -> list[Contrast]:
+    """Those against tuned rivals, that of least loss first; the untrained one is none."""
+    rivals = [c for n, c in contrasts.items() if n != "untrained" and not np.isnan(c.mean)]
+    return sorted(rivals, key=lambda c: c.mean)
 
 
 def _in_words(rival: str) -> str:
@@ -168,8 +219,8 @@ class Verdict:
     untrained: Contrast
     """Against the identity with its best penalty."""
     rival: Contrast | None
-    """Against the strongest that needs no structured learning: relevant component analysis, or for
-    cuts the grid; None when that is no candidate, was not tuned or failed."""
+    """Against the best of all tuned rivals, which need no structured learning: principal or
+    relevant component analysis, or for cuts the grid; None when none was tuned."""
     loss: float
     """Mean held-out loss of the learned metric, ``|M - M_i|_F^2``."""
     best: str | None
@@ -179,25 +230,40 @@ class Verdict:
     words: Words = RECORDINGS
     measure: str = "loss"
     """What losses are called: "disagreement" where agreement is an index, such as Rand's."""
+    others: tuple[Contrast, ...] = ()
+    """Against the other tuned rivals."""
+    copies: int = 0
+    """Recordings that are copies of others, value by value; they do not count again."""
 
     @classmethod
-    def of(cls, losses: Mapping[str, Floats], words: Words, measure: str) -> Verdict:
+    def of(
+        cls, losses: Mapping[str, Floats], words: Words, measure: str, copies: int = 0
+    ) -> Verdict:
         """From the losses of independent recordings, by metric, nothing having been chosen."""
         contrasts = {name: Contrast.paired(name, losses) for name in losses if name != LEARNED}
+        rivals = strongest_first(contrasts)
         return cls(
             untrained=contrasts["untrained"],
-            rival=next((contrasts[name] for name in STRONGEST if name in contrasts), None),
+            rival=rivals[0] if rivals else None,
             loss=float(losses[LEARNED].mean()),
             best=None,
             grouped=False,
             words=words,
             measure=measure,
+            others=tuple(rivals[1:]),
+            copies=copies,
         )
 
     @property
     def contrasts(self) -> dict[str, Contrast]:
-        """Against the untrained metric and, if there is one, the rival; by name."""
-        return {c.rival: c for c in (self.untrained, self.rival) if c is not None}
+        """Against the untrained metric and every tuned rival, the best of them first; by name."""
+        return {c.rival: c for c in (self.untrained, self.rival, *self.others) if c is not None}
+
+    @property
+    def _level(self) -> Contrast | None:
+        """The best of the rivals that are not beaten beyond chance; None if all are."""
+        rivals = [c for c in (self.rival, *self.others) if c is not None]
+        return next((c for c in rivals if not c.is_gain), None)
 
     @property
     def is_supported(self) -> bool:
@@ -216,8 +282,8 @@ class Verdict:
 
     @property
     def beats_rival(self) -> bool | None:
-        """Whether it beats the rival beyond chance; None when that was not tried."""
-        return None if self.rival is None else self.is_supported and self.rival.is_gain
+        """Whether it beats all tuned rivals beyond chance; None when there are none."""
+        return None if self.rival is None else self.is_supported and self._level is None
 
     def __str__(self) -> str:
         """One plain sentence, and what to do."""
@@ -226,7 +292,8 @@ class Verdict:
     @property
     def found(self) -> str:
         """What the answer rests on, and what to do."""
-        rivals = map(str, self.contrasts.values())
+        told = (self.untrained, self.rival, self._level)
+        rivals = map(str, {c.rival: c for c in told if c is not None}.values())
         found = (
             f"the {self.measure} of the learned metric is {self.loss:.2g}: {', and '.join(rivals)}"
         )
@@ -235,7 +302,14 @@ class Verdict:
     @property
     def _held_out(self) -> str:
         n, G = self.untrained.n, self.untrained.units
-        return self.words.wholes(n, "held-out") + (f" in {G} groups" if self.grouped else "")
+        told = self.words.wholes(n, "held-out") + (f" in {G} groups" if self.grouped else "")
+        if not self.copies:
+            return told
+        copies = f"{self.copies} cop{'y' if self.copies == 1 else 'ies'}"
+        if self.grouped:
+            return f"{told}, {copies} of others among them"
+        does = "does" if self.copies == 1 else "do"
+        return f"{told} ({copies} of {'it' if n == 1 else 'them'} {does} not count again)"
 
     @property
     def answer(self) -> str:
@@ -250,22 +324,26 @@ class Verdict:
                 f"Too few to tell: {units} cannot support a verdict "
                 f"(at least {MIN_UNITS} are needed)."
             )
+        if self.untrained.is_constant and abs(self.untrained.mean) > 1e-9:
+            return (
+                f"Cannot tell: the difference is the same on every {self.words.whole}, so that "
+                "nothing is known of how it varies."
+            )
         if self.untrained.is_harm:
             return "Learning harms."
         if not self.untrained.is_gain:
             return "Nothing shows that learning pays: the difference may be chance."
-        if self.rival is None or self.rival.is_gain:
+        level = self._level
+        if level is None:
             return "Learning pays."
-        name = _in_words(self.rival.rival)
-        return (
-            f"Learning pays, but {name} {'pays more' if self.rival.is_harm else 'may do as well'}."
-        )
+        name = _in_words(level.rival)
+        return f"Learning pays, but {name} {'pays more' if level.is_harm else 'may do as well'}."
 
     @property
     def _advice(self) -> str:
         if self.pays or (self.best is None and self.untrained.is_harm):
             return ""
-        if self.best in ("untrained", *STRONGEST):
+        if self.best is not None and self.best in self.contrasts:
             return f" predict(..., use='best') uses {_in_words(self.best)}."
         guess = "" if self.best is None else " It still is the best guess."
         return f"{guess} More labelled {self.words.whole}s would tell."
@@ -279,6 +357,8 @@ class Verdict:
             "loss": self.loss,
             "measure": self.measure,
             "best": self.best,
+            "rival": None if self.rival is None else self.rival.rival,
+            "copies": self.copies,
             "sentence": str(self),
             "contrasts": {name: finite(asdict(c)) for name, c in self.contrasts.items()},
         }

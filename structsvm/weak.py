@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
-from structsvm.learner.fitting import FitPlan, FitResult, is_zero, learn, usable_factor
+from structsvm.errors import DataError, DataWarning, LearningError, OracleError, SettingsError, warn
+from structsvm.learner.fitting import (
+    FitPlan,
+    FitResult,
+    calibrated_or_learned,
+    is_zero,
+    learn,
+    usable_factor,
+)
 from structsvm.learner.training_set import TrainingSet
 from structsvm.partial_labels.alternate import Alternated, alternate
 from structsvm.partial_labels.complete import (
@@ -26,6 +33,9 @@ from structsvm.partitions.metric import Metric, metric_factor
 from structsvm.partitions.problem import certified_upper
 from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.status import Status
+from structsvm.support.checks import among, is_whole
+from structsvm.support.interrupts import Interrupts
+from structsvm.support.quiet import without_warnings
 
 __all__ = ["Alternation", "informative", "is_partial", "learn_partial"]
 
@@ -71,14 +81,17 @@ class Alternation:
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if self.start not in STARTS:
+        if not among(self.start, STARTS):
             raise SettingsError(f"start must be one of {STARTS}, got {self.start!r}")
-        if self.formulation not in FORMULATIONS:
+        if not among(self.formulation, FORMULATIONS):
             raise SettingsError(
                 f"formulation must be one of {FORMULATIONS}, got {self.formulation!r}"
             )
-        if isinstance(self.max_rounds, bool) or self.max_rounds < 0:
-            raise SettingsError(f"max_rounds must be >= 0, got {self.max_rounds}")
+        if not (is_whole(self.max_rounds) and self.max_rounds >= 0):
+            raise SettingsError(f"max_rounds must be >= 0, got {self.max_rounds!r}")
+        for name in ("unlabelled", "safeguard"):
+            if not isinstance(getattr(self, name), bool):
+                raise SettingsError(f"{name} must be True or False, got {getattr(self, name)!r}")
 
 
 def learn_partial(
@@ -96,8 +109,34 @@ def learn_partial(
                 "let alternation complete the labels (max_rounds > 0)"
             )
         return alone
-    if alone is not None and alone.solution.status is Status.INTERRUPTED:
+    if alone is not None and (
+        alone.solution.status is Status.INTERRUPTED or alone.calibration.missing
+    ):
         return alone
+    with Interrupts() as interrupts:
+        try:
+            with interrupts.released():
+                return _learn_completing(learning, data, settings, held_out, alone, interrupts)
+        except KeyboardInterrupt:
+            if alone is None:
+                raise
+            warn(
+                "interrupted while labels were completed: the metric is that of the labelled "
+                "stretches alone",
+                ConvergenceWarning,
+            )
+            return alone
+
+
+def _learn_completing(
+    learning: FitPlan,
+    data: TrainingSet,
+    settings: Alternation,
+    held_out: TrainingSet | None,
+    alone: FitResult | None,
+    interrupts: Interrupts,
+) -> FitResult:
+    """Go on from what was learned from the stretches alone, if it was anything."""
     if alone is not None and settings.safeguard and not _beats_no_change(learning, data):
         return _recalibrated_to_change_rate(alone, data)
     start = _start(learning, data) if alone is None else alone.start
@@ -138,7 +177,7 @@ def learn_partial(
         if _is_zero(learning, found):
             _warn_not_completed("completing ends in a zero metric")
             return _recalibrated_to_change_rate(alone, data)
-    return _finish(learning, data, start, found)
+    return _finish(learning, data, start, found, interrupts)
 
 
 def is_partial(data: TrainingSet) -> bool:
@@ -151,10 +190,28 @@ def is_partial(data: TrainingSet) -> bool:
 
 
 def informative(data: TrainingSet, settings: Alternation) -> TrainingSet:
-    """The recordings to learn from: those of which something is known, or all."""
+    """The recordings to learn from: those of which something is known, or all.
+
+    Raises
+    ------
+    DataError
+        Naming the recording whose labels the decoder does not take, where they are to be completed.
+    """
+    if settings.max_rounds > 0:
+        for i, known in enumerate(data.labels):
+            if known.truth is None:
+                _refuse_untaken(data, i, known)
     if settings.unlabelled:
         return data
     return data.at([i for i, known in enumerate(data.labels) if known.says_something])
+
+
+def _refuse_untaken(data: TrainingSet, i: int, known: Known) -> None:
+    """Refuse labels that the decoder would not keep when it completes them."""
+    try:
+        data.partition.decoder.refuse(known.constraint, known.n_samples)
+    except OracleError as error:
+        raise DataError(f"{data.partition.words.whole} {i}: {error}") from error
 
 
 def _check_partial(labels: Sequence[Known]) -> None:
@@ -176,9 +233,7 @@ def _from_parts(learning: FitPlan, data: TrainingSet) -> FitResult | None:
     teaches = any(M.n_clusters > 1 for M in parts.truths)
     if not teaches or not all(known.names_clusters for known in data.labels):
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # it is only where to start
-        warnings.simplefilter("ignore", DataWarning)
+    with without_warnings(ConvergenceWarning, DataWarning):  # it is only where to start
         try:
             return learn(learning.without_callback(), parts)
         except LearningError:  # too little is labelled: a zero metric
@@ -224,11 +279,10 @@ def _is_negative(gains: Floats, weights: Floats) -> bool:
 
 
 def _warn_not_completed(why: str) -> None:
-    warnings.warn(
+    warn(
         f"labels were not completed: {why}. The metric is that of the labelled stretches alone; "
         "label more, or longer ones",
         DataWarning,
-        stacklevel=5,
     )
 
 
@@ -278,14 +332,34 @@ def _principal(task: PartialRisk) -> Metric:
 
 
 def _finish(
-    learning: FitPlan, data: TrainingSet, start: LearningUnits, found: Alternated
+    learning: FitPlan,
+    data: TrainingSet,
+    start: LearningUnits,
+    found: Alternated,
+    interrupts: Interrupts,
 ) -> FitResult:
     """The metric of the round that is kept, its penalty calibrated on what is known."""
     factor = start.restore(usable_factor(learning.problem, found.solution, learning.lam))
     known = data.labels, data.weights
-    calibration = calibrate_partial(data.partition, [X @ factor for X in data.arrays], *known)
-    plain = calibrate_partial(data.partition, data.arrays, *known)
-    untrained = Metric(np.eye(factor.shape[0]), plain.penalty)
+    Zs = [X @ factor for X in data.arrays]
+    calibration = calibrated_or_learned(
+        partial(calibrate_partial, data.partition, Zs, *known),
+        learning.problem,
+        found.solution,
+        start.unit,
+        interrupts,
+    )
+    plain = calibration
+    if not calibration.missing:
+        plain = calibrated_or_learned(
+            partial(calibrate_partial, data.partition, data.arrays, *known),
+            learning.problem,
+            found.solution,
+            start.unit,
+            interrupts,
+        )
+    penalty = start.unit if plain.missing else plain.penalty
+    untrained = Metric(np.eye(factor.shape[0]), penalty)
     return FitResult(
         factor=factor,
         calibration=calibration,

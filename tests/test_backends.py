@@ -17,7 +17,8 @@ from enumerated import Listed, listed_risk
 
 from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError, SettingsError, StructSVMError
-from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from, local
+from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from
+from structsvm.parallel.workers import worker_pids
 from structsvm.partitions.problem import MetricProblem
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
@@ -155,7 +156,7 @@ def test_a_process_killed_in_mid_run_changes_nothing():
 
     def kill(entry):
         if entry.iteration == 1:
-            killed.append(min(local._pools[2]._processes))
+            killed.append(worker_pids()[0])
             os.kill(killed[-1], signal.SIGKILL)
 
     solution = method.solve(risk, kill, backend=Processes(2))

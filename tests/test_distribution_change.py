@@ -13,7 +13,7 @@ from structsvm import (
     save,
 )
 from structsvm.errors import DataError, SettingsError
-from structsvm.learner.fitted import feature_names
+from structsvm.fitted import feature_names
 from structsvm.partitions.losses import margin_f1, partition_loss
 from structsvm.partitions.samples import Standardizer
 from structsvm.problems.distribution_change import hermite_functions, robust_scale

@@ -117,7 +117,8 @@ class TestBadTables:
         file = text(tmp_path / "one.csv", "a,b,label\n1,2,0\n3,high,0\n")
         assert complaint(file) == (
             f"{file}: 'high' is not a number, row 1 (line 3), column 'b'; "
-            "is it the column of labels (--label-column), or of time (--time-column)?"
+            "is it the column of labels (--label-column), of time (--time-column), or of names of "
+            "recordings (--recording-column)?"
         )
 
     def test_dates_are_no_feature(self, tmp_path):

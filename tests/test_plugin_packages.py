@@ -97,9 +97,9 @@ def test_the_example_learns_from_files_and_predicts(circular: Installed, tmp_pat
     assert found["n_clusters"] == 2
     assert found["labels"][0] == found["labels"][-1] == 0
     circular.python("structsvm", *predict[:3], "-o", "out", "-q", cwd=tmp_path)
-    written = (tmp_path / "out" / "3.csv").read_text().split()
+    written = (tmp_path / "out" / "3_segments.csv").read_text().split()
     assert len(written) == 31
-    assert set(written[1:]) == {"0", "1"}
+    assert {row.rpartition(",")[2] for row in written[1:]} == {"0", "1"}
 
 
 def test_a_model_of_a_plugin_that_is_gone_says_so(circular: Installed, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.interrupts import pieces, uninterrupted
 
 __all__ = ["Clusters", "GroupedObjective", "clusters_of", "improve"]
 
@@ -127,7 +128,12 @@ def improve(
         K = int(labels.max()) + 1
         room = 0 if fixed else min(objective.n_samples - K, K + 16)
         clusters = clusters_of(objective, labels, room)
-        moves = _sweep(objective, _slots(objective, clusters), order, labels, fixed)
+        slots, moves, used = _slots(objective, clusters), 0, K
+        scale = _scale(clusters.h, clusters.sizes, objective.shift)
+        for begin, end in pieces(0, order.size, (objective.Z.shape[1] + 1) * (K + room)):
+            part = order[begin:end]
+            more, used = _sweep(objective, slots, scale, part, labels, fixed, used)
+            moves += more
         if not fixed:
             labels = np.unique(labels, return_inverse=True)[1].astype(np.int64)
         work += float(objective.Z.size) * K
@@ -147,6 +153,7 @@ def clusters_of(objective: GroupedObjective, labels: Ints, room: int) -> Cluster
     return Clusters(sums, table, table.sum(axis=1), h)
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
 def _add_rows(Z: Floats, labels: Ints, sums: Floats) -> None:
     """``sums[labels[t]] += Z[t]``."""
@@ -180,13 +187,31 @@ def _slots(objective: GroupedObjective, c: Clusters) -> _Slots:
     return _Slots(sums, table, c.sizes, c.h, 1.0 / (c.sizes + 1.0), worth)
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
-def _sweep(o: GroupedObjective, c: _Slots, order: Ints, labels: Ints, fixed: bool) -> int:
-    """Visit every sample once; clusters and labels change in place. How many moved."""
-    scale = np.sum(np.abs(c.h) / np.maximum(c.sizes, 1.0)) + abs(o.shift)
+def _scale(h: Floats, sizes: Floats, shift: float) -> float:
+    """The size of the values, of which a gain has to be more than rounding."""
+    return float(np.sum(np.abs(h) / np.maximum(sizes, 1.0)) + abs(shift))
+
+
+@uninterrupted
+@njit(cache=True, nogil=True)
+def _sweep(
+    o: GroupedObjective,
+    c: _Slots,
+    scale: float,
+    order: Ints,
+    labels: Ints,
+    fixed: bool,
+    used: int,
+) -> tuple[int, int]:
+    """Visit these samples once; clusters and labels change in place.
+
+    How many moved, and how many slots have been in use; ``used`` have been before.
+    """
     joined, gain = np.empty(c.sizes.size), np.empty(c.sizes.size)
     z = np.zeros(c.sums.shape[0])
-    used, moves = labels.max() + 1, 0
+    moves = 0
     for t in order:
         a, p = labels[t], o.truth[t]
         if fixed and c.sizes[a] == 1.0:
@@ -214,7 +239,7 @@ def _sweep(o: GroupedObjective, c: _Slots, order: Ints, labels: Ints, fixed: boo
             labels[t] = best
             used = max(used, best + 1)
             moves += 1
-    return moves
+    return moves, used
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})

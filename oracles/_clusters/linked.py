@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from structsvm.errors import OracleError
 from structsvm.oracles._clusters.hartigan import GroupedObjective
 from structsvm.partitions.oracle import Constraint
+from structsvm.support.interrupts import uninterrupted
 
 __all__ = ["best_under_links"]
 
@@ -195,6 +196,7 @@ def _h(signs: Floats, price: Floats, sums: Floats, table: Floats) -> float:
     return total
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
 def _sweep(
     signs: Floats,

@@ -9,6 +9,7 @@ from sklearn.cluster import KMeans
 
 from structsvm.oracles._clusters.hartigan import Clusters, GroupedObjective, clusters_of
 from structsvm.oracles._clusters.ward import ward_tree
+from structsvm.support.interrupts import uninterrupted
 
 __all__ = ["across", "kmeans", "ward", "ward_levels", "with_exactly"]
 
@@ -128,6 +129,7 @@ def _numbered(labels: NDArray[np.integer]) -> Ints:
     return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.int64)
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
 def _level_values(o: GroupedObjective, leaves: Clusters, merges: Ints) -> Floats:
     """The objective, up to a constant, after the first i merges of a tree, (L,)."""

@@ -18,10 +18,15 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from structsvm.support.interrupts import pieces, uninterrupted
+
 __all__ = ["WardTree", "ward_tree"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+OVERHEAD = 8
+"""So many more columns would cost what a distance costs without any."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,19 +57,37 @@ def ward_tree(centers: Floats, weights: Floats) -> WardTree:
 
     Costs ``O(L^2 r)`` operations.
     """
-    pairs, costs = _chains(np.array(centers, dtype=np.float64), np.array(weights, dtype=np.float64))
+    L = weights.size
+    pairs, costs = np.empty((L - 1, 2), np.int64), np.empty(L - 1)
+    work = np.array(centers, dtype=np.float64), np.array(weights, dtype=np.float64)
+    alive, place, chain, length = np.arange(L), np.arange(L), np.empty(L, np.int64), 0
+    for done, end in pieces(0, L - 1, 3.0 * L * (centers.shape[1] + OVERHEAD)):
+        length = _chains(*work, pairs, costs, alive, place, chain, length, done, end)
     order = np.argsort(costs, kind="stable")
     return WardTree(_relabelled(pairs[order], weights.size), costs[order])
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
-def _chains(centers: Floats, weights: Floats) -> tuple[Ints, Floats]:
-    """Merged pairs, each by one leaf of either side, and their costs; centers change in place."""
+def _chains(
+    centers: Floats,
+    weights: Floats,
+    pairs: Ints,
+    costs: Floats,
+    alive: Ints,
+    place: Ints,
+    chain: Ints,
+    length: int,
+    done: int,
+    end: int,
+) -> int:
+    """Merges ``done, ..., end - 1``: the pairs, each by one leaf of either side, and their costs.
+
+    All arrays change in place. ``length`` is that of the chain before, and the answer the one now.
+    """
     L = weights.size
-    pairs, costs = np.empty((L - 1, 2), np.int64), np.empty(L - 1)
-    alive, place = np.arange(L), np.arange(L)
-    chain, length, n_alive = np.empty(L, np.int64), 0, L
-    while n_alive > 1:
+    n_alive = L - done
+    while n_alive > L - end:
         if length == 0:
             chain[0], length = alive[0], 1
         a = chain[length - 1]
@@ -82,7 +105,7 @@ def _chains(centers: Floats, weights: Floats) -> tuple[Ints, Floats]:
         weights[a] = total
         n_alive -= 1
         alive[place[b]], place[alive[n_alive]] = alive[n_alive], place[b]
-    return pairs, costs
+    return length
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
@@ -110,6 +133,7 @@ def _cost(centers: Floats, weights: Floats, a: int, b: int) -> float:
     return float(weights[a] * weights[b] / (weights[a] + weights[b]) * square)
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
 def _relabelled(pairs: Ints, n_leaves: int) -> Ints:
     """Merges of leaves to merges of clusters, cluster ``L + i`` being made by merge i."""
@@ -122,6 +146,7 @@ def _relabelled(pairs: Ints, n_leaves: int) -> Ints:
     return merges
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
 def _cut(merges: Ints, n_leaves: int) -> Ints:
     """Number the clusters that remain after ``merges`` by their first leaf."""

@@ -11,7 +11,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from structsvm.oracles._segments.lanes import FAST, LANES, lane_of, largest, max_plus
-from structsvm.oracles._segments.table import SegmentTable, end_row, lane_scores
+from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row, lane_scores
+from structsvm.support.interrupts import pieces, uninterrupted
 
 __all__ = ["backtrack", "layers", "layers_backtrack", "scan"]
 
@@ -22,7 +23,6 @@ CHUNK = 16
 """Groups of starts whose scores are held while the layers go over them."""
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
 def scan(table: SegmentTable, earliest: Ints) -> tuple[Floats, Ints]:
     """Best value ``F(t)`` of a segmentation that ends at each knot, and its last start.
 
@@ -39,13 +39,24 @@ def scan(table: SegmentTable, earliest: Ints) -> tuple[Floats, Ints]:
     previous : array of shape (m + 1,)
         The leftmost best start.
     """
-    sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
-    n_knots = ends.shape[0]
-    F = np.full((table.first_group[1], LANES), -np.inf)
+    n_knots = table.ends.shape[0]
+    F = np.full((int(table.first_group[1]), LANES), -np.inf)
     F[0, 0] = 0.0
     previous = np.zeros(n_knots, np.int64)
+    for begin, end in pieces(1, n_knots, n_knots * (table.sums.shape[1] + OVERHEAD)):
+        _scan(table, earliest, F, previous, begin, end)
+    return F.ravel()[:n_knots], previous
+
+
+@uninterrupted
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _scan(
+    table: SegmentTable, earliest: Ints, F: Floats, previous: Ints, begin: int, end: int
+) -> None:
+    """Fill ``F`` and ``previous`` in for the knots from ``begin`` to ``end - 1``."""
+    sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
     row, out = np.empty(sums.shape[1]), np.empty(LANES)
-    for t in range(1, n_knots):
+    for t in range(begin, end):
         end_row(sums, t, row)
         best, argument = -np.inf, earliest[t]
         for g in range(earliest[t] // LANES, (t - 1) // LANES + 1):
@@ -57,9 +68,9 @@ def scan(table: SegmentTable, earliest: Ints) -> tuple[Floats, Ints]:
                 best, argument = top, g * LANES + lane_of(out, top)
         F[t // LANES, t % LANES] = best + table.shift
         previous[t] = argument
-    return F.ravel()[:n_knots], previous
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
 def backtrack(previous: Ints) -> Ints:
     """The knots of the best segmentation, from 0 to m."""
@@ -72,7 +83,6 @@ def backtrack(previous: Ints) -> Ints:
     return path[: n + 1][::-1].copy()
 
 
-@njit(cache=True, nogil=True)
 def layers(table: SegmentTable, earliest: Ints, K: int) -> Floats:
     """Best value ``F(k, t)`` of exactly ``k`` segments that end at each knot, for ``k`` up to K.
 
@@ -83,8 +93,21 @@ def layers(table: SegmentTable, earliest: Ints, K: int) -> Floats:
     m = table.ends.shape[0] - 1
     band = np.full((K + 1, m - K + 1), -np.inf)
     band[0, 0] = 0.0
+    most = LANES * m * (table.sums.shape[1] + OVERHEAD + K)
+    for begin, end in pieces(0, (m - 1) // LANES + 1, most):
+        _layers(table, earliest, band, begin, end)
+    return band
+
+
+@uninterrupted
+@njit(cache=True, nogil=True)
+def _layers(
+    table: SegmentTable, earliest: Ints, band: Floats, first_block: int, stop_block: int
+) -> None:
+    """Fill ``band`` in for these blocks of sixteen ends."""
+    m, K = table.ends.shape[0] - 1, band.shape[0] - 1
     tile, best = np.empty((CHUNK * LANES, LANES)), np.empty((K + 1, LANES))
-    for block in range((m - 1) // LANES + 1):
+    for block in range(first_block, stop_block):
         first, last = block * LANES + 1, min((block + 1) * LANES, m)
         best[:] = -np.inf
         for g in range(earliest[first] // LANES, block, CHUNK):
@@ -96,7 +119,6 @@ def layers(table: SegmentTable, earliest: Ints, K: int) -> Floats:
             _raise_layers(band, t - 1, t, tile[t - first :], best)
             for k in range(max(1, t - m + K), min(K, t) + 1):
                 band[k, t - k] = best[k, t - first] + table.shift
-    return band
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -132,6 +154,7 @@ def _raise_layers(band: Floats, first: int, stop: int, tile: Floats, best: Float
             max_plus(tile[begin - first :], values, end - begin, best[k])
 
 
+@uninterrupted
 @njit(cache=True, nogil=True, fastmath=FAST)
 def layers_backtrack(table: SegmentTable, earliest: Ints, band: Floats) -> Ints:
     """The knots of the best segmentation into K segments, taking the leftmost best start."""

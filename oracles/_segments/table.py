@@ -26,14 +26,18 @@ from numpy.typing import NDArray
 
 from structsvm.oracles._segments.lanes import FAST, LANES, signed_squares
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.storage.plain import read_only
+from structsvm.support.interrupts import uninterrupted
 
-__all__ = ["SegmentTable", "build_table", "end_row", "lane_scores", "path_value"]
+__all__ = ["OVERHEAD", "SegmentTable", "build_table", "end_row", "lane_scores", "path_value"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ANCHOR, ORIGIN, LEFT = 0, 1, 2
 POSITION, RIGHT, RATE, LOW = 0, 1, 2, 3
+OVERHEAD = 8
+"""So many columns of ``Z`` more would cost what a score costs without any."""
 
 
 class SegmentTable(NamedTuple):
@@ -89,6 +93,7 @@ def build_table(objective: TraceObjective, knots: Ints) -> SegmentTable:
     )
 
 
+@uninterrupted
 @njit(cache=True, nogil=True, fastmath=FAST)
 def path_value(table: SegmentTable, path: Ints) -> float:
     """Sum of the segment scores between the knots of ``path``, without shift and constant."""
@@ -148,11 +153,12 @@ def end_row(sums: Floats, knot: int, row: Floats) -> None:
 
 def _columns_by_sign(objective: TraceObjective) -> tuple[Floats, int]:
     """The columns of ``Z`` with the positive ones first, and how many are positive."""
+    # Read-only whatever it is made of: the kernels are compiled for one kind of array.
     Z = np.ascontiguousarray(objective.Z, dtype=np.float64)
     if objective.signs is None or (objective.signs > 0).all():
-        return Z, Z.shape[1]
+        return read_only(Z), Z.shape[1]
     positive = objective.signs > 0
-    return np.hstack((Z[:, positive], Z[:, ~positive])), int(positive.sum())
+    return read_only(np.hstack((Z[:, positive], Z[:, ~positive]))), int(positive.sum())
 
 
 def _level_offsets(n_knots: int) -> Ints:
@@ -163,6 +169,7 @@ def _level_offsets(n_knots: int) -> Ints:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
 def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: Floats) -> None:
     """``c b_t``, ``c / |P_l|``, ``f_l`` and ``c a_s`` at the knots; ``bounds`` of the truth."""
@@ -180,6 +187,7 @@ def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: F
         left[i] = c * ((upper - x) ** 2 / size - upper)
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
 def _fill_lanes(knots: Ints, left: Floats, first_group: Ints, sums: Floats, lanes: Floats) -> None:
     """What each lane says of its run; beyond the last knot, the last knot again."""
@@ -199,6 +207,7 @@ def _fill_lanes(knots: Ints, left: Floats, first_group: Ints, sums: Floats, lane
         size *= LANES
 
 
+@uninterrupted
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sums: Floats) -> None:
     """The prefix sums of the centred samples at the leaves; the last knot fills the last group.

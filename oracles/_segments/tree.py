@@ -31,7 +31,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from structsvm.oracles._segments.lanes import FAST, LANES, lane_of, largest
-from structsvm.oracles._segments.table import SegmentTable, end_row, lane_scores
+from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row, lane_scores
+from structsvm.support.interrupts import pieces, uninterrupted
 
 __all__ = ["FREE", "NO_START", "blank_tree", "stage_scan", "tree_scan"]
 
@@ -44,7 +45,6 @@ FREE, NO_START = np.inf, -np.inf
 """What a stage says of a knot: it begins segments at its best value, or none."""
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
 def tree_scan(table: SegmentTable, earliest: Ints, kappa: float) -> tuple[Floats, Ints]:
     """Best value ``F(t)`` of a segmentation that ends at each knot, and its last start.
 
@@ -69,13 +69,11 @@ def tree_scan(table: SegmentTable, earliest: Ints, kappa: float) -> tuple[Floats
     return F, previous
 
 
-@njit(cache=True, nogil=True)
 def blank_tree(table: SegmentTable) -> Floats:
     """A tree in which nothing is a start, (n_groups, 16)."""
-    return np.full((table.first_group[-1], LANES), -np.inf)
+    return np.full((int(table.first_group[-1]), LANES), -np.inf)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
 def stage_scan(
     table: SegmentTable,
     earliest: Ints,
@@ -106,17 +104,47 @@ def stage_scan(
         For these knots, minus infinity before ``first``; ``previous`` counts from the first knot
         of all.
     """
+    F, previous = np.full(end - begin, -np.inf), np.zeros(end - begin, np.int64)
+    own = 0.0 if start is None or start[0] == FREE else start[0]
+    value[begin >> BITS, begin % LANES] = own
+    positions = np.ascontiguousarray(table.ends[:, :1])
+    fixed = table, positions, earliest, kappa, start, begin, first
+    argument = begin
+    for low, high in pieces(begin + 1, end, (end - begin) * (table.sums.shape[1] + OVERHEAD)):
+        argument = _scan(*fixed, value, F, previous, low, high, argument)
+    if start is not None:  # else the tree is of no further use
+        _clear(value, table.first_group, begin, end)
+    return F, previous
+
+
+@uninterrupted
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _scan(
+    table: SegmentTable,
+    positions: Floats,
+    earliest: Ints,
+    kappa: float,
+    start: Floats | None,
+    begin: int,
+    first: int,
+    value: Floats,
+    F: Floats,
+    previous: Ints,
+    low: int,
+    high: int,
+    argument: int,
+) -> int:
+    """Fill ``F`` and ``previous`` in for the knots from ``low`` to ``high - 1``.
+
+    ``argument`` is the best start at the knot before; that at the last knot is returned.
+    """
     sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
     first_group = table.first_group
     n_levels = first_group.size - 1
-    F, previous = np.full(end - begin, -np.inf), np.zeros(end - begin, np.int64)
-    value[begin >> BITS, begin % LANES] = _own_value(start, 0, 0.0)
     row, out = np.empty(sums.shape[1]), np.empty(LANES)
     pending = np.empty((n_levels + 1) * LANES, np.int64)
     bound = np.empty((n_levels + 1) * LANES)
-    positions = np.ascontiguousarray(ends[:, :1])
-    argument = begin
-    for t in range(begin + 1, end):
+    for t in range(low, high):
         if earliest[t] != earliest[t - 1]:
             _forget(value, first_group, max(earliest[t - 1], begin), earliest[t])
             argument = max(earliest[t], begin)
@@ -145,9 +173,7 @@ def stage_scan(
                 n = _push_children(out, best, level, node, seed, pending, bound, n)
         F[t - begin], previous[t - begin] = best + table.shift, argument
         _begin(table, positions, value, t, _own_value(start, t - begin, F[t - begin]), row, out)
-    if start is not None:  # else the tree is of no further use
-        _clear(value, first_group, begin, end)
-    return F, previous
+    return argument
 
 
 @njit(cache=True, nogil=True)
@@ -174,6 +200,7 @@ def _begin(
         _close_runs(table, positions, value, t, row, out)
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
 def _clear(value: Floats, first_group: Ints, begin: int, end: int) -> None:
     """No knot from ``begin`` to ``end - 1`` is a start any more."""

@@ -24,9 +24,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from structsvm.oracles._segments.lanes import FAST, LANES
-from structsvm.oracles._segments.table import SegmentTable, build_table, end_row, lane_scores
+from structsvm.oracles._segments.table import (
+    OVERHEAD,
+    SegmentTable,
+    build_table,
+    end_row,
+    lane_scores,
+)
 from structsvm.partitions.oracle import Region
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.interrupts import pieces, uninterrupted
 
 __all__ = ["Windows", "best_paths", "path_with_known_length", "windows"]
 
@@ -125,7 +132,12 @@ def best_paths(objective: TraceObjective, nodes: Windows, n_best: int) -> list[I
     As many as there are, at most ``n_best``.
     """
     table = _Scores.of(objective, nodes.position).table
-    value, previous, rank = _ranked(table, *nodes[1:], n_best)
+    n = table.ends.shape[0]
+    value = np.full((n, n_best), -np.inf)
+    value[0, 0] = 0.0
+    previous, rank = np.zeros((n, n_best), np.int64), np.zeros((n, n_best), np.int64)
+    for begin, end in pieces(1, n, n * (table.sums.shape[1] + OVERHEAD + n_best)):
+        _rank(table, *nodes[1:], value, previous, rank, begin, end)
     paths = []
     for j in np.flatnonzero(np.isfinite(value[-1])):
         v, path = value.shape[0] - 1, [int(nodes.position[-1])]
@@ -139,7 +151,12 @@ def best_paths(objective: TraceObjective, nodes: Windows, n_best: int) -> list[I
 def path_with_known_length(objective: TraceObjective, nodes: Windows, K: int) -> Ints | None:
     """The boundaries of the best segmentation into K segments; None if there is none."""
     table = _Scores.of(objective, nodes.position).table
-    value, previous = _layered(table, *nodes[1:], K)
+    n = table.ends.shape[0]
+    value = np.full((n, K + 1), -np.inf)
+    value[0, 0] = 0.0
+    previous = np.zeros((n, K + 1), np.int64)
+    for begin, end in pieces(1, n, n * (table.sums.shape[1] + OVERHEAD + K)):
+        _layer(table, *nodes[1:], value, previous, begin, end)
     if not np.isfinite(value[-1, K]):
         return None
     v, path = value.shape[0] - 1, [int(nodes.position[-1])]
@@ -149,18 +166,24 @@ def path_with_known_length(objective: TraceObjective, nodes: Windows, K: int) ->
     return np.array(path[::-1], dtype=np.int64)
 
 
+@uninterrupted
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _ranked(
-    table: SegmentTable, first: Ints, stop: Ints, low: Ints, n_best: int
-) -> tuple[Floats, Ints, Ints]:
-    """Best values at each node, and the node and the rank before it: (n, n_best) each."""
+def _rank(
+    table: SegmentTable,
+    first: Ints,
+    stop: Ints,
+    low: Ints,
+    value: Floats,
+    previous: Ints,
+    rank: Ints,
+    begin: int,
+    end: int,
+) -> None:
+    """Best values at these nodes, and the node and the rank before it: (n, n_best) each."""
     sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
-    n = ends.shape[0]
-    value = np.full((n, n_best), -np.inf)
-    value[0, 0] = 0.0
-    previous, rank = np.zeros((n, n_best), np.int64), np.zeros((n, n_best), np.int64)
+    n_best = value.shape[1]
     row, out, nothing = np.empty(sums.shape[1]), np.empty(LANES), np.zeros((sums.shape[0], LANES))
-    for v in range(1, n):
+    for v in range(begin, end):
         end_row(sums, v, row)
         best, where, which = value[v], previous[v], rank[v]
         for g in range(first[v] // LANES, (stop[v] - 1) // LANES + 1):
@@ -178,21 +201,25 @@ def _ranked(
                         best[i], where[i], which[i] = best[i - 1], where[i - 1], which[i - 1]
                         i -= 1
                     best[i], where[i], which[i] = candidate, u, j
-    return value, previous, rank
 
 
+@uninterrupted
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _layered(
-    table: SegmentTable, first: Ints, stop: Ints, low: Ints, K: int
-) -> tuple[Floats, Ints]:
-    """Best value of k segments up to each node, and the node before it: (n, K + 1) each."""
+def _layer(
+    table: SegmentTable,
+    first: Ints,
+    stop: Ints,
+    low: Ints,
+    value: Floats,
+    previous: Ints,
+    begin: int,
+    end: int,
+) -> None:
+    """Best value of k segments up to these nodes, and the node before it: (n, K + 1) each."""
     sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
-    n = ends.shape[0]
-    value = np.full((n, K + 1), -np.inf)
-    value[0, 0] = 0.0
-    previous = np.zeros((n, K + 1), np.int64)
+    K = value.shape[1] - 1
     row, out, nothing = np.empty(sums.shape[1]), np.empty(LANES), np.zeros((sums.shape[0], LANES))
-    for v in range(1, n):
+    for v in range(begin, end):
         end_row(sums, v, row)
         for g in range(first[v] // LANES, (stop[v] - 1) // LANES + 1):
             lane_scores(sums, lanes, n_plus, nothing, g, row, ends, v, out)
@@ -204,4 +231,3 @@ def _layered(
                     candidate = value[u, k - 1] + out[u % LANES] + table.shift
                     if candidate > value[v, k]:
                         value[v, k], previous[v, k] = candidate, u
-    return value, previous

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from structsvm.support.interrupts import Interrupts
+
 __all__ = ["main"]
 
 
@@ -16,14 +18,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     try:
-        if arguments == ["--version"]:
-            from structsvm import __version__
+        # What a library makes of a KeyboardInterrupt while it is imported is one again.
+        with Interrupts() as interrupts, interrupts.released():
+            if arguments == ["--version"]:
+                from structsvm import __version__
 
-            sys.stdout.write(f"structsvm {__version__}\n")
-            return 0
-        from structsvm.cli.app import run
+                sys.stdout.write(f"structsvm {__version__}\n")
+                return 0
+            from structsvm.cli.app import run
 
-        return run(arguments)
+            return run(arguments)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return 130

@@ -29,7 +29,7 @@ from structsvm.cli import (
 )
 from structsvm.cli.parser import Parser
 from structsvm.cli.terminal import Terminal
-from structsvm.errors import DataWarning, StructSVMError
+from structsvm.errors import CheckpointWarning, DataWarning, StructSVMError
 
 __all__ = ["build_parser", "run"]
 
@@ -103,7 +103,7 @@ def _messages(terminal: Terminal, verbose: bool) -> Iterator[None]:
     handler = RichHandler(console=terminal.err, show_path=False, omit_repeated_times=False)
     level = logger.level
     with warnings.catch_warnings():
-        for category in (DataWarning, ConvergenceWarning):
+        for category in (CheckpointWarning, DataWarning, ConvergenceWarning):
             warnings.simplefilter("always", category)
         warnings.showwarning = show_warning
         if verbose:

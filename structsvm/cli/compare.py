@@ -9,8 +9,9 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from structsvm.cli.inputs import check_labels, check_output, read
-from structsvm.cli.parser import file_options, positive, report_options
+from structsvm.cli.inputs import check_labels, read
+from structsvm.cli.outputs import check_output
+from structsvm.cli.parser import file_options, force_option, positive, report_options
 from structsvm.cli.plot import FORMATS, new_figure, save_figure
 from structsvm.cli.terminal import Terminal
 from structsvm.compare import DEFAULT_SOLVERS, Comparison, compare_solvers, solver_named
@@ -74,17 +75,18 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FIG", help=f"picture: {', '.join(FORMATS)}"
     )
+    force_option(parser)
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and print where each solver ended."""
     if args.output is not None:
-        check_output(args.output, FORMATS)
+        check_output(args, args.output, FORMATS)
     stopping = Stopping(args.tol, args.max_iter, args.max_seconds)
     for name in args.solvers or ():
         solver_named(name, stopping)  # refuses an unknown one before any work
     problem = ChangePoint()
-    recordings = read(args, terminal, need_labels=True)
+    recordings = read(args, terminal, need_labels=True, ask=True)
     check_labels(recordings, problem)
     Xs, ys = arrays_and_labels(recordings)
     with terminal.working("comparing"):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,32 +13,44 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from structsvm.cli.inputs import check_output
+from structsvm.cli.cut_labels import named_images, with_counts
+from structsvm.cli.outputs import check_output, check_outputs, within
 from structsvm.cli.settings import problem_with
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets.image_folder import LabelledImage, images_and_labels, read_images
-from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.datasets.image_folder import (
+    MASK,
+    LabelledImage,
+    find_images,
+    images_and_labels,
+    read_images,
+)
+from structsvm.errors import DataError, SettingsError, printable
 from structsvm.graph_cuts.evaluation import evaluate_cuts
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.partitions.words import GRAPHS
 from structsvm.persistence import save
-from structsvm.plotting.cuts import overlay, plot_cut, plot_cut_weights
+from structsvm.plotting.cuts import overlay, plot_cut
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.status import Status
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.plain import finite
 from structsvm.support.extras import require
-from structsvm.support.progress import stage
+from structsvm.support.interrupts import Interrupts
+from structsvm.support.progress import share, stage
 
 __all__ = ["describe", "draw", "evaluate", "fit", "predict", "read_to_judge", "show"]
 
 INTERRUPTED = 130
 NOT_FOR_CUTS = (
     "regularizer", "standardize", "slack", "master", "jobs", "backend", "checkpoint", "penalty",
-    "n_segments", "label_column", "time_column", "regions", "chunk_column",
+    "n_segments", "label_column", "time_column", "recording_column", "labels_are", "regions",
+    "chunk_column", "missing_label",
 )  # fmt: skip
 """Options of fit that have no meaning here."""
+
+SUPERPIXELS_MADE, PIXELS_MADE = 0.85, 0.05
+"""What part of the time of an evaluation is gone when the images are graphs."""
 
 SOLVERS = {"auto": "quasi-newton", "quasi-newton": "quasi-newton", "cccp": "cccp"}
 
@@ -56,8 +66,12 @@ def fit(args: argparse.Namespace, terminal: Terminal, usual: argparse.ArgumentPa
             f"--solver {args.solver} is not for normalized-cut: it has {', '.join(SOLVERS)}"
         )
     margin = {} if args.margin is None else {"margin": args.margin}
-    problem = problem_with(args.problem, {**margin, **dict(args.set)})
+    settings = {**margin, **dict(args.set)}
+    problem = problem_with(args.problem, settings)
     assert isinstance(problem, NormalizedCut)
+    found = _read(args, terminal, need_labels=True)
+    images, labels = images_and_labels(found)
+    problem = with_counts(problem, settings, labels, terminal)
     learner = CutLearner(
         problem,
         args.metric,
@@ -66,9 +80,8 @@ def fit(args: argparse.Namespace, terminal: Terminal, usual: argparse.ArgumentPa
         tol=1e-3 if args.tol is None else args.tol,
         max_iter=args.max_iter,
     )
-    images, labels = images_and_labels(_read(args, terminal, need_labels=True))
-    _learn(learner, images, labels, terminal)
-    save(learner, args.output)
+    with named_images(found):
+        _learn(learner, images, labels, terminal, args.output)
     interrupted = learner.solution_.status is Status.INTERRUPTED
     if interrupted:
         terminal.warn(f"interrupted: the best metric so far is saved in {args.output}")
@@ -88,27 +101,38 @@ def predict(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -
     """Cut images; write label maps and overlays."""
     one_file = args.output is not None and args.output.suffix.lower() in (".png", ".npy")
     if one_file:
-        check_output(args.output)
+        check_output(args, args.output)
+    elif args.output is not None:
+        files = find_images(args.paths)
+        places = (
+            place
+            for file in files
+            for place in _places(args.output, printable(file.stem), args.maps)
+        )
+        check_outputs(args, places)
     images = _read(args, terminal, need_labels=False)
     if one_file and len(images) > 1:
         raise SettingsError(f"{args.output} is one file for {len(images)} images: name a folder")
-    plain, lines = [], []
+    plain, lines, maps = [], [], []
     with terminal.working("cutting"):
         for image in stage("images", images):
-            with _named(image):
+            with named_images([image]):
                 labels = learner.predict(image.image, args.n_segments)[0]
             shares = np.bincount(labels.ravel()) / labels.size
             plain.append({"name": image.name, "n_clusters": shares.size, "shares": shares.tolist()})
             shown = ", ".join(f"{share:.0%}" for share in shares)
             clusters = GRAPHS.parts(shares.size)
             lines.append(f"{image.name}: {clusters} of {shown} of the pixels")
-            if one_file:
-                write_atomically(args.output, _encoded(labels, args.output.suffix.lower()))
-            elif args.output is not None:
-                _write(args.output, image, labels, args.maps)
+            maps.append(labels)
     if args.output is not None:
-        maps = "1 label map is" if len(images) == 1 else f"{len(images)} label maps are"
-        terminal.note(f"{maps} in {args.output}")
+        with Interrupts():  # all the files or none
+            for image, labels in zip(images, maps, strict=True):
+                if one_file:
+                    write_atomically(args.output, _encoded(labels, args.output.suffix.lower()))
+                else:
+                    _write(args.output, image, labels, args.maps)
+        written = "1 label map is" if len(images) == 1 else f"{len(images)} label maps are"
+        terminal.note(f"{written} in {args.output}")
     terminal.report({"images": plain}, *(lines if args.output is None else ()))
     return 0
 
@@ -117,21 +141,18 @@ def evaluate(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) 
     """Compare, and print the table and the verdict."""
     found = _read(args, terminal, need_labels=True)
     images, labels = images_and_labels(found)
+    made = PIXELS_MADE if learner.problem_.nodes == "pixels" else SUPERPIXELS_MADE
     with terminal.working("cutting"):
         graphs: list[FeatureGraph] = []
-        for image in found:
-            with _named(image):
-                graphs += learner.graphs(image.image)
-        seen = sum(graph.X in learner.training_data_ for graph in graphs)
-        if seen:
-            terminal.warn(
-                f"the model was learned from {seen} of these {len(graphs)} images: the figures are "
-                "better than on new ones"
-            )
+        with share("making graphs", 0.0, made):
+            for image in stage("images", found):
+                with named_images([image]):
+                    graphs += learner.graphs(image.image)
         names = [image.name for image in found]
-        result = evaluate_cuts(learner, graphs, labels, args.n_segments, names=names)
+        with share("cutting", made, 1.0):
+            result = evaluate_cuts(learner, graphs, labels, args.n_segments, names=names)
     table = Table(box=box.SIMPLE_HEAD)
-    for column in ("metric", "loss", "Jaccard distance", "adjusted Rand"):
+    for column in ("metric", "loss", result.jaccard_in_words, "adjusted Rand"):
         table.add_column(column, justify="left" if column == "metric" else "right")
     for name, scores in result.scores.items():
         numbers = (scores.loss, scores.jaccard, scores.adjusted_rand)
@@ -178,10 +199,7 @@ def show(args: argparse.Namespace, terminal: Terminal, learner: CutLearner) -> i
 
 
 def draw(args: argparse.Namespace, learner: CutLearner, figure: Any, terminal: Terminal) -> None:
-    """The weights, or one image with its parts."""
-    if args.paths is None:
-        plot_cut_weights(learner, ax=figure.subplots())
-        return
+    """One image with its parts."""
     args.paths = [args.paths]
     found = _read(args, terminal, need_labels=False)
     if len(found) > 1:
@@ -192,7 +210,7 @@ def draw(args: argparse.Namespace, learner: CutLearner, figure: Any, terminal: T
         if image.labels is None:
             raise SettingsError("--n-clusters true needs the true labels: give --masks")
         K = int(np.unique(image.labels).size)
-    with _named(image):
+    with named_images([image]):
         (labels,) = learner.predict(image.image, K)
     panels: dict[str, Any] = {image.name: None, "learned": labels}
     if image.labels is not None:
@@ -246,49 +264,50 @@ def _read(
         return read_images(args.paths, args.masks, need_labels=need_labels)
 
 
-@contextmanager
-def _named(image: LabelledImage) -> Iterator[None]:
-    """Errors and warnings about a single image name its file."""
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", DataWarning)
-        try:
-            yield
-        except DataError as error:
-            raise DataError(_renamed(error, image)) from error
-    for warning in told:
-        warnings.warn(_renamed(warning.message, image), warning.category, stacklevel=3)
-
-
-def _renamed(message: Warning | Exception | str, image: LabelledImage) -> str:
-    return str(message).replace("graph 0", image.source, 1)
-
-
 def _learn(
-    learner: CutLearner, images: Sequence[Any], labels: Sequence[Any], terminal: Terminal
+    learner: CutLearner,
+    images: Sequence[Any],
+    labels: Sequence[Any],
+    terminal: Terminal,
+    output: Path,
 ) -> None:
-    """Fit, showing how far it has come, and tune the grid to compare with."""
-    with terminal.working("learning"):
-        learner.fit(images, labels)
-    with terminal.working("tuning a grid to compare with (Ctrl-C skips this)"):
+    """Fit and save, showing how far it has come, and tune the grid to compare with."""
+    with Interrupts() as interrupts:  # from the metric to its file nothing may get lost
+        with interrupts.released(), terminal.working("learning"):
+            learner.fit(images, labels)
+        save(learner, output)
         try:
-            learner.fit_baselines(images, labels)
+            with (
+                interrupts.released(),
+                terminal.working("tuning a grid to compare with (Ctrl-C skips this)"),
+            ):
+                learner.fit_baselines(images, labels)
         except KeyboardInterrupt:
             terminal.warn("interrupted: the grid will be missing from evaluations")
+        save(learner, output)
+        interrupts.taken()  # all is done
 
 
 def _write(folder: Path, image: LabelledImage, labels: Any, maps: str) -> None:
-    """NAME.png or NAME.npy, and NAME_overlay.png."""
+    """The label map and the overlay."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / f"{image.name}.{maps}", _encoded(labels, f".{maps}"))
-    marked = overlay(image.image, labels)
-    write_atomically(folder / f"{image.name}_overlay.png", _png(marked))
+    label_map, marked = _places(folder, image.name, maps)
+    write_atomically(label_map, _encoded(labels, f".{maps}"))
+    write_atomically(marked, _png(overlay(image.image, labels)))
+
+
+def _places(folder: Path, name: str, maps: str) -> tuple[Path, Path]:
+    """NAME_mask.png or NAME_mask.npy, and NAME_overlay.png: never the name of the image."""
+    return within(folder, f"{name}{MASK}.{maps}"), within(folder, f"{name}_overlay.png")
 
 
 def _encoded(labels: Any, kind: str) -> bytes:
     """A label map: 0, 1, ... in .npy, spread over the greys in .png so that they can be seen."""
     if kind == ".png":
         most = max(int(labels.max()), 1)
-        return _png((labels * (255 // min(most, 255))).astype(np.uint8))
+        if most > 255:
+            return _png(labels.astype(np.uint16))
+        return _png((labels * (255 // most)).astype(np.uint8))
     buffer = io.BytesIO()
     np.save(buffer, labels, allow_pickle=False)
     return buffer.getvalue()

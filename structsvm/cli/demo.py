@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from structsvm.cli.evaluate import readable
 from structsvm.cli.fit import learn
-from structsvm.cli.inputs import check_output
-from structsvm.cli.parser import positive, report_options
+from structsvm.cli.outputs import check_outputs
+from structsvm.cli.parser import force_option, positive, report_options
 from structsvm.cli.plot import new_figure, save_figure
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.digits import SIDE, digits_recordings
@@ -55,6 +55,7 @@ def add_parser(commands: Any) -> None:
         metavar="FOLDER",
         help="where the recordings, the model and the figure go (default: demo)",
     )
+    force_option(parser)
     parser.add_argument(
         "--recordings",
         type=positive,
@@ -67,9 +68,9 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Learn, compare, draw, and say what to try next."""
     folder: Path = args.output
-    folder.mkdir(parents=True, exist_ok=True)
     model, figure = folder / "digits.structsvm", folder / "digits.png"
-    check_output(model)
+    check_outputs(args, [model, figure, *_earlier(folder / "train"), *_earlier(folder / "test")])
+    folder.mkdir(parents=True, exist_ok=True)
     train = digits_recordings(args.recordings, split="train", random_state=0)
     test = digits_recordings(args.recordings, split="test", random_state=1)
     _write(train, folder / "train")
@@ -91,10 +92,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 def _write(recordings: list[Recording], folder: Path) -> None:
     """The recordings as files, in place of those of an earlier run."""
     folder.mkdir(exist_ok=True)
-    for earlier in folder.glob("digits_*.npz"):
+    for earlier in _earlier(folder):
         earlier.unlink()
     for recording in recordings:
         write_recording(recording, folder / f"{recording.name}.npz")
+
+
+def _earlier(folder: Path) -> list[Path]:
+    """The recordings of an earlier run."""
+    return sorted(folder.glob("digits_*.npz"))
 
 
 def _draw(learner: MetricLearner, recording: Recording, path: Path, terminal: Terminal) -> bool:

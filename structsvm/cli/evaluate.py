@@ -6,12 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.table import Table
 
-from structsvm.cli import cuts
+from structsvm.cli import cuts, one_table
 from structsvm.cli.inputs import read_to_judge
 from structsvm.cli.parser import evaluation_options, file_options, report_options
+from structsvm.cli.scores import score_table
 from structsvm.cli.terminal import Terminal
 from structsvm.evaluation import Evaluation, evaluate
 from structsvm.graph_cuts.learner import CutLearner
@@ -26,6 +26,10 @@ examples:
 
 Give recordings that the model was not learned from. The untrained metric, PCA and RCA were
 tuned on the labels that the metric was learned from.
+
+The verdict on clusters of a single table is about its rows: groups of them are clustered each by
+itself. If it is the table that the model was learned from, a metric is learned anew for each group
+from the rows of the others, and the verdict is about further rows of the same clusters.
 """
 
 
@@ -49,6 +53,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if isinstance(learner, CutLearner):
         return cuts.evaluate(args, terminal, learner)
     names, Xs, ys = read_to_judge(learner, args, terminal)
+    if one_table.can_be_split(learner, Xs, ys):
+        return one_table.evaluate(args, terminal, learner, names[0], Xs[0], ys[0])
     with terminal.working("partitioning"):
         result = evaluate(learner, Xs, ys, args.n_segments, args.margin, names=names)
     terminal.report(result.to_dict(), *readable(result))
@@ -59,20 +65,4 @@ def readable(result: Evaluation) -> tuple[str, Table, str]:
     """What it is about, the scores, the verdict."""
     n = len(result.recordings)
     about = f"{'' if n == 1 else 'mean of '}{result.words.wholes(n)}"
-    return f"{about} (perfect: loss 0, all others 1)", _table(result), str(result.verdict)
-
-
-def _table(result: Evaluation) -> Table:
-    """The mean scores of each metric."""
-    found = Table(box=box.SIMPLE_HEAD)
-    columns = ["metric", "loss", "covering", "adjusted Rand"]
-    if result.learned.f1 is not None:
-        columns.append(f"F1 (within {result.margin})")
-    for column in columns:
-        found.add_column(column, justify="left" if column == "metric" else "right")
-    for name, scores in sorted(result.scores.items(), key=lambda item: item[0] == "learned"):
-        numbers = (scores.loss, scores.covering, scores.adjusted_rand, scores.f1)
-        values = (f"{value:.3f}" for value in numbers if value is not None)
-        shown = name.upper() if name in ("pca", "rca") else name
-        found.add_row(shown, *values, style="bold" if name == "learned" else None)
-    return found
+    return f"{about} (perfect: loss 0, all others 1)", score_table(result), str(result.verdict)

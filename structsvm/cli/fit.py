@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from structsvm.cli import cuts
-from structsvm.cli.inputs import check_output, read
-from structsvm.cli.parser import file_options, report_options
-from structsvm.cli.partial import labels_of, partial_options
+from structsvm.cli.columns import named_columns
+from structsvm.cli.inputs import read
+from structsvm.cli.one_table import can_be_split
+from structsvm.cli.outputs import check_output
+from structsvm.cli.parser import file_options, force_option, report_options
+from structsvm.cli.partial import labels_of, partial_options, tell_unlabelled, unlabelled_samples
 from structsvm.cli.settings import assignment, problem_with
 from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import Recording
-from structsvm.errors import LearningError
+from structsvm.errors import LearningError, ModelFileError, SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import REGULARIZERS
 from structsvm.parallel import BACKEND_NAMES
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.persistence import save
+from structsvm.persistence import read_header, save
 from structsvm.plugins import problem_class, problem_names
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.report import certificate_in_words, training_in_words
 from structsvm.solvers.auto import SOLVER_NAMES
 from structsvm.status import Status
+from structsvm.storage.atomic import unwritable
+from structsvm.support.interrupts import Interrupts
 
 __all__ = ["add_parser", "learn"]
 
@@ -38,8 +45,8 @@ examples:
 
 Recordings are .npz files (X, and y or bkps, and features if they have names), or .csv and .parquet
 files with a header in which every column but the label is a feature. Labels may be blank where they
-are not known (-1 in .npz files); --regions says how many changes stretches have. Ctrl-C ends
-learning and saves the best metric so far with its certificate.
+are not known (-1 in .npz files), or what --missing-label says; --regions says how many changes
+stretches have. Ctrl-C ends learning and saves the best metric so far with its certificate.
 """
 
 
@@ -58,6 +65,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="MODEL", required=True, help="model file to write"
     )
+    force_option(parser)
     partial_options(parser.add_argument_group("labels that do not say everything"))
     _learning_options(parser.add_argument_group("learning"))
     _running_options(parser.add_argument_group("running"))
@@ -66,11 +74,11 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentParser) -> int:
     """Learn, save, and say what came of it."""
-    check_output(args.output)
+    check_output(args, args.output, replaceable=_resumed(args))
     if problem_class(args.problem) is NormalizedCut:
         return cuts.fit(args, terminal, parser)
     if args.checkpoint is not None:
-        check_output(args.checkpoint)
+        check_output(args, args.checkpoint, replaceable=True)
     problem = _problem(args)
     learner = MetricLearner(
         problem=problem,
@@ -87,11 +95,18 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
         backend=args.backend,
     )
     some = args.regions is not None or args.chunk_column is not None
-    recordings = read(args, terminal, need_labels=not some, blanks=True)
+    recordings = read(args, terminal, need_labels=not some, blanks=True, ask=problem.contiguous)
     labels = labels_of(recordings, problem, args.regions)
-    learn(learner, recordings, labels, terminal, args.checkpoint)
-    save(learner, args.output)
-    interrupted = learner.solution_.status is Status.INTERRUPTED
+    tell_unlabelled(recordings, problem.words, terminal)
+    interrupted = learn(
+        learner,
+        recordings,
+        labels,
+        terminal,
+        args.checkpoint,
+        args.output,
+        named_columns(args),
+    )
     if interrupted:
         terminal.warn(f"interrupted: the best certified metric so far is saved in {args.output}")
     words = learner.problem_.words
@@ -99,12 +114,42 @@ def run(args: argparse.Namespace, terminal: Terminal, parser: argparse.ArgumentP
     terminal.note(
         f"learned from {training_in_words(learner.training_data_, words)}\n"
         f"{certificate_in_words(learner.solution_)}\n"
-        f"saved in {args.output}; on {words.whole}s it was not learned from, try\n"
-        f"  structsvm evaluate {args.output} PATH"
+        f"saved in {args.output}; {_next(learner, recordings, args)}"
     )
     if terminal.as_json:
-        terminal.report(describe(learner, args.output))
+        unlabelled = {"unlabelled_samples": unlabelled_samples(recordings)}
+        terminal.report(describe(learner, args.output) | unlabelled)
     return INTERRUPTED if interrupted else 0
+
+
+def _resumed(args: argparse.Namespace) -> bool:
+    """Whether a run goes on whose model may be there already, because it was interrupted."""
+    checkpoint: Path | None = args.checkpoint
+    if checkpoint is None or unwritable(checkpoint) or unwritable(args.output):
+        return False  # the check of the outputs says why
+    if os.path.realpath(checkpoint) == os.path.realpath(args.output):
+        raise SettingsError(f"--checkpoint {checkpoint} is the model file: name another file")
+    if not (checkpoint.is_file() and args.output.is_file()):
+        return False
+    try:
+        read_header(args.output)
+    except ModelFileError:
+        return False
+    return True
+
+
+def _next(learner: MetricLearner, recordings: Sequence[Recording], args: argparse.Namespace) -> str:
+    """How to find out what the metric is worth: on other data, or on the rows of one table."""
+    where, on, command = "PATH", "it was not learned from", f"structsvm evaluate {args.output}"
+    what = f"{learner.problem_.words.whole}s"
+    Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
+    if all(y is not None for y in ys) and can_be_split(learner, Xs, ys):
+        what, on, where = (
+            "rows held out, each clustered as learned from the others",
+            "",
+            args.paths[0],
+        )
+    return f"on {f'{what} {on}'.strip()}, try\n  {command} {where}"
 
 
 def _tell_partial(learner: MetricLearner, n_given: int, terminal: Terminal) -> None:
@@ -122,21 +167,57 @@ def learn(
     ys: list[Any],
     terminal: Terminal,
     checkpoint: Path | None = None,
-) -> None:
-    """Fit a learner and the rivals it has to beat, showing how far it has come."""
+    output: Path | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> bool:
+    """Fit a learner and the rivals it has to beat, showing how far it has come.
+
+    Parameters
+    ----------
+    output : Path, optional
+        Model file, written as soon as there is a metric, and again with the rivals.
+    columns : mapping, optional
+        What the columns of the tables were called, which the model file keeps.
+
+    Returns
+    -------
+    bool
+        Whether Ctrl-C ended learning; then no rival is tuned.
+    """
     Xs = [recording.X for recording in recordings]
-    with terminal.working("learning"):
+    with Interrupts() as interrupts:  # from the metric to its file nothing may get lost
         try:
-            learner.fit(Xs, ys, feature_names=recordings[0].features, resume=checkpoint)
+            with interrupts.released(), terminal.working("learning"):
+                learner.fit(Xs, ys, feature_names=recordings[0].features, resume=checkpoint)
         except LearningError as error:
             if error.status is Status.INTERRUPTED:  # before there was any metric
                 raise KeyboardInterrupt("before there was a metric to save") from error
             raise
-    with terminal.working("tuning PCA and RCA (Ctrl-C skips it)"):
+        except KeyboardInterrupt:
+            if not hasattr(learner, "components_"):
+                raise
+            interrupted = True
+        else:
+            status, calibration = learner.solution_.status, learner.calibration_
+            interrupted = status is Status.INTERRUPTED or calibration.missing
+        learner.columns_ = dict(columns or {})
+        if output is not None:
+            save(learner, output)
+        if interrupted:
+            interrupts.taken()
+            return True
         try:
-            learner.fit_baselines(Xs, ys)
+            with (
+                interrupts.released(),
+                terminal.working("tuning PCA and RCA (Ctrl-C skips it)"),
+            ):
+                learner.fit_baselines(Xs, ys)
         except KeyboardInterrupt:
             terminal.warn("interrupted: PCA or RCA will be missing from evaluations")
+        if output is not None:
+            save(learner, output)
+        interrupts.taken()  # all is done
+    return False
 
 
 def _learning_options(group: argparse._ArgumentGroup) -> None:
@@ -213,7 +294,8 @@ def _problem_options(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="any setting of the problem, as structsvm problems lists them; may be repeated",
+        help="any setting of the problem, as structsvm problems lists them; tuples and the like as "
+        "Python writes them, --set 'parents=(0, 0, 1)'; may be repeated",
     )
     group.add_argument(
         "--known-segments",

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from structsvm.cli.columns import labels_are, table_columns
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets.files import find_recordings, read_recording
+from structsvm.datasets.columns import warn_about_columns
+from structsvm.datasets.files import find_recordings, read_file
+from structsvm.datasets.indicators import looks_like_changes, read_labels_as
 from structsvm.datasets.recording import Recording, arrays_and_labels, share_features
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.words import Words
 from structsvm.support.progress import stage
 
-__all__ = ["check_labels", "check_output", "read", "read_for", "read_to_judge"]
+__all__ = ["check_labels", "read", "read_for", "read_to_judge"]
 
 
 def read(
@@ -27,30 +29,41 @@ def read(
     need_labels: bool,
     features: Sequence[str] = (),
     blanks: bool = False,
+    ask: bool = False,
+    learner: MetricLearner | None = None,
 ) -> list[Recording]:
-    """Read the recordings of ``args.paths``, all with the same features; those named suffice."""
+    """Read the recordings of ``args.paths``, all with the same features; those named suffice.
+
+    With ``ask``, labels that look like marks of changes are an error unless it was said what they
+    are. What was not typed is as the learner remembers it.
+    """
     found = find_recordings(args.paths)
     if found.skipped:
         names = ", ".join(path.name for path in found.skipped[:5])
         more = f" and {len(found.skipped) - 5} more" if len(found.skipped) > 5 else ""
         terminal.note(f"skipped: {names}{more}")
     n = len(found.files)
-    recordings = []
-    with terminal.working(f"reading {n} recording{'s' if n > 1 else ''}"):
+    columns = table_columns(args, learner)
+    recordings: list[Recording] = []
+    with terminal.working(f"reading {n} file{'s' if n > 1 else ''}"):
         for path, name in stage("files", list(zip(found.files, found.names, strict=True))):
-            recordings.append(
-                read_recording(
-                    path,
-                    name=name,
-                    label_column=args.label_column,
-                    time_column=args.time_column,
-                    need_labels=need_labels,
-                    features=features,
-                    blanks=blanks,
-                    chunk_column=getattr(args, "chunk_column", None),
-                )
+            recordings += read_file(
+                path,
+                columns,
+                name=name,
+                need_labels=need_labels,
+                features=features,
+                blanks=blanks,
+                alone=n == 1,
+                missing_labels=args.missing_label or (),
             )
-    return share_features(recordings)
+    kind = labels_are(args, learner)
+    if not (need_labels or blanks) and not looks_like_changes(recordings):
+        kind = None  # labels that nobody asks for are no reason to refuse anything
+    recordings = share_features(read_labels_as(recordings, kind, ask=ask))
+    if not features:
+        warn_about_columns(recordings)
+    return recordings
 
 
 def read_for(
@@ -58,7 +71,14 @@ def read_for(
 ) -> list[Recording]:
     """Read the recordings of ``args.paths``, to partition them with the model ``args.model``."""
     features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
-    found = read(args, terminal, need_labels=need_labels, features=features)
+    found = read(
+        args,
+        terminal,
+        need_labels=need_labels,
+        features=features,
+        ask=need_labels and learner.problem_.contiguous,
+        learner=learner,
+    )
     recordings = _with_features_of(learner, found, args.model)
     _check_counts(recordings, args.n_segments, learner.problem_.words)
     return recordings
@@ -70,13 +90,6 @@ def read_to_judge(
     """Names, samples and labels of the recordings of ``args.paths``, to judge the model by."""
     recordings = read_for(learner, args, terminal, need_labels=True)
     check_labels(recordings, learner.problem_)
-    seen = sum(recording.X in learner.training_data_ for recording in recordings)
-    if seen:
-        these = learner.problem_.words.wholes(len(recordings))
-        terminal.warn(
-            f"the model was learned from {seen} of these {these}: "
-            "the figures are better than on new ones"
-        )
     return [recording.name for recording in recordings], *arrays_and_labels(recordings)
 
 
@@ -117,15 +130,3 @@ def _check_counts(
             raise DataError(
                 f"{recording.where} has {words.items(T)}: it cannot have {words.parts(n_segments)}"
             )
-
-
-def check_output(path: Path, suffixes: Sequence[str] = ()) -> None:
-    """Refuse, before any work, a file that could not be written afterwards."""
-    if path.is_dir():
-        raise SettingsError(f"{path} is a folder: name the file to write")
-    if not path.parent.is_dir():
-        raise SettingsError(f"{path}: the folder {path.parent} does not exist")
-    if not os.access(path.parent, os.W_OK):
-        raise SettingsError(f"{path}: the folder {path.parent} is not yours to write in")
-    if suffixes and path.suffix.lower() not in suffixes:
-        raise SettingsError(f"{path}: the name must end with one of {', '.join(suffixes)}")

@@ -12,11 +12,14 @@ from rich.console import Console
 from rich.highlighter import RegexHighlighter
 from rich.theme import Theme
 
+from structsvm.datasets.indicators import LABELS_ARE
+
 __all__ = [
     "Parser",
     "count_option",
     "evaluation_options",
     "file_options",
+    "force_option",
     "positive",
     "report_options",
 ]
@@ -114,10 +117,30 @@ def file_options() -> argparse.ArgumentParser:
     group.add_argument(
         "--label-column",
         metavar="NAME",
-        default="label",
-        help="column of the labels in .csv and .parquet files (default: label)",
+        help="column of the labels in tables (default: that of the model, or label)",
     )
-    group.add_argument("--time-column", metavar="NAME", help="column to leave out")
+    group.add_argument(
+        "--time-column",
+        metavar="NAME",
+        help="column that is no feature; the rows of --recording-column are sorted by it",
+    )
+    group.add_argument(
+        "--recording-column",
+        metavar="NAME",
+        help="column that says of which recording a row is, in tables of many",
+    )
+    group.add_argument(
+        "--labels-are",
+        choices=LABELS_ARE,
+        help="the state of each sample, or 1 at the first sample of each new segment and else 0 "
+        "(default: states; you are asked if they look like changes)",
+    )
+    group.add_argument(
+        "--missing-label",
+        action="append",
+        metavar="TEXT",
+        help="label that means none is known, such as NA; may be repeated (default: blank only)",
+    )
     group.add_argument(
         "--masks",
         metavar="FOLDER",
@@ -130,7 +153,11 @@ def evaluation_options() -> argparse.ArgumentParser:
     """Options of commands that compare with labels."""
     options = argparse.ArgumentParser(add_help=False)
     group = options.add_argument_group("evaluation")
-    count_option(group)
+    count_option(
+        group,
+        "as many as the labels have for clusters whose number is known, otherwise as the learned "
+        "penalty or threshold decides",
+    )
     group.add_argument(
         "--margin",
         type=int,
@@ -141,14 +168,25 @@ def evaluation_options() -> argparse.ArgumentParser:
     return options
 
 
-def count_option(group: argparse._ActionsContainer) -> None:
+def force_option(group: argparse._ActionsContainer) -> None:
+    """Whether files that exist may be replaced; those that a command reads never are."""
+    group.add_argument(
+        "--force",
+        action="store_true",
+        help="replace files that exist; one that is read is never written over",
+    )
+
+
+def count_option(
+    group: argparse._ActionsContainer, default: str = "as the learned penalty decides"
+) -> None:
     """How many segments, where there may be labels to count them in."""
     group.add_argument(
         "--n-segments",
         "--n-clusters",
         type=true_or_positive,
         metavar="true|N",
-        help="as many as the labels have, or N (default: as the learned penalty decides)",
+        help=f"as many as the labels have, or N (default: {default})",
     )
 
 

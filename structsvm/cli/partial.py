@@ -7,14 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import Recording, listed
 from structsvm.datasets.regions import read_regions
 from structsvm.errors import DataError
 from structsvm.partial_labels.complete import read_labels
-from structsvm.partial_labels.labels import PartialLabels
+from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.words import Words
 
-__all__ = ["labels_of", "partial_options"]
+__all__ = ["labels_of", "partial_options", "tell_unlabelled", "unlabelled_samples"]
+
+LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
+"""Classes whose names elsewhere mean that there is none, in lower case."""
 
 
 def partial_options(group: argparse._ArgumentGroup) -> None:
@@ -53,6 +58,28 @@ def labels_of(
             raise DataError(f"{recording.where}: {str(error).removeprefix(prefix)}") from error
         labels.append(y)
     return labels
+
+
+def unlabelled_samples(recordings: Sequence[Recording]) -> int:
+    """How many samples of all recordings have no label."""
+    return sum(
+        len(recording.X) if recording.y is None else int(unlabelled(recording.y).sum())
+        for recording in recordings
+    )
+
+
+def tell_unlabelled(recordings: Sequence[Recording], words: Words, terminal: Terminal) -> None:
+    """How many samples have no label, and which classes are called as if they had none."""
+    total = sum(len(recording.X) for recording in recordings)
+    n = unlabelled_samples(recordings)
+    terminal.note(f"unlabelled: {n} of {words.items(total)}")
+    named = {str(label) for r in recordings if r.y is not None for label in set(r.y.tolist())}
+    doubtful = sorted(name for name in named if name.lower() in LIKE_MISSING)
+    if doubtful:
+        terminal.warn(
+            f"{listed(doubtful)} is taken for a class like any other; if it means that no label is "
+            f"known, give --missing-label {doubtful[0]}"
+        )
 
 
 def _labels(recording: Recording, regions: Sequence[Any], some: bool) -> Any:

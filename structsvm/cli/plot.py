@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structsvm.cli import cuts
-from structsvm.cli.inputs import check_labels, check_output, read_for
-from structsvm.cli.parser import count_option, file_options, report_options
+from structsvm.cli.inputs import check_labels, read_for
+from structsvm.cli.outputs import check_output
+from structsvm.cli.parser import count_option, file_options, force_option, report_options
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError, SettingsError
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.persistence import load
 from structsvm.plotting import (
     plot_clusters,
+    plot_cut_weights,
     plot_gap,
     plot_metric,
     plot_segmentation,
@@ -77,21 +79,27 @@ def add_parser(commands: Any) -> None:
         choices=(*OF_RECORDINGS, *OF_MODELS),
         help="of a recording: its directions in the metric (the default), or its features of "
         "largest weight; of a model: its largest weights (the default), its matrix, its "
-        "eigenvalues, or the certified gap while it was learned",
+        "eigenvalues, or the certified gap while it was learned (for normalized-cut, which has "
+        "no gap, the objective). Images and tables are drawn without --show",
     )
+    force_option(parser)
     count_option(parser)
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Draw, and say where."""
-    check_output(args.output, FORMATS)
+    check_output(args, args.output, FORMATS)
     learner = load(args.model)
     figure = new_figure()
     show = _what_to_show(args.show, args.paths is not None)
-    if isinstance(learner, CutLearner):
+    if args.paths is None:
+        cut = isinstance(learner, CutLearner) and show == "weights"
+        draw = plot_cut_weights if cut else OF_MODELS[show]
+        draw(learner, ax=figure.subplots())
+    elif isinstance(learner, CutLearner):
+        if args.show is not None:
+            raise SettingsError(f"an image has no {args.show} to show: leave out --show")
         cuts.draw(args, learner, figure, terminal)
-    elif args.paths is None:
-        OF_MODELS[show](learner, ax=figure.subplots())
     else:
         found = read_for(learner, args, terminal, need_labels=False)
         if len(found) > 1:
@@ -103,6 +111,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         X, y, K = recording.X, recording.y, args.n_segments
         if learner.problem_.contiguous:
             plot_segmentation(learner, X, y, n_segments=K, show=show, ax=figure.subplots())
+        elif args.show == "features":
+            raise SettingsError(
+                f"a {learner.problem_.words.whole} is drawn in its directions in the metric, "
+                "coloured by cluster: leave out --show features"
+            )
         else:
             plot_clusters(learner, X, y, n_clusters=K, ax=figure.subplots())
         figure.suptitle(recording.name, ha="left", x=0.02)

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.cli import cuts
-from structsvm.cli.inputs import check_output, read_to_judge
-from structsvm.cli.parser import evaluation_options, file_options, report_options
+from structsvm.cli.inputs import read_to_judge
+from structsvm.cli.outputs import check_output
+from structsvm.cli.parser import evaluation_options, file_options, force_option, report_options
 from structsvm.cli.terminal import Terminal
+from structsvm.errors import printable
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.persistence import load
 from structsvm.report import report_page
@@ -40,17 +42,19 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="HTML", required=True, help="page to write"
     )
+    force_option(parser)
     parser.add_argument("--title", help="heading of the page (default: the name of the model)")
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Evaluate, and write the page."""
-    check_output(args.output, (".html", ".htm"))
+    check_output(args, args.output, (".html", ".htm"))
     learner = load(args.model)
     if isinstance(learner, CutLearner):
         names, Xs, ys = cuts.read_to_judge(args, terminal)
     else:
         names, Xs, ys = read_to_judge(learner, args, terminal)
+        learner.training_data_.warn_if_among(Xs, learner.problem_.words)
     with terminal.working("partitioning"):
         page = report_page(
             learner,
@@ -61,7 +65,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             n_segments=args.n_segments,
             margin=args.margin,
         )
-    write_atomically(args.output, page.encode())
+    write_atomically(args.output, printable(page).encode())
     terminal.note(f"the page is in {args.output}, {len(page) / 1e6:.1f} MB: open it in a browser")
     if terminal.as_json:
         terminal.report({"page": str(args.output)})

@@ -7,7 +7,7 @@ from pathlib import Path
 from string import Template
 
 from structsvm.errors import SettingsError
-from structsvm.storage.atomic import write_atomically
+from structsvm.storage.atomic import unwritable, write_atomically
 
 __all__ = ["new_problem"]
 
@@ -163,6 +163,9 @@ def new_problem(name: str, folder: Path) -> list[Path]:
     """
     if not NAME.fullmatch(name):
         raise SettingsError(f"a name is lower-case words joined by dashes, got {name!r}")
+    reason = unwritable(folder)
+    if reason is not None:
+        raise SettingsError(f"{folder}: cannot be written: {reason}")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SettingsError(f"{folder} exists: name a new folder")
     words = {

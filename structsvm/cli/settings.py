@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import ast
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any
@@ -40,8 +42,8 @@ def _value(field: Field[Any], value: Any) -> Any:
     """A text as the value it stands for, by the type its field declares."""
     if not isinstance(value, str):
         return value
-    declared = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "")
-    kinds = [kind.strip() for kind in declared.split("|")]
+    declared = field.type if isinstance(field.type, str) else _written(field.type)
+    kinds = [kind.strip() for kind in _UNION.split(declared)]
     if "None" in kinds and value.lower() == "none":
         return None
     for kind, read in (("bool", _truth), ("int", int), ("float", float)):
@@ -50,9 +52,49 @@ def _value(field: Field[Any], value: Any) -> Any:
                 return read(value)
             except ValueError:
                 continue
+    for kind in kinds:
+        name = kind.partition("[")[0].rpartition(".")[2]
+        if name in COLLECTIONS and (found := _collection(value, COLLECTIONS[name])) is not None:
+            return found
     if "str" in kinds:
         return value
     raise SettingsError(f"{field.name} must be {declared}, got {value!r}")
+
+
+_UNION = re.compile(r"\|(?![^\[]*\])")
+"""What is between the types of a union, and not inside brackets."""
+
+
+COLLECTIONS: dict[str, type] = {
+    "tuple": tuple,
+    "Tuple": tuple,
+    "Sequence": tuple,
+    "list": list,
+    "List": list,
+    "dict": dict,
+    "Dict": dict,
+    "Mapping": dict,
+    "set": set,
+    "Set": frozenset,
+    "frozenset": frozenset,
+}
+"""What is made of a text that is written as Python writes it, by the type that is declared."""
+
+
+def _written(kind: Any) -> str:
+    """A type as it is written in a program."""
+    return kind.__name__ if type(kind) is type else str(kind)
+
+
+def _collection(text: str, kind: type) -> Any:
+    """A tuple, list, set or mapping; None for a text that is none. Names and calls are not read."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    if kind is dict:
+        return value if isinstance(value, dict) else None
+    return kind(value) if isinstance(value, tuple | list | set) else None
 
 
 def _truth(text: str) -> bool:

@@ -14,6 +14,7 @@ from rich.table import Table
 from structsvm.cli import cuts
 from structsvm.cli.parser import positive, report_options
 from structsvm.cli.terminal import Terminal
+from structsvm.fitted import feature_names, n_metric_features
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner.learner import MetricLearner
 from structsvm.persistence import load
@@ -21,7 +22,6 @@ from structsvm.plugins import problem_name
 from structsvm.storage.plain import finite
 from structsvm.views.words import (
     certificate_in_words,
-    feature_names,
     feature_weights,
     spectrum_in_words,
     training_in_words,
@@ -69,21 +69,23 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
     solution, data = learner.solution_, learner.training_data_
     weights, names = feature_weights(learner), feature_names(learner)
     spectrum = np.linalg.svd(learner.components_, compute_uv=False) ** 2
+    settings = finite(asdict(learner.problem_))  # type: ignore[call-overload]
     return {
         "model": str(path),
-        "problem": {"name": problem_name(learner.problem_), "settings": asdict(learner.problem_)},  # type: ignore[call-overload]
+        "problem": {"name": problem_name(learner.problem_), "settings": settings},
         "metric": learner.metric,
         "regularizer": str(learner.regularizer),
         "lam": float(learner.lam),
         "standardize": learner.standardize,
         "n_features": learner.n_features_in_,
+        "n_metric_features": n_metric_features(learner),
         "weights": [
             {"feature": names[j], "weight": float(weights[j])}
             for j in np.argsort(-weights, kind="stable")
         ],
         "eigenvalues": [float(value) for value in spectrum],
         "penalty": learner.penalty_,
-        "training_loss": learner.calibration_.loss,
+        "training_loss": None if learner.calibration_.missing else learner.calibration_.loss,
         "training_data": {
             "n_recordings": len(data),
             "n_samples": list(data.n_samples),
@@ -113,11 +115,15 @@ def _facts(learner: MetricLearner) -> Table:
     scale = {"recording": f"on each {words.whole}", "training": "on the training set", None: "not"}
     rows = {
         "problem": f"{problem_name(learner.problem_)} ({settings})",
-        "metric": f"{learner.metric}, {learner.n_features_in_} features, scaled "
+        "metric": f"{learner.metric}, {_features(learner)}, scaled "
         f"{scale[learner.standardize]}, regularizer {learner.regularizer}, lam {learner.lam:g}",
         "spectrum": spectrum_in_words(learner),
         "penalty": f"{learner.penalty_:.6g} a {words.part}, "
-        f"training loss {learner.calibration_.loss:.4g}",
+        + (
+            "as it was learned, not calibrated"
+            if learner.calibration_.missing
+            else f"training loss {learner.calibration_.loss:.4g}"
+        ),
         "learned on": training_in_words(learner.training_data_, words),
         "status": learner.solution_.status.value,
         "certificate": certificate_in_words(learner.solution_),
@@ -125,6 +131,12 @@ def _facts(learner: MetricLearner) -> Table:
     for name, value in rows.items():
         table.add_row(name, value)
     return table
+
+
+def _features(learner: MetricLearner) -> str:
+    """How many features the metric weighs, and of how many channels the problem makes them."""
+    size, given = n_metric_features(learner), learner.n_features_in_
+    return f"{size} features" + (f" made of {given} channels" if size != given else "")
 
 
 def _weights(learner: MetricLearner, n: int) -> Table:

@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from structsvm.errors import printable
 from structsvm.support.progress import Watcher, watching
 
 __all__ = ["Clock", "Terminal"]
@@ -52,20 +53,23 @@ class Terminal:
             self.out.file.write(json.dumps(plain, indent=2, allow_nan=False) + "\n")
             return
         for part in readable:
-            self.out.print(part, soft_wrap=isinstance(part, str))
+            if isinstance(part, str):
+                self.out.print(printable(part), soft_wrap=True)
+            else:
+                self.out.print(part)
 
     def note(self, text: str) -> None:
         """Tell something that helps but is not the result."""
         if not self.quiet:
-            self.err.print(text, soft_wrap=True)
+            self.err.print(printable(text), soft_wrap=True)
 
     def warn(self, text: str) -> None:
         """Tell something that the user should not miss."""
-        self.err.print(f"warning: {text}", style="yellow", soft_wrap=True)
+        self.err.print(f"warning: {printable(text)}", style="yellow", soft_wrap=True)
 
     def error(self, text: str) -> None:
         """Tell why there is no result."""
-        self.err.print(f"error: {text}", style="red", soft_wrap=True)
+        self.err.print(f"error: {printable(text)}", style="red", soft_wrap=True)
 
     @contextmanager
     def working(self, task: str) -> Iterator[None]:

@@ -20,6 +20,7 @@ from structsvm.datasets.files import (
 )
 from structsvm.datasets.image_folder import LabelledImage, images_and_labels, read_images
 from structsvm.datasets.images import SegmentedImage, fetch_weizmann_horse
+from structsvm.datasets.long import from_long
 from structsvm.datasets.neuroblastoma import (
     AnnotatedProfile,
     annotation_errors,
@@ -60,6 +61,7 @@ __all__ = [
     "fetch_tssb",
     "fetch_weizmann_horse",
     "find_recordings",
+    "from_long",
     "images_and_labels",
     "read_images",
     "read_profiles",

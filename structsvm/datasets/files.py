@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from structsvm.datasets.readers import read_npz, read_table
-from structsvm.datasets.recording import Recording, share_features
-from structsvm.errors import DataError
+from structsvm.datasets.columns import warn_about_columns
+from structsvm.datasets.indicators import read_labels_as
+from structsvm.datasets.readers import TableColumns, read_npz, read_table
+from structsvm.datasets.recording import Recording, listed, share_features
+from structsvm.errors import DataError, printable
 from structsvm.storage.atomic import write_atomically
 
 __all__ = ["Found", "find_recordings", "read_recording", "read_recordings", "write_recording"]
 
 KINDS = (".npz", ".parquet", ".csv")
-"""In a folder that holds several kinds, the first of these that is there."""
+OTHER_TABLES = (
+    ".tsv", ".tab", ".xls", ".xlsx", ".ods", ".feather", ".arrow", ".npy", ".gz", ".bz2", ".xz",
+    ".zip",
+)  # fmt: skip
+"""Kinds that may well hold recordings, but are not read."""
 INDEX = "index.csv"
 """A table of contents rather than a recording, when other files lie beside it."""
 
@@ -43,8 +50,12 @@ def read_recordings(
     *,
     label_column: str = "label",
     time_column: str | None = None,
+    recording_column: str | None = None,
+    labels_are: str | None = None,
     need_labels: bool = True,
     blanks: bool = False,
+    missing_labels: Sequence[str] = (),
+    max_bytes: int | None = None,
 ) -> list[Recording]:
     """Read recordings from files and folders.
 
@@ -54,13 +65,27 @@ def read_recordings(
         ``.npz`` files hold ``X`` (T, P), either ``y`` (T,) or ``bkps`` (sorted segment ends, the
         last being T), and ``features``, the names of the columns, if they have names. ``.csv`` and
         ``.parquet`` files have a header; every column but the label and the time is a feature. Of
-        a folder, all files of one kind are read in the order of their names, subfolders are not.
+        a folder, all these files are read in the order of their names, subfolders are not.
     label_column, time_column : str
-        Columns of tables. The time column is ignored.
+        Columns of tables. The time column is no feature.
+    recording_column : str, optional
+        Column of tables that says of which recording a row is: each of its values is a recording,
+        whose rows are sorted by the time column if there is one (see also :func:`from_long`).
+    labels_are : {"states", "changes"} or None
+        States are the labels of samples, and a segment ends where they change; changes are 1 at the
+        first sample of every new segment and 0 elsewhere. None takes labels for states, and is an
+        error where they look like changes.
     need_labels : bool
         Whether a recording without labels is an error.
     blanks : bool
         Whether labels in tables may be blank: they are numbers then, and -1.
+    missing_labels : sequence of str
+        Labels that mean none, besides a blank: ("NA",), say. Without it "NA", "None", "null" and
+        "nan" are classes like others.
+    max_bytes : int, optional
+        What a file may take in memory, which ``.npz`` and ``.parquet`` files tell before they are
+        read. By default ``$STRUCTSVM_MAX_BYTES``, or else 256 MiB or 100 times the size of the
+        file, whichever is more.
 
     Returns
     -------
@@ -75,18 +100,24 @@ def read_recordings(
     found = find_recordings(paths)
     for path in found.skipped:
         logger.info("skipped %s", path)
+    columns = TableColumns(label_column, time_column, recording=recording_column)
     recordings = [
-        read_recording(
+        recording
+        for path, name in zip(found.files, found.names, strict=True)
+        for recording in read_file(
             path,
+            columns,
             name=name,
-            label_column=label_column,
-            time_column=time_column,
             need_labels=need_labels,
             blanks=blanks,
+            missing_labels=missing_labels,
+            max_bytes=max_bytes,
+            alone=len(found.files) == 1,
         )
-        for path, name in zip(found.files, found.names, strict=True)
     ]
-    return share_features(recordings)
+    recordings = share_features(read_labels_as(recordings, labels_are, ask=True))
+    warn_about_columns(recordings)
+    return recordings
 
 
 def find_recordings(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> Found:
@@ -95,14 +126,15 @@ def find_recordings(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) 
     Raises
     ------
     DataError
-        For a path that does not exist, a folder without recordings, a file of another kind.
+        For a path that does not exist, a folder without recordings, one that cannot be read whole,
+        a file of another kind.
     """
     if isinstance(paths, str | PathLike):
         paths = [paths]
     files: dict[Path, Path] = {}
     skipped: list[Path] = []
     for path in map(Path, paths):
-        if path.is_dir():
+        if os.path.isdir(path):
             inside, beside = _search(path)
             skipped += beside
         else:
@@ -111,7 +143,8 @@ def find_recordings(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) 
             files.setdefault(file.resolve(), file)
     if not files:
         raise DataError("no recordings were given: name files or folders")
-    return Found(tuple(files.values()), _names(list(files)), tuple(skipped))
+    names = tuple(map(printable, _names(list(files))))
+    return Found(tuple(files.values()), names, tuple(skipped))
 
 
 def read_recording(
@@ -124,19 +157,70 @@ def read_recording(
     features: Sequence[str] = (),
     blanks: bool = False,
     chunk_column: str | None = None,
+    missing_labels: Sequence[str] = (),
+    max_bytes: int | None = None,
 ) -> Recording:
     """Read one file; the parameters are those of :func:`read_recordings`.
 
     Of a table that has all of ``features``, only these are read. With ``chunk_column``, numbers of
     rows that belong together.
     """
-    file = _checked(Path(path))
-    name = file.stem if name is None else name
-    if file.suffix.lower() == ".npz":
-        return read_npz(file, name, need_labels)
-    return read_table(
-        file, name, need_labels, label_column, time_column, features, blanks, chunk_column
+    columns = TableColumns(label_column, time_column, chunk_column)
+    (found,) = read_file(
+        path,
+        columns,
+        name=name,
+        need_labels=need_labels,
+        features=features,
+        blanks=blanks,
+        missing_labels=missing_labels,
+        max_bytes=max_bytes,
     )
+    return found
+
+
+def read_file(
+    path: str | PathLike[str],
+    columns: TableColumns,
+    *,
+    name: str | None = None,
+    need_labels: bool = True,
+    features: Sequence[str] = (),
+    blanks: bool = False,
+    missing_labels: Sequence[str] = (),
+    max_bytes: int | None = None,
+    alone: bool = True,
+) -> list[Recording]:
+    """Read the recordings of one file, which are several if a column tells them apart.
+
+    Parameters
+    ----------
+    alone : bool
+        Whether no other file is read with it: several recordings of one then need no longer names.
+
+    See :func:`read_recording` for the others.
+    """
+    file = _checked(Path(path))
+    name = printable(file.stem) if name is None else name
+    if file.suffix.lower() == ".npz":
+        if columns.recording is not None and columns.recording not in columns.optional:
+            raise DataError(
+                f"{file} is one recording and has no column {columns.recording!r}: only tables have"
+            )
+        return [read_npz(file, name, need_labels, missing_labels, max_bytes)]
+    found = read_table(
+        file,
+        name,
+        columns,
+        need_labels=need_labels,
+        wanted=features,
+        blanks=blanks,
+        missing_labels=missing_labels,
+        max_bytes=max_bytes,
+    )
+    if len(found) == 1 or alone:
+        return found
+    return [replace(recording, name=f"{name}/{recording.name}") for recording in found]
 
 
 def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
@@ -150,7 +234,7 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
 
 
 def _checked(path: Path) -> Path:
-    if not path.exists():
+    if not os.path.exists(path):  # nor has one a name that is too long
         raise DataError(f"{path}: no such file or folder")
     if path.is_dir():
         raise DataError(f"{path} is a folder, expected one recording")
@@ -160,18 +244,42 @@ def _checked(path: Path) -> Path:
 
 
 def _search(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The recordings of a folder and its other files, by name."""
+    """The recordings of a folder and its other files, by name.
+
+    What may be recordings is read, or there is an error: a metric that was learned from half of a
+    folder looks like any other.
+    """
     inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     files = [path for path in inside if path.is_file()]
-    for kind in KINDS:
-        chosen = [path for path in files if path.suffix.lower() == kind]
-        if len(chosen) > 1:
-            chosen = [path for path in chosen if path.name.lower() != INDEX]
-        if chosen:
-            return chosen, [path for path in files if path not in chosen]
+    chosen = [path for path in files if path.suffix.lower() in KINDS]
+    if len(chosen) > 1:
+        chosen = [path for path in chosen if path.name.lower() != INDEX]
+    if chosen:
+        _refuse_half_read(folder, files, chosen)
+        return chosen, [path for path in files if path not in chosen]
     folders = [path.name for path in inside if path.is_dir()]
     hint = f"; subfolders are not searched: {', '.join(folders[:5])}" if folders else ""
     raise DataError(f"{folder}: no {', '.join(KINDS)} files in this folder{hint}")
+
+
+def _refuse_half_read(folder: Path, files: Sequence[Path], chosen: Sequence[Path]) -> None:
+    """Raise DataError for recordings that lie there twice, or in files that are not read."""
+    way_out = "name the files to read, or move the others away"
+    first: dict[str, Path] = {}
+    for path in chosen:
+        same = first.setdefault(path.stem, path)
+        if same is not path:
+            raise DataError(
+                f"{folder}: {same.name} and {path.name} have one name, and may be the same "
+                f"recording: {way_out}"
+            )
+    others = [path.name for path in files if path.suffix.lower() in OTHER_TABLES]
+    if others:
+        raise DataError(
+            f"{folder}: beside {listed([path.name for path in chosen], 3)} there is "
+            f"{listed(others, 5)}, of kinds that are not read; {way_out}, or save them as "
+            f"{', '.join(KINDS)}"
+        )
 
 
 def _names(files: Sequence[Path]) -> tuple[str, ...]:

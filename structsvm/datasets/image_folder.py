@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
@@ -11,15 +12,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError
+from structsvm.errors import DataError, SettingsError, printable
+from structsvm.storage import limits
 from structsvm.support.extras import require
+from structsvm.support.quiet import without_warnings
 
-__all__ = ["LabelledImage", "images_and_labels", "read_images"]
+__all__ = [
+    "IMAGE_FOLDERS",
+    "MASK",
+    "MASK_FOLDERS",
+    "LabelledImage",
+    "find_images",
+    "images_and_labels",
+    "read_images",
+]
 
 KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
 MASK_KINDS = (*KINDS, ".npy")
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
+MASK = "_mask"
+"""What the name of a label map may add to that of its image."""
 
 MOST_GREY = 2**16 - 1
 MOST_LABELS = 64
@@ -44,6 +57,7 @@ def read_images(
     masks: str | PathLike[str] | None = None,
     *,
     need_labels: bool = True,
+    max_pixels: int | None = None,
 ) -> list[LabelledImage]:
     """Read images and their label maps.
 
@@ -53,10 +67,14 @@ def read_images(
         Image files and folders of them. A folder may instead hold two folders, ``img`` (or
         ``images``) and ``mask`` (or ``masks``, ``labels``).
     masks : path, optional
-        The folder of the label maps, which have the names of the images: images, of which every
-        colour is a label (two for a mask), or ``.npy`` arrays of integers.
+        The folder of the label maps, which have the names of the images, or these with ``_mask``
+        added: images, of which every colour is a label (two for a mask), or ``.npy`` arrays of
+        integers.
     need_labels : bool
         Whether an image without a label map is an error.
+    max_pixels : int, optional
+        Larger images are refused before they are decoded. By default ``$STRUCTSVM_MAX_PIXELS``, or
+        else 50 million.
 
     Returns
     -------
@@ -74,12 +92,17 @@ def read_images(
     for path in map(Path, paths):
         files, beside = _images_of(path)
         folder = beside if masks is None else Path(masks)
-        if masks is not None and not Path(masks).is_dir():
+        if masks is not None and not os.path.isdir(masks):
             raise DataError(f"{masks}: no such folder")
-        found += [_read(file, folder, need_labels) for file in files]
+        found += [_read(file, folder, need_labels, max_pixels) for file in files]
     if not found:
         raise DataError("no images were given: name files or folders")
     return found
+
+
+def find_images(paths: Iterable[str | PathLike[str]]) -> list[Path]:
+    """The files of the images that :func:`read_images` reads from these paths."""
+    return [file for path in map(Path, paths) for file in _images_of(path)[0]]
 
 
 def images_and_labels(
@@ -96,7 +119,7 @@ def images_and_labels(
 
 def _images_of(path: Path) -> tuple[list[Path], Path | None]:
     """The image files of a path, and the folder of their label maps if it lies beside them."""
-    if not path.exists():
+    if not os.path.exists(path):  # nor has one a name that is too long
         raise DataError(f"{path}: no such file or folder")
     if path.is_file():
         if path.suffix.lower() not in KINDS:
@@ -120,35 +143,38 @@ def _files(folder: Path) -> list[Path]:
     )
 
 
-def _read(path: Path, masks: Path | None, need_labels: bool) -> LabelledImage:
-    image = _pixels(path)
+def _read(
+    path: Path, masks: Path | None, need_labels: bool, max_pixels: int | None
+) -> LabelledImage:
+    image = _pixels(path, max_pixels)
     mask = None if masks is None else _same_named(path, masks)
     if mask is None:
         if need_labels:
             where = "and no folder of masks was given" if masks is None else f"in {masks}"
             raise DataError(f"{path}: no label map of that name {where}")
-        return LabelledImage(path.stem, image, None, str(path))
-    labels = _labels(mask)
+        return LabelledImage(printable(path.stem), image, None, str(path))
+    labels = _labels(mask, max_pixels)
     if labels.shape != image.shape[:2]:
         raise DataError(
             f"{mask} has {labels.shape[0]} x {labels.shape[1]} pixels, {path} has "
             f"{image.shape[0]} x {image.shape[1]}"
         )
-    return LabelledImage(path.stem, image, labels, str(path))
+    return LabelledImage(printable(path.stem), image, labels, str(path))
 
 
 def _same_named(path: Path, masks: Path) -> Path | None:
-    """The label map of an image: that of its whole name, or of its name without suffix."""
-    for kind in MASK_KINDS:
-        for candidate in (masks / f"{path.stem}{kind}", masks / f"{path.stem}{kind.upper()}"):
-            if candidate.is_file() and candidate.resolve() != path.resolve():
-                return candidate
+    """The label map of an image: that of its name, or else of its name with ``_mask`` added."""
+    for stem in (path.stem, f"{path.stem}{MASK}"):
+        for kind in MASK_KINDS:
+            for candidate in (masks / f"{stem}{kind}", masks / f"{stem}{kind.upper()}"):
+                if candidate.is_file() and candidate.resolve() != path.resolve():
+                    return candidate
     return None
 
 
-def _pixels(path: Path) -> NDArray[np.uint8]:
+def _pixels(path: Path, max_pixels: int | None) -> NDArray[np.uint8]:
     """Grey (H, W) or RGB (H, W, 3), in 8 bits."""
-    values = _values(path)
+    values = _values(path, max_pixels)
     if values.dtype == np.uint8:
         return values
     low, high = int(values.min()), int(values.max())
@@ -160,11 +186,13 @@ def _pixels(path: Path) -> NDArray[np.uint8]:
     return (values >> 8).astype(np.uint8)
 
 
-def _values(path: Path) -> NDArray[Any]:
+def _values(path: Path, max_pixels: int | None) -> NDArray[Any]:
     """Grey values as they are stored, integers (H, W), or RGB (H, W, 3) in 8 bits."""
     pillow: Any = require("PIL.Image", "images", "reading images")
     try:
-        with pillow.open(path) as opened:
+        with _opened(pillow, path) as opened:
+            width, height = opened.size
+            limits.check_pixels(height, width, max_pixels)
             if opened.mode == "F":
                 raise DataError(
                     f"{path}: greys are floating-point numbers, of which nobody knows what is "
@@ -173,26 +201,50 @@ def _values(path: Path) -> NDArray[Any]:
             if opened.mode.startswith("I"):
                 return np.asarray(opened).astype(np.int64)
             return np.asarray(opened.convert("L" if opened.mode in ("1", "L") else "RGB"))
+    except limits.TooLarge as error:
+        raise DataError(f"{path}: {error}") from error
+    except (DataError, SettingsError):
+        raise
     except (OSError, SyntaxError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as an image: {error}") from error
+    except pillow.DecompressionBombError as error:
+        raise DataError(
+            f"{path}: {error}; Pillow reads larger ones once PIL.Image.MAX_IMAGE_PIXELS is raised"
+        ) from error
 
 
-def _labels(path: Path) -> NDArray[np.int64]:
+def _opened(pillow: Any, path: Path) -> Any:
+    """The file before it is decoded; of its size we speak ourselves."""
+    with without_warnings(pillow.DecompressionBombWarning):
+        return pillow.open(path)
+
+
+def _labels(path: Path, max_pixels: int | None) -> NDArray[np.int64]:
     """0, 1, ... for the values or colours of a label map, in increasing order, (H, W)."""
     if path.suffix.lower() == ".npy":
         try:
-            values = np.load(path, allow_pickle=False)
+            with path.open("rb") as file:
+                shape = limits.npy_shape(file)
+                if len(shape) == 2:
+                    limits.check_pixels(shape[0], shape[1], max_pixels)
+                values = np.load(file, allow_pickle=False)
+        except limits.TooLarge as error:
+            raise DataError(f"{path}: {error}") from error
+        except SettingsError:
+            raise
         except (OSError, ValueError) as error:
             raise DataError(f"{path}: cannot be read as an array: {error}") from error
         if values.ndim != 2 or values.dtype.kind not in "iub":
             raise DataError(f"{path}: expected integers of shape (H, W), got {values.shape}")
     else:
-        pixels = _values(path).astype(np.int64)
-        values = pixels if pixels.ndim == 2 else pixels @ np.array([65536, 256, 1])
-    kinds, labels = np.unique(values, return_inverse=True)
-    if kinds.size > MOST_LABELS:
+        values = _values(path, max_pixels)
+        if values.ndim == 3:
+            red, green, blue = (values[..., channel].astype(np.int32) for channel in range(3))
+            values = red << 16 | green << 8 | blue
+    kinds = np.unique(values)
+    if kinds.size > MOST_LABELS and path.suffix.lower() != ".npy":
         raise DataError(
             f"{path} has {kinds.size} different values: it looks drawn with soft edges, or "
             "compressed with losses; save one value per region, as .png or .npy"
         )
-    return labels.reshape(values.shape).astype(np.int64)
+    return np.asarray(np.searchsorted(kinds, values), dtype=np.int64)

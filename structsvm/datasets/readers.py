@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.datasets.recording import Recording, listed
-from structsvm.errors import DataError
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.storage import limits
 from structsvm.support.extras import require
+from structsvm.support.quiet import without_warnings
 
-__all__ = ["read_npz", "read_table"]
+__all__ = [
+    "TableColumns",
+    "read_frame",
+    "read_npz",
+    "read_table",
+    "table_recordings",
+    "with_levels",
+]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[Any]
@@ -24,9 +33,15 @@ UNNAMED = "Unnamed: 0"
 """What pandas calls the column of row numbers that it writes itself."""
 
 
-def read_npz(path: Path, name: str, need_labels: bool) -> Recording:
+def read_npz(
+    path: Path,
+    name: str,
+    need_labels: bool,
+    missing_labels: Sequence[str] = (),
+    max_bytes: int | None = None,
+) -> Recording:
     """Read ``X``, ``y`` or ``bkps``, and ``features``; whatever else is there is left alone."""
-    arrays, present = _load_arrays(path, ("X", "y", "bkps", "features"))
+    arrays, present = _load_arrays(path, ("X", "y", "bkps", "features"), max_bytes)
     if "X" not in arrays:
         raise DataError(f"{path}: no array 'X'; it holds {listed(present)}")
     X = arrays["X"]
@@ -38,63 +53,195 @@ def read_npz(path: Path, name: str, need_labels: bool) -> Recording:
     y = _labels(path, arrays, X.shape[0])
     if y is None and need_labels:
         raise DataError(f"{path}: no labels, neither 'y' nor 'bkps'; it holds {listed(present)}")
+    if y is not None and missing_labels:
+        unlabelled = np.array([_spelled(label, missing_labels) for label in y.tolist()])
+        if unlabelled.any():
+            codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
+            y = np.where(unlabelled | ((y == -1) if y.dtype.kind in "if" else False), -1, codes)
     values = X.astype(np.float64)
     for column, feature in enumerate(features):
         _refuse_gaps(path, feature, values[:, column])
     return Recording(name, values, y, features, str(path))
 
 
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns of a table that are no features, as far as there are any."""
+
+    label: str | None = "label"
+    time: str | None = None
+    chunk: str | None = None
+    recording: str | None = None
+    optional: frozenset[str] = frozenset()
+    """Those of them that a table may lack."""
+
+
 def read_table(
     path: Path,
     name: str,
+    columns: TableColumns,
+    *,
     need_labels: bool,
-    label_column: str,
-    time_column: str | None,
     wanted: Sequence[str] = (),
     blanks: bool = False,
-    chunk_column: str | None = None,
-) -> Recording:
+    missing_labels: Sequence[str] = (),
+    max_bytes: int | None = None,
+) -> list[Recording]:
     """Read a ``.csv`` or ``.parquet`` file with a header; of the features, those wanted suffice."""
-    frame = _load_frame(path)
-    columns = [str(column) for column in frame.columns]
-    frame.columns = columns
-    _refuse_repeated(path, columns)
-    others = [column for column in (time_column, chunk_column) if column is not None]
-    aside = {UNNAMED, label_column, *others}
-    needed = [label_column, *others] if need_labels else others
-    for column in needed:
-        if column not in columns:
-            hint = "name another: --label-column" if column == label_column else "name another"
-            hint = "columns are separated by commas" if _is_one_line(columns) else hint
-            raise DataError(
-                f"{path}: no column {column!r}; the columns are {listed(columns)}; {hint}"
-            )
-    features = tuple(column for column in columns if column not in aside)
+    frame = with_levels(read_frame(path, label_column=columns.label, max_bytes=max_bytes), columns)
+    return table_recordings(
+        frame,
+        path,
+        name,
+        columns,
+        need_labels=need_labels,
+        wanted=wanted,
+        blanks=blanks,
+        missing_labels=missing_labels,
+    )
+
+
+def table_recordings(
+    frame: Any,
+    path: Path,
+    name: str,
+    columns: TableColumns,
+    *,
+    need_labels: bool,
+    wanted: Sequence[str] = (),
+    blanks: bool = False,
+    missing_labels: Sequence[str] = (),
+) -> list[Recording]:
+    """The recordings of a pandas frame, one unless a column tells several apart.
+
+    Parameters
+    ----------
+    path : Path
+        What to call the frame in messages.
+    name : str
+        Of the recording, if it is one.
+    """
+    headers = [str(column) for column in frame.columns]
+    frame.columns = headers
+    _refuse_repeated(path, headers)
+    others = [columns.time, columns.chunk, columns.recording]
+    aside = {UNNAMED, columns.label, *others}
+    for column in [columns.label if need_labels else None, *others]:
+        if column is None or column in headers or column in columns.optional - {columns.label}:
+            continue
+        hint = "name another: --label-column" if column == columns.label else "name another"
+        hint = "columns are separated by commas" if _is_one_line(headers) else hint
+        raise DataError(f"{path}: no column {column!r}; the columns are {listed(headers)}; {hint}")
+    features = tuple(column for column in headers if column not in aside)
     if wanted and set(wanted) <= set(features):
         features = tuple(wanted)
     if not features or not len(frame):
         raise DataError(f"{path}: {len(frame)} rows and {len(features)} features: nothing to read")
     X = np.column_stack([_numbers(path, feature, frame[feature]) for feature in features])
     y = None
-    if label_column in columns:
-        column = _without_blanks(frame[label_column])
+    if columns.label is not None and columns.label in headers:
+        column = _numbered(_without_blanks(frame[columns.label], missing_labels))
         if need_labels or blanks or not column.isna().any():  # else it is as good as none
-            y = _label_column(path, label_column, column, blanks)
-    chunks = None if chunk_column is None else _codes(_without_blanks(frame[chunk_column]))
-    return Recording(name, X, y, features, str(path), chunks)
+            y = _label_column(path, columns.label, column, blanks)
+    chunks = None
+    if columns.chunk is not None:
+        chunks = _codes(_numbered(_without_blanks(frame[columns.chunk])))
+    whole = Recording(name, X, y, features, str(path), chunks)
+    if columns.recording is None or columns.recording not in headers:
+        return [whole]
+    return _apart(whole, frame, path, columns)
 
 
-def _load_arrays(path: Path, names: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+def with_levels(frame: Any, columns: TableColumns) -> Any:
+    """A pandas frame in which the levels of the index that are asked for are columns."""
+    asked = {columns.label, columns.time, columns.chunk, columns.recording} - {None}
+    levels = [level for level in frame.index.names if level is not None and str(level) in asked]
+    return frame.reset_index(level=levels) if levels else frame
+
+
+def _apart(whole: Recording, frame: Any, path: Path, columns: TableColumns) -> list[Recording]:
+    """The recordings of a long table, in the order in which they begin."""
+    assert columns.recording is not None
+    pandas = require("pandas", "files", "reading tables")
+    numbers, ids = pandas.factorize(_without_blanks(frame[columns.recording]))
+    blank = np.flatnonzero(numbers < 0)
+    if blank.size:
+        place = _place(path, int(blank[0]))
+        raise DataError(
+            f"{path}: {place} is of no recording, column {columns.recording!r} is blank there; "
+            f"{blank.size} are missing"
+        )
+    names = [_file_name(value) for value in ids]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{path}: two recordings would be called {twice!r}, give them other names")
+    times = None
+    if columns.time is not None and columns.time in frame.columns:
+        times = _times(path, columns.time, frame[columns.time])
+    found, moved = [], []
+    for number, name in enumerate(names):
+        rows = np.flatnonzero(numbers == number)
+        if times is not None and (np.diff(times[rows]) < 0).any():
+            rows = rows[np.argsort(times[rows], kind="stable")]
+            moved.append(name)
+        found.append(
+            Recording(
+                name,
+                whole.X[rows],
+                None if whole.y is None else whole.y[rows],
+                whole.features,
+                f"{path}, {columns.recording} {name}",
+                None if whole.chunks is None else whole.chunks[rows],
+            )
+        )
+    if moved:
+        warn(
+            f"{path}: the rows of {listed(moved)} are not in the order of {columns.time!r}: they "
+            "are read in that order, and samples are counted in it",
+            DataWarning,
+        )
+    return found
+
+
+def _file_name(value: Any) -> str:
+    """The name of a recording, which may become that of a file."""
+    return re.sub(r"[/\\\x00-\x1f]", "_", str(value).strip())
+
+
+def _times(path: Path, name: str, column: Any) -> NDArray[Any] | None:
+    """Numbers or dates to sort by; None for words that are neither, whose order nobody knows."""
+    pandas = require("pandas", "files", "reading tables")
+    found = column
+    if getattr(column.dtype, "kind", "O") not in "iufbmM":
+        found = pandas.to_numeric(column, errors="coerce")
+        if found.isna().any():
+            with without_warnings(Warning):  # pandas warns where it guesses how dates are written
+                found = pandas.to_datetime(column, errors="coerce", utc=True)
+        if found[column.notna()].isna().any():
+            return None
+    missing = np.flatnonzero(found.isna().to_numpy())
+    if missing.size:
+        raise DataError(f"{path}: no time in {_place(path, int(missing[0]))}, column {name!r}")
+    if getattr(found.dtype, "kind", "M") not in "iufb":
+        found = found.astype("int64")
+    return np.asarray(found.to_numpy())
+
+
+def _load_arrays(
+    path: Path, names: Sequence[str], max_bytes: int | None
+) -> tuple[dict[str, Any], list[str]]:
     """The named arrays as far as the file has them, and the names of all it has."""
     try:
-        # numpy leaves a file that it opened itself open when the archive is damaged
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            present = list(archive.files)
-            return {name: archive[name] for name in names if name in present}, present
-    except (AttributeError, TypeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise DataError(f"{path}: damaged, or not an .npz file") from error
+        with path.open("rb") as file:
+            return limits.read_npz(file, names, max_bytes)
+    except limits.TooLarge as error:
+        raise DataError(f"{path}: {error}") from error
+    except SettingsError:
+        raise
     except (OSError, ValueError, NotImplementedError) as error:
         raise DataError(f"{path}: cannot be read: {_reason(error)}") from error
+    except Exception as error:  # a foreign file can raise nearly anything in the reader
+        raise DataError(f"{path}: damaged, or not an .npz file") from error
 
 
 def _reason(error: Exception) -> str:
@@ -141,17 +288,41 @@ def _labels(path: Path, arrays: dict[str, Any], n_samples: int) -> Labels | None
     return np.repeat(np.arange(ends.size, dtype=np.int64), sizes)
 
 
-def _load_frame(path: Path) -> Any:
-    """A pandas data frame."""
+def read_frame(
+    path: Path,
+    *,
+    label_column: str | None = None,
+    as_text: bool = False,
+    max_bytes: int | None = None,
+) -> Any:
+    """The pandas data frame of a ``.csv`` or ``.parquet`` file; of ``.csv``, perhaps as text.
+
+    Labels of text files are text, in which nothing but a blank is missing: elsewhere pandas takes
+    words such as "None" and "null" for missing numbers, which are names of classes here.
+    """
     pandas = require("pandas", "files", f"reading {path.suffix} files")
     if path.suffix.lower() == ".parquet":
         require("pyarrow", "files", "reading .parquet files")
     try:
         if path.suffix.lower() == ".parquet":
+            about = require("pyarrow.parquet", "files", "parquet").read_metadata(path)
+            expanded = 8 * about.num_rows * about.num_columns
+            limits.check_bytes(expanded, path.stat().st_size, max_bytes)
             return pandas.read_parquet(path)
-        return pandas.read_csv(path, skipinitialspace=True, low_memory=False)
+        if as_text:
+            return pandas.read_csv(path, skipinitialspace=True, dtype=str, keep_default_na=False)
+        # pandas looks for missing values after its converters too: a mark in front hides them
+        marked = {} if label_column is None else {label_column: lambda text: f"={text.strip()}"}
+        frame = pandas.read_csv(path, skipinitialspace=True, low_memory=False, converters=marked)
+        if label_column is not None and label_column in frame.columns:
+            frame[label_column] = [text[1:] for text in frame[label_column]]
+        return frame
     except pandas.errors.EmptyDataError as error:
         raise DataError(f"{path}: the file is empty") from error
+    except SettingsError:
+        raise
+    except limits.TooLarge as error:
+        raise DataError(f"{path}: {error}") from error
     except Exception as error:  # a damaged file can raise nearly anything in the reader of parquet
         raise DataError(f"{path}: cannot be read: {_reason(error)}") from error
 
@@ -171,21 +342,49 @@ def _numbers(path: Path, name: str, column: Any) -> Floats:
         row = int(words[0])
         raise DataError(
             f"{path}: {column.iloc[row]!r} is not a number, {_place(path, row)}, column {name!r}; "
-            "is it the column of labels (--label-column), or of time (--time-column)?"
+            "is it the column of labels (--label-column), of time (--time-column), or of names of "
+            "recordings (--recording-column)?"
         )
     _refuse_gaps(path, name, values)
     return np.asarray(values)
 
 
 def _codes(column: Any) -> NDArray[np.int64]:
-    """Numbers for the values of a column, -1 where it is blank."""
+    """Numbers for the values of a column, -1 where it is blank or the number -1."""
     pandas = require("pandas", "files", "reading tables")
+    if getattr(column.dtype, "kind", "O") in "if":
+        column = column.mask(column == -1)
     return np.asarray(pandas.factorize(column)[0], dtype=np.int64)
 
 
-def _without_blanks(column: Any) -> Any:
-    """A column of labels, text of nothing but spaces missing."""
-    return column.mask(column.map(lambda value: isinstance(value, str) and not value.strip()))
+def _without_blanks(column: Any, missing_labels: Sequence[str] = ()) -> Any:
+    """A column of names, text of nothing but spaces and what is spelled so missing."""
+    return column.mask(
+        column.map(
+            lambda value: (
+                (isinstance(value, str) and not value.strip()) or _spelled(value, missing_labels)
+            )
+        ).astype(bool)
+    )
+
+
+def _numbered(column: Any) -> Any:
+    """A column of labels: text that is all numbers becomes numbers."""
+    pandas = require("pandas", "files", "reading tables")
+    known = column.dropna()
+    if not len(known) or not all(isinstance(value, str) for value in known):
+        return column
+    numbers = pandas.to_numeric(known, errors="coerce")
+    if not np.isfinite(numbers.to_numpy(dtype=np.float64)).all():  # "nan" and "inf" are names
+        return column
+    return numbers.reindex(column.index)
+
+
+def _spelled(label: Any, spellings: Sequence[str]) -> bool:
+    """Whether a label is written in one of these ways."""
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    return bool(spellings) and str(label).strip() in {spelling.strip() for spelling in spellings}
 
 
 def _label_column(path: Path, name: str, column: Any, blanks: bool) -> Labels:

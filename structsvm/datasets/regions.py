@@ -45,6 +45,8 @@ def read_regions(path: str | PathLike[str]) -> dict[str, list[Region]]:
                 except DataError as error:
                     raise DataError(f"{path}: line {rows.line_num}: {error}") from error
                 found.setdefault(row["recording"], []).append(region)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except DataError:
+        raise
+    except (OSError, ValueError, csv.Error) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
     return found

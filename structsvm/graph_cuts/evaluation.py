@@ -19,7 +19,7 @@ from structsvm.partitions.samples import asked_counts
 from structsvm.partitions.words import GRAPHS, IMAGES, Words
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.support.progress import stage
-from structsvm.verdict import LEARNED, Contrast, Verdict
+from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each
 
 __all__ = ["CutEvaluation", "CutScores", "cut_with_all", "evaluate_cuts"]
 
@@ -31,7 +31,9 @@ class CutScores:
     loss: float
     """``|M - M_i|_F^2``: 0 is perfect, at most ``K + K' - 2``."""
     jaccard: float | None
-    """Jaccard distance of the object, 0 is perfect; None unless there are two true labels."""
+    """Jaccard distance of the object, 0 is perfect; None unless there are two true labels.
+
+    The mean is over those that have one, :attr:`CutEvaluation.n_two_parts`."""
     adjusted_rand: float
     """At most 1, which is perfect; 0 for one single cluster."""
     disagreement: float
@@ -66,6 +68,9 @@ class CutEvaluation:
     words: Words = GRAPHS
     measure: str = "loss"
     """What verdicts go by, in a word: "loss" or "disagreement"."""
+    contents: tuple[int, ...] = ()
+    """A number for each graph, the same for copies, which the verdict counts once; empty if all are
+    different."""
 
     @classmethod
     def of(
@@ -82,14 +87,26 @@ class CutEvaluation:
             name: tuple(CutScores.of(problem, t, g) for t, g in zip(truths, found, strict=True))
             for name, found in guesses.items()
         }
-        words = GRAPHS if any(graph.regions is None for graph in graphs) else IMAGES
         measure = "loss" if problem.known_clusters else "disagreement"
-        return cls(tuple(names), each, words, measure)
+        return cls(tuple(names), each, _words(graphs), measure, tuple(contents(graphs).tolist()))
 
     @property
     def scores(self) -> dict[str, CutScores]:
         """Means, by metric."""
         return {name: CutScores.mean(scores) for name, scores in self.each.items()}
+
+    @property
+    def n_two_parts(self) -> int:
+        """How many of the graphs have two true labels, and so a Jaccard distance."""
+        return sum(scores.jaccard is not None for scores in next(iter(self.each.values())))
+
+    @property
+    def jaccard_in_words(self) -> str:
+        """Heading of the Jaccard distance, which says of what it is the mean unless of all."""
+        n = self.n_two_parts
+        if n in (0, len(self.names)):
+            return "Jaccard distance"
+        return f"Jaccard distance of {n} with two {self.words.part}s"
 
     def contrast(self, rival: str) -> Contrast:
         """The disagreement of a rival minus that of the learned metric, paired by graph."""
@@ -98,20 +115,26 @@ class CutEvaluation:
     @property
     def verdict(self) -> Verdict:
         """Whether learning paid; ``print`` it."""
-        return Verdict.of(self._judged, self.words, self.measure)
+        copies = len(self.contents) - len(set(self.contents))
+        return Verdict.of(self._judged, self.words, self.measure, copies)
 
     @property
     def _judged(self) -> dict[str, NDArray[np.float64]]:
-        """What the verdict goes by, of each graph, by name of the metric."""
-        return {
+        """What the verdict goes by, of each different graph, by name of the metric."""
+        judged = {
             name: np.array([scores.disagreement for scores in found])
             for name, found in self.each.items()
         }
+        if len(set(self.contents)) == len(self.contents):
+            return judged
+        numbers = np.array(self.contents)
+        return {name: once_each(values, numbers) for name, values in judged.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {
             **{name: asdict(scores) for name, scores in self.scores.items()},
+            "n_two_parts": self.n_two_parts,
             "verdict": self.verdict.to_dict(),
             "images": [
                 {"name": name, **{metric: asdict(found[i]) for metric, found in self.each.items()}}
@@ -135,7 +158,8 @@ def evaluate_cuts(
     learner : CutLearner
         Fitted.
     Xs, ys : as for :meth:`CutLearner.fit`
-        Not those that were learned from.
+        Not those that were learned from; a :class:`~structsvm.errors.DataWarning` says how many
+        were.
     n_clusters : int, "true" or None
         Cut into so many, into as many as the truth has, or as the learner decides; None is "true"
         where the number of clusters is known.
@@ -148,6 +172,7 @@ def evaluate_cuts(
     if len(names) != len(truths):
         raise DataError(f"{len(truths)} graphs but {len(names)} names")
     guesses = cut_with_all(learner, graphs, truths, n_clusters)
+    learner.training_data_.warn_if_among([graph.X for graph in graphs], _words(graphs))
     return CutEvaluation.of(learner, graphs, truths, guesses, names)
 
 
@@ -164,3 +189,7 @@ def cut_with_all(
     learned = CutMetric(learner.components_.T, learner.threshold_)
     metrics = stage("metrics", list({**learner.baselines_, LEARNED: learned}.items()))
     return {name: learner.decode_with(metric, graphs, counts) for name, metric in metrics}
+
+
+def _words(graphs: Sequence[FeatureGraph]) -> Words:
+    return GRAPHS if any(graph.regions is None for graph in graphs) else IMAGES

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, DataWarning
+from structsvm.errors import DataError, DataWarning, warn
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels, node_labels
 from structsvm.graphs.similarity import Similarity
@@ -49,7 +48,10 @@ def encode_all(graphs: Sequence[FeatureGraph], ys: Any) -> list[NodeLabels]:
     labels = list(ys) if isinstance(ys, (list, tuple)) else ys
     if len(graphs) == 1 and not (isinstance(labels, list) and len(labels) == 1):
         labels = [ys]
-    labels = list(labels)
+    try:
+        labels = list(labels)
+    except TypeError:
+        raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
     if len(labels) != len(graphs):
         raise DataError(f"{len(graphs)} graphs but {len(labels)} labellings")
     truths = []
@@ -86,11 +88,10 @@ def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> li
         )
     if len(kept) < len(truths):
         left = [i for i in range(len(truths)) if i not in kept]
-        warnings.warn(
+        warn(
             f"all nodes of graph {left[0]} have the same label ({len(left)} such graphs): nothing "
             "is learned from it",
             DataWarning,
-            stacklevel=3,
         )
     return kept
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,14 +12,14 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm import baselines
-from structsvm.errors import DataError, SettingsError
+from structsvm import baselines, fitted
+from structsvm.errors import DataError, SettingsError, warn
 from structsvm.graph_cuts.inputs import as_list, counted, encode_all, start_scale, teaching
 from structsvm.graph_cuts.metric import CutMetric
-from structsvm.graph_cuts.training import Training, counting
+from structsvm.graph_cuts.training import Training, counting, grid_shares, shares
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
-from structsvm.learner import fitted
+from structsvm.learner import pairs
 from structsvm.learner.routing import DATA_UNDER_OUR_NAMES
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -28,10 +27,13 @@ from structsvm.partitions.problem import metric_space
 from structsvm.partitions.samples import Counts, check_weights, cluster_counts
 from structsvm.partitions.words import GRAPHS
 from structsvm.problems.normalized_cut import NormalizedCut
+from structsvm.regularizers import check_lam
 from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.descent import Callback, Descent
 from structsvm.solvers.quasi_newton import QuasiNewton
 from structsvm.storage.unstored import refuse_unstored
+from structsvm.support.checks import among, is_positive, is_whole
+from structsvm.support.progress import share, stage
 
 __all__ = ["CutLearner"]
 
@@ -132,7 +134,11 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
             Naming the graph or the parameter, the value, and the way out.
         """
         problem, solver = self._settings()
-        graphs, truths, weights = counted(self._graphs(problem, Xs), ys, sample_weight)
+        Xs = as_list(Xs)
+        made, chosen, learned = shares(len(Xs) * isinstance(self.lam, str), self.cv, problem)
+        with share("making graphs", 0.0, made):
+            graphs = self._graphs(problem, Xs)
+        graphs, truths, weights = counted(graphs, ys, sample_weight)
         kept = teaching(graphs, truths)
         for i, graph in enumerate(graphs):
             graph.warn_of_free_cuts(f"graph {i}")
@@ -142,13 +148,17 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         losses: dict[str, float] = {}
         lam = self.lam
         if isinstance(lam, str):
-            lam, losses = training.choose_lam(samples, self.cv)
-        metric, solution = training.learn(samples, lam, self.callback)
+            with share("choosing", made, chosen):
+                lam, losses = training.choose_lam(samples, self.cv)
+        with share(f"learning with lam {lam:g}", chosen, learned):
+            metric, solution = training.learn(samples, lam, self.callback)
 
         untrained = CutMetric(np.diag(scale))
-        metric, untrained = (
-            counting(problem, m, graphs, truths, weights) for m in (metric, untrained)
-        )
+        with share("counting clusters", learned, 1.0 if learned else 0.0):
+            metric, untrained = (
+                counting(problem, m, graphs, truths, weights)
+                for m in stage("metrics", (metric, untrained))
+            )
         self.components_, self.threshold_ = metric.factor.T, metric.threshold
         self.lam_, self.cv_losses_ = float(lam), losses
         self.solution_: Descent = solution
@@ -162,14 +172,20 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged
         logger.info("%s", solution.summary())
         if not self.converged_:
-            warnings.warn(solution.summary(), ConvergenceWarning, stacklevel=2)
+            warn(solution.summary(), ConvergenceWarning)
         return self
 
     def fit_baselines(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> CutLearner:
         """Tune on the same labels the rival :meth:`fit` has no need of: the paper's grid."""
-        graphs, truths, weights = counted(self.graphs(Xs), ys, sample_weight)
-        grid = baselines.fit("grid", self.problem_.decoder, graphs, truths, weights=weights)
-        self.baselines_["grid"] = counting(self.problem_, grid, graphs, truths, weights)
+        check_is_fitted(self)
+        made, tuned = grid_shares(self.problem_)
+        with share("making graphs", 0.0, made):
+            graphs = self.graphs(Xs)
+        graphs, truths, weights = counted(graphs, ys, sample_weight)
+        with share("grid", made, tuned):
+            grid = baselines.fit("grid", self.problem_.decoder, graphs, truths, weights=weights)
+        with share("counting clusters", tuned, 1.0):
+            self.baselines_["grid"] = counting(self.problem_, grid, graphs, truths, weights)
         return self
 
     def predict(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[np.int64]]:
@@ -196,6 +212,8 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         self, metric: CutMetric, Xs: Any, n_clusters: Counts = None
     ) -> list[EquivalenceMatrix]:
         """Cut graphs with another metric, such as one of ``baselines_``."""
+        if not isinstance(metric, CutMetric):
+            raise SettingsError(f"metric must be a CutMetric, got {metric!r}")
         graphs = self.graphs(Xs)
         counts = self._counts(n_clusters, graphs)
         for i, graph in enumerate(graphs):
@@ -244,6 +262,9 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
         return np.asarray(np.divide(own, first, out=np.zeros_like(own), where=first > 0))
 
     get_mahalanobis_matrix = fitted.get_mahalanobis_matrix
+    get_metric = pairs.get_metric
+    pair_distance = pairs.pair_distance
+    pair_score = pairs.pair_score
 
     def _settings(self) -> tuple[NormalizedCut, QuasiNewton | CCCP]:
         """The parameters, checked."""
@@ -256,19 +277,23 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
             )
         metric_space(self.metric, 1)  # refuses an unknown metric
         lam: Any = self.lam
-        if lam != "cv" and (isinstance(lam, str) or not (np.isfinite(lam) and lam > 0)):
-            raise SettingsError(f"lam must be 'cv' or > 0, got {lam!r}")
-        if self.cv < 2:
-            raise SettingsError(f"cv must be at least 2, got {self.cv}")
+        if not (isinstance(lam, str) and lam == "cv"):
+            if not is_positive(lam):
+                raise SettingsError(f"lam must be 'cv' or > 0, got {lam!r}")
+            check_lam(lam)
+        if not (is_whole(self.cv) and self.cv >= 2):
+            raise SettingsError(f"cv must be at least 2, got {self.cv!r}")
+        if self.callback is not None and not callable(self.callback):
+            raise SettingsError(f"callback must be a function or None, got {self.callback!r}")
         solvers = {"quasi-newton": QuasiNewton, "cccp": CCCP}
-        if self.solver not in solvers:
+        if not among(self.solver, solvers):
             raise SettingsError(f"solver must be one of {sorted(solvers)}, got {self.solver!r}")
         return problem, solvers[self.solver](tol=self.tol, max_iter=self.max_iter)
 
     def _graphs(self, problem: NormalizedCut, Xs: Any) -> list[FeatureGraph]:
         """Graphs with the same features, checked."""
         graphs = []
-        for i, x in enumerate(as_list(Xs)):
+        for i, x in stage("graphs", list(enumerate(as_list(Xs)))):
             try:
                 graphs.append(problem.graph(x))
             except DataError as error:
@@ -289,8 +314,9 @@ class CutLearner(BaseEstimator):  # type: ignore[misc]
             n_clusters = self.n_clusters_
             if n_clusters is None:
                 raise SettingsError(
-                    "the training graphs had different numbers of clusters: give n_clusters, or "
-                    "learn with NormalizedCut(n_clusters='unknown')"
+                    "the training graphs had different numbers of clusters: give their number "
+                    "(n_clusters, --n-clusters), or learn for an unknown one "
+                    "(n_clusters='unknown', --set n_clusters=unknown)"
                 )
         of_images = all(graph.regions is not None for graph in graphs)
         way_out = " (raise n_segments)" if of_images else ""

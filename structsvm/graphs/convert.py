@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage, from_image
+from structsvm.partitions.values import no_array, refuse_hidden
 
 __all__ = ["as_graph", "from_adjacency", "from_networkx"]
 
@@ -100,7 +101,15 @@ def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -
 
     Its values only say where there is an edge; the diagonal is ignored.
     """
-    X = np.asarray(features, dtype=np.float64)
+    reason = no_array(features)
+    if reason is not None:
+        raise DataError(f"the feature matrix {reason}")
+    refuse_hidden(features, "the feature matrix")
+    try:
+        X = np.asarray(features, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError("features must be numbers, of shape (T, P)") from None
+    refuse_hidden(adjacency, "the adjacency matrix")
     A = sp.coo_array(adjacency)
     if X.ndim != 2 or A.shape != (X.shape[0], X.shape[0]):
         raise DataError(
@@ -147,6 +156,7 @@ def _vector(attributes: Any, key: str, node: Any) -> Floats:
     if key not in attributes:
         raise DataError(f"node {node!r} has no attribute {key!r}")
     try:
+        refuse_hidden(attributes[key], f"{key!r} of node {node!r}")
         vector = np.atleast_1d(np.asarray(attributes[key], dtype=np.float64))
     except (TypeError, ValueError):
         raise DataError(f"{key!r} of node {node!r} is not a vector of numbers") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from structsvm.errors import DataError, DataWarning
+from structsvm.errors import DataError, DataWarning, warn
+from structsvm.partitions.values import refuse_hidden
 
 __all__ = ["FeatureGraph"]
 
@@ -57,21 +57,35 @@ class FeatureGraph:
 
     def __post_init__(self) -> None:
         """Fill in what was not given; refuse what is not a graph."""
-        X = np.array(self.X, dtype=np.float64)
+        refuse_hidden(self.X, "the feature matrix")
+        try:
+            X = np.array(self.X, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise DataError("features must be numbers, of shape (T, P)") from None
         if X.ndim != 2 or X.size == 0:
             raise DataError(f"features must have shape (T, P) with T, P >= 1, got {X.shape}")
         if not np.isfinite(X).all():
             row, column = np.argwhere(~np.isfinite(X))[0]
             raise DataError(f"feature {column} of node {row} is {X[row, column]}: give a number")
         T, P = X.shape
+        sizes = _array(self.sizes, "sizes", np.float64)
+        spatial = _array(self.spatial, "spatial", np.bool_)
+        self._refuse_wrong_types(T)
         filled = {
             "X": X,
-            "sizes": self.sizes if len(self.sizes) else np.ones(T),
+            "sizes": sizes if sizes.size else np.ones(T),
             "features": self.features or tuple(f"x{j}" for j in range(P)),
-            "spatial": self.spatial if len(self.spatial) else np.zeros(P, dtype=np.bool_),
+            "spatial": spatial if spatial.size else np.zeros(P, dtype=np.bool_),
         }
+        if self.edges is not None:
+            edges = _array(self.edges, "edges", np.int64)
+            if edges.size and (edges.ndim != 2 or len(edges) != 2):
+                raise DataError(f"edges must have shape (2, E), got {edges.shape}")
+            filled["edges"] = edges.reshape(2, -1)
         for name, value in filled.items():
             object.__setattr__(self, name, value)
+        if not (self.sizes.ndim == self.spatial.ndim == 1 and (self.sizes >= 0).all()):
+            raise DataError("sizes must be a vector of numbers >= 0, spatial one of truth values")
         if len(self.sizes) != T or len(self.features) != P or len(self.spatial) != P:
             raise DataError(f"sizes, features and spatial must be {T}, {P} and {P} long")
         if self.edges is not None and self.edges.size:
@@ -111,6 +125,21 @@ class FeatureGraph:
             return int(self.n_samples == 1)
         return self.n_samples - int(np.unique(self.edges).size)
 
+    def _refuse_wrong_types(self, T: int) -> None:
+        """DataError for names that are none, and for what is no map of pixels."""
+        if not isinstance(self.features, list | tuple) or not all(
+            isinstance(name, str) for name in self.features
+        ):
+            raise DataError(f"features must be a tuple of names, got {self.features!r}")
+        if self.regions is not None and not isinstance(self.regions, np.ndarray):
+            raise DataError(f"regions must be an array of shape (H, W), got {self.regions!r}")
+        if self.nodes is not None and (
+            not isinstance(self.nodes, list | tuple) or len(self.nodes) != T
+        ):
+            raise DataError(f"nodes must be a tuple of {T} names, got {self.nodes!r}")
+        if not isinstance(self.in_units, bool | np.bool_):
+            raise DataError(f"in_units must be True or False, got {self.in_units!r}")
+
     def label_map(self, labels: Ints) -> Ints:
         """Labels of the nodes (T,) as labels of the pixels (H, W); of the nodes without pixels."""
         return labels if self.regions is None else np.asarray(labels[self.regions])
@@ -120,25 +149,35 @@ class FeatureGraph:
         components = self.n_components
         if components > 1:
             isolated = f", {self.n_isolated} of them isolated nodes" if self.n_isolated else ""
-            warnings.warn(
+            warn(
                 f"{name} has {components} connected components{isolated}: cutting between them "
                 "costs nothing in any metric, so they are separated first; add edges, or ask for "
                 f"more than {components} clusters",
                 DataWarning,
-                stacklevel=4,
             )
         if self.n_samples > 1:
             varies = np.ptp(self.X, axis=0) > (ALIKE if self.in_units else 0.0)
             if not varies.any():
-                warnings.warn(
+                warn(
                     f"{name}: all nodes have the same features, so no metric tells them apart and "
                     "the cut is that of the bare graph",
                     DataWarning,
-                    stacklevel=4,
                 )
             elif not varies[~self.spatial].any() and not self.spatial.all():
-                warnings.warn(
+                warn(
                     f"{name}: all nodes look the same, so the cut is one by position alone",
                     DataWarning,
-                    stacklevel=4,
                 )
+
+
+def _array(value: Any, name: str, kind: type[np.generic]) -> NDArray[Any]:
+    """An array of this kind; DataError names what cannot be one without loss."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "biuf" or not array.size:
+            cast = array.astype(kind)
+            if np.array_equal(cast, array):
+                return cast
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise DataError(f"{name} must be an array of {kind.__name__} values, got {value!r}")

@@ -11,12 +11,19 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph
+from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.values import label_values, missing_labels
 
 __all__ = ["NodeLabels", "jaccard_distance", "node_labels", "region_loss", "region_rand"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+NOT_OF_GRAPHS = (
+    "is not supported of graphs and images yet: give every node or pixel a label (a class -1 needs "
+    "another number)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +48,7 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
     ----------
     y : label map (H, W) of an image; vector (T,); or, of a networkx graph, mapping of its nodes
         Numbers or names; a mask is a label map with two labels. NodeLabels are taken as they are.
+        As everywhere, -1 means that a label is not known; of graphs that is refused.
 
     Raises
     ------
@@ -53,7 +61,9 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
         return y
     if isinstance(y, Mapping):
         y = _in_order(y, graph)
-    values = np.asarray(y)
+    if isinstance(y, PartialLabels):
+        raise DataError(f"PartialLabels say something in part, which {NOT_OF_GRAPHS}")
+    values = label_values(y)
     if graph.regions is not None and values.shape == graph.regions.shape:
         labels, regions = values.ravel(), graph.regions.ravel()
     elif values.shape == (graph.n_samples,):
@@ -64,14 +74,19 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
             f"labels of shape {values.shape} for a graph of {graph.n_samples} nodes{of}: give one "
             "label to each"
         )
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise DataError("a label is NaN: give every node or pixel one")
+    open_ = missing_labels(labels) | unlabelled(labels)
     try:
-        kinds, inverse = np.unique(labels, return_inverse=True)
+        kinds = np.unique(labels[~open_])
     except TypeError:
         raise DataError("labels of several kinds do not compare") from None
+    if open_.any():
+        _refuse_open(labels, open_, graph)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise DataError("a label is inf: give every node or pixel one")
     T, K = graph.n_samples, kinds.size
-    counts = np.bincount(regions * K + inverse.ravel(), minlength=T * K).reshape(T, K)
+    places = regions * K
+    places += np.searchsorted(kinds, labels)
+    counts = np.bincount(places, minlength=T * K).reshape(T, K)
     scale = graph.sizes / np.maximum(counts.sum(axis=1), 1)
     M = EquivalenceMatrix.from_labels(counts.argmax(axis=1))
     return NodeLabels(M, counts * scale[:, None])
@@ -113,6 +128,22 @@ def region_rand(truth: NodeLabels, guess: EquivalenceMatrix) -> float:
         return 1.0
     chance, best = true * guessed / total, (true + guessed) / 2
     return 1.0 if best == chance else (both - chance) / (best - chance)
+
+
+def _refuse_open(labels: NDArray[Any], there: NDArray[np.bool_], graph: FeatureGraph) -> None:
+    """Raise DataError for labels that are not known: learning to cut needs all of them."""
+    first = int(np.flatnonzero(there)[0])
+    value = labels[first]
+    shown = "NaN" if isinstance(value, float) and np.isnan(value) else repr(value)
+    if graph.regions is not None and labels.size == graph.regions.size:
+        row, column = np.unravel_index(first, graph.regions.shape)
+        which = f"pixel ({row}, {column})"
+    else:
+        which = f"node {first}"
+    raise DataError(
+        f"a label is {shown}, that of {which} ({int(there.sum())} in all), and -1 and missing "
+        f"labels mean that none is known, which {NOT_OF_GRAPHS}"
+    )
 
 
 def _common(truth: NodeLabels, guess: EquivalenceMatrix) -> Floats:

@@ -11,7 +11,7 @@ from ruptures.costs import CostMl
 from ruptures.detection import KernelCPD
 
 from structsvm.errors import DataError
-from structsvm.learner.fitted import Fitted, get_mahalanobis_matrix, standardized
+from structsvm.fitted import Fitted, get_mahalanobis_matrix, standardized
 
 __all__ = ["MetricCost", "MetricDetector"]
 

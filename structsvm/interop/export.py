@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from structsvm.errors import SettingsError
-from structsvm.learner.fitted import Fitted, feature_names, get_mahalanobis_matrix
+from structsvm.fitted import Fitted, feature_names, get_mahalanobis_matrix
 from structsvm.storage.atomic import write_atomically
 
 __all__ = ["export_metric"]

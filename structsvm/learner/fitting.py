@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import baselines
-from structsvm.errors import LearningError
+from structsvm.errors import LearningError, warn
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import Backend
 from structsvm.partial_labels.alternate import Alternated
@@ -26,8 +26,17 @@ from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
+from structsvm.support.interrupts import Interrupts
 
-__all__ = ["FitPlan", "FitResult", "FitState", "is_zero", "learn", "usable_factor"]
+__all__ = [
+    "FitPlan",
+    "FitResult",
+    "FitState",
+    "calibrated_or_learned",
+    "is_zero",
+    "learn",
+    "usable_factor",
+]
 
 Floats = NDArray[np.float64]
 
@@ -116,12 +125,26 @@ class FitState:
         """The objective with another ``lam``."""
         return replace(self.risk, regularizer=learning.regularizer)
 
-    def learned(self, learning: FitPlan, risk: RegularizedRisk, solution: Solution) -> FitResult:
-        """The metric of a solution, its penalty calibrated."""
+    def learned(
+        self,
+        learning: FitPlan,
+        risk: RegularizedRisk,
+        solution: Solution,
+        interrupts: Interrupts | None = None,
+    ) -> FitResult:
+        """The metric of a solution, its penalty calibrated.
+
+        Where ``interrupts`` are given, Ctrl-C ends the calibration alone.
+        """
         data, problem = self.data, learning.problem
         factor = self.start.restore(usable_factor(problem, solution, learning.lam))
         Zs = [X @ factor for X in data.arrays]
-        calibration = calibrate(problem.partition.decoder, Zs, data.truths, data.weights)
+        calibrated = partial(calibrate, problem.partition.decoder, Zs, data.truths, data.weights)
+        calibration = (
+            calibrated()
+            if interrupts is None
+            else calibrated_or_learned(calibrated, problem, solution, self.start.unit, interrupts)
+        )
         upper = certified_upper(risk, solution)
         return FitResult(
             factor, calibration, solution, upper, self.start, self.untrained, data.truths
@@ -132,11 +155,40 @@ def learn(
     learning: FitPlan, data: TrainingSet, resume: str | PathLike[str] | None = None
 ) -> FitResult:
     """Learn from standardised recordings whose partitions are known."""
-    prepared = FitState.of(learning, data)
-    solution = learning.solver.solve(
-        prepared.risk, learning.callback, backend=learning.backend, resume=resume
-    )
-    return prepared.learned(learning, prepared.risk, solution)
+    with Interrupts() as interrupts:
+        with interrupts.released():
+            prepared = FitState.of(learning, data)
+        solution = learning.solver.solve(
+            prepared.risk, learning.callback, backend=learning.backend, resume=resume
+        )
+        return prepared.learned(learning, prepared.risk, solution, interrupts)
+
+
+def calibrated_or_learned(
+    calibrated: Callable[[], Calibration],
+    problem: MetricProblem,
+    solution: Solution,
+    unit: float,
+    interrupts: Interrupts,
+) -> Calibration:
+    """The calibration of a learned metric, or, if Ctrl-C ends it, the penalty it was learned with.
+
+    Parameters
+    ----------
+    unit : float
+        The penalty in units of which that one is learned.
+    """
+    try:
+        with interrupts.released():
+            return calibrated()
+    except KeyboardInterrupt:
+        warn(
+            "interrupted while the penalty of a segment was calibrated: it is the one that was "
+            "learned with the metric",
+            ConvergenceWarning,
+        )
+        price = problem.split(solution.w)[1]
+        return Calibration.none(unit * (price if price > 0 else 1.0))
 
 
 def is_zero(L: Floats) -> bool:
@@ -148,7 +200,7 @@ def usable_factor(problem: MetricProblem, solution: Solution, lam: float) -> Flo
     """``L`` of the learned metric; warn or refuse when there is reason to."""
     logger.info("%s", solution.summary())
     if not solution.status.converged:
-        warnings.warn(solution.summary(), ConvergenceWarning, stacklevel=4)
+        warn(solution.summary(), ConvergenceWarning)
     L = metric_factor(problem.split(solution.w)[0])
     if is_zero(L):
         part = problem.partition.words.part

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sklearn import get_config
 
 from structsvm.errors import SettingsError
-from structsvm.learner.fitted import Fitted, feature_names, get_mahalanobis_matrix, standardized
+from structsvm.fitted import Fitted, feature_names, get_mahalanobis_matrix, standardized
+from structsvm.support.checks import among
 from structsvm.support.extras import require
 
 __all__ = ["get_feature_names_out", "metric_frame", "set_output", "transform"]
@@ -46,7 +47,7 @@ def set_output(learner: Learner, *, transform: str | None = None) -> Learner:
         None leaves the choice as it is. A pandas frame keeps the index of the one that came in.
     """
     if transform is not None:
-        if transform not in CONTAINERS:
+        if not among(transform, CONTAINERS):
             raise SettingsError(f"transform must be one of {CONTAINERS}, got {transform!r}")
         # The attribute that sklearn.clone takes along.
         vars(learner)["_sklearn_output_config"] = {"transform": transform}

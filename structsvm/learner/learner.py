@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm import baselines
-from structsvm.errors import SettingsError
-from structsvm.learner import fitted, frames, pairs, ruptures
-from structsvm.learner.fitting import FitPlan, FitState, learn
+from structsvm import baselines, fitted
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.interop import frames, pairs, ruptures
+from structsvm.learner.fitting import FitPlan, FitResult, FitState, learn
 from structsvm.learner.routing import DATA_UNDER_OUR_NAMES
 from structsvm.learner.settings import learning_from, partition_from
 from structsvm.learner.training_set import TrainingSet
@@ -27,6 +27,7 @@ from structsvm.partitions.problem import PartitionProblem, encode_all
 from structsvm.partitions.samples import (
     Counts,
     Standardizer,
+    centred,
     check_samples,
     check_weights,
     cluster_counts,
@@ -37,6 +38,7 @@ from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
+from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import stage
 from structsvm.weak import Alternation, informative, is_partial, learn_partial
 
@@ -176,11 +178,15 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     ) -> MetricLearner:
         """Learn from labelled recordings, or recordings that are labelled in part.
 
+        Ctrl-C ends learning with the best certified metric so far, if there is one, and the
+        calibration of its penalty with the one that was learned; a warning says so.
+
         Parameters
         ----------
         Xs : list of arrays or data frames of shape (T_i, P)
         ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
-            or of :class:`PartialLabels`; -1 in a vector of numbers marks samples without a label
+            or of :class:`PartialLabels`; the number -1 in a vector marks samples without a label,
+            and a label that is missing (None, NaN, NaT, NA, blank text) is refused
         sample_weight : array of shape (N,), optional
             How much each recording counts, in the objective as in all that is measured on the
             training labels; 2 stands for a recording that is there twice, 0 for one that is not.
@@ -190,8 +196,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             File in which the state is kept while learning; if it is there, learning goes on from
             it, to the same result. Not for partial labels.
         held_out : (Xs, ys), optional
-            Further labelled recordings; with partial labels, the round of alternation that suits
-            them best is kept.
+            Further labelled recordings with the same features; with partial labels, the round of
+            alternation that suits them best is kept. Full labels have no rounds to choose from:
+            with them, held_out is checked and not used, with a DataWarning.
 
         Raises
         ------
@@ -203,21 +210,33 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             When the best metric is zero: the regularizer outweighs the labels.
         """
         learning_from(self.get_params(deep=False), 1)  # refuses bad settings before any work
+        if resume is not None and not isinstance(resume, str | PathLike):
+            raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
         read = TrainingSet.read(self._partition, Xs, ys, feature_names, sample_weight).counted()
+        others = _held_out(held_out, read)
         partial, how = is_partial(read), self.alternation or Alternation()
         read = informative(read, how)
         standardizer, data, learning = self._standardized(read)
-        if not partial:
-            learned = learn(learning, data, resume)
-        elif resume is not None:
+        if partial and resume is not None:
             raise SettingsError("resume= keeps one convex problem: it is not for partial labels")
-        else:
-            others = None
-            if held_out is not None:
-                others = TrainingSet.read(read.partition, *held_out, read.names)
-                others = others.mapped(standardizer)
-            learned = learn_partial(learning, data, how, others)
+        if partial and others is not None:
+            others = others.standardized(standardizer)
+        elif others is not None:
+            warn(
+                "held_out is not used: it chooses among the rounds of learning from partial "
+                "labels, and these labels are full",
+                DataWarning,
+            )
+        with Interrupts():  # what was learned is kept before Ctrl-C is answered
+            if partial:
+                learned = learn_partial(learning, data, how, others)
+            else:
+                learned = learn(learning, data, resume)
+            self._keep(learned, read, standardizer)
+        return self
 
+    def _keep(self, learned: FitResult, read: TrainingSet, standardizer: Standardizer) -> None:
+        """What fitting leaves on the learner."""
         self.components_ = learned.factor.T
         self.calibration_: Calibration = learned.calibration
         self.penalty_ = learned.calibration.penalty
@@ -234,7 +253,6 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("feature_names_in_", None)
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
-        return self
 
     def risk(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> RegularizedRisk:
         """The objective that :meth:`fit` minimises, of fully labelled recordings.
@@ -251,7 +269,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         """What standardises the recordings, the standardised ones, and how to learn from them."""
         warn_about_constant_features(read.arrays, read.names, read.partition.words)
         standardizer = read.standardizer(self.standardize)
-        data = read.mapped(standardizer)
+        data = read.standardized(standardizer)
         learning = learning_from(self.get_params(deep=False), data.arrays[0].shape[1])
         learning.check(data.arrays)
         return standardizer, data, learning
@@ -262,7 +280,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Of labels in part, on the stretches where they say everything.
         """
         samples = fitted.standardized(self, Xs)
-        data = TrainingSet.read(self.problem_, samples, ys, sample_weight=sample_weight)
+        data = TrainingSet.read(
+            self.problem_, [centred(X) for X in samples], ys, sample_weight=sample_weight
+        )
         parts = data.counted().parts
         if all(truth.n_clusters == 1 for truth in parts.truths):
             return self  # no labelled stretch has a change: nothing to tune on
@@ -310,6 +330,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         n_segments: Counts = None,
     ) -> list[EquivalenceMatrix]:
         """Partition recordings with another metric, such as one of ``baselines_``."""
+        if not isinstance(metric, Metric):
+            raise SettingsError(f"metric must be a DecodingMetric, got {metric!r}")
         samples = fitted.standardized(self, Xs)
         sizes = [len(X) for X in samples]
         counts = cluster_counts(one_of(n_clusters, n_segments), sizes, self.problem_.words)
@@ -348,3 +370,17 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     @property
     def _partition(self) -> PartitionProblem:
         return partition_from(self.problem, self.random_state)
+
+
+def _held_out(given: Any, read: TrainingSet) -> TrainingSet | None:
+    """Held-out recordings, checked against those to learn from."""
+    if given is None:
+        return None
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise DataError(f"held_out must be a pair (Xs, ys) or None, got {type(given).__name__}")
+    Xs, ys = given
+    n_features = read.arrays[0].shape[1]
+    try:
+        return TrainingSet.read(read.partition, Xs, ys, read.names, n_features=n_features)
+    except DataError as error:
+        raise DataError(f"held_out: {error}") from error

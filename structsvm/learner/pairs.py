@@ -10,24 +10,29 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError
-from structsvm.learner.fitted import Fitted
+from structsvm.fitted import Metric, n_metric_features
+from structsvm.partitions.values import refuse_hidden
 
 __all__ = ["get_metric", "pair_distance", "pair_score"]
 
 Floats = NDArray[np.float64]
 
 
-def pair_distance(learner: Fitted, pairs: Any) -> Floats:
+def pair_distance(learner: Metric, pairs: Any) -> Floats:
     """``sqrt((u - v)^T B (u - v))`` of pairs of points, (n,).
 
     Parameters
     ----------
     pairs : array of shape (n, 2, P)
-        Of standardised points, as ``learner.standardizer_(X)`` has them.
+        Of standardised points, as ``learner.standardizer_(X)`` has them; of the features of nodes
+        as graphs have them.
     """
-    check_is_fitted(learner)
-    points = np.asarray(pairs, dtype=np.float64)
-    P = learner.n_features_in_
+    P = n_metric_features(learner)
+    refuse_hidden(pairs, "pairs")
+    try:
+        points = np.asarray(pairs, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"pairs must be numbers, of shape (n, 2, P), got {pairs!r}") from None
     if points.ndim != 3 or points.shape[1:] != (2, P):
         raise DataError(f"pairs have shape {points.shape}, expected (n, 2, {P})")
     distances: Floats = np.linalg.norm(
@@ -36,12 +41,12 @@ def pair_distance(learner: Fitted, pairs: Any) -> Floats:
     return distances
 
 
-def pair_score(learner: Fitted, pairs: Any) -> Floats:
+def pair_score(learner: Metric, pairs: Any) -> Floats:
     """Minus :meth:`pair_distance`: larger for points that belong together, (n,)."""
     return -pair_distance(learner, pairs)
 
 
-def get_metric(learner: Fitted) -> Callable[..., float]:
+def get_metric(learner: Metric) -> Callable[..., float]:
     """A function of two standardised points (P,) that gives their distance in the metric.
 
     Independent of the learner from now on; it takes ``squared=True`` as that of metric-learn, and

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from structsvm.learner.fitted import Fitted
+from structsvm.fitted import Fitted
 from structsvm.support.extras import require
 
 if TYPE_CHECKING:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from structsvm.errors import SettingsError
 from structsvm.learner.fitting import FitPlan
 from structsvm.parallel import backend_from
 from structsvm.partitions.problem import MetricProblem, PartitionProblem
 from structsvm.problems.change_point import ChangePoint
-from structsvm.regularizers import Regularizer, SquaredNorm, Trace
+from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Stopping
 from structsvm.storage.unstored import refuse_unstored
+from structsvm.support.checks import is_number, refuse_bad_seed
+from structsvm.weak import Alternation
 
 __all__ = [
     "REGULARIZERS",
@@ -38,7 +38,7 @@ def regularizer_from(name: str | Regularizer) -> Regularizer:
     """
     if isinstance(name, Regularizer):
         return name
-    if name not in REGULARIZERS:
+    if not isinstance(name, str) or name not in REGULARIZERS:
         raise SettingsError(
             f"regularizer must be one of {sorted(REGULARIZERS)} or a Regularizer, got {name!r}"
         )
@@ -55,11 +55,11 @@ def shrinkage_from(
     SettingsError
         When it is not in [0, 1], or the metric is diagonal.
     """
-    if whiten == "auto":
+    if isinstance(whiten, str) and whiten == "auto":
         whiten = partition.shrinkage if metric == "full" else None
     if whiten is None:
         return None
-    if isinstance(whiten, bool | str) or not 0 <= whiten <= 1:
+    if not is_number(whiten) or not 0 <= whiten <= 1:
         raise SettingsError(f"whiten must be 'auto', None or a shrinkage in [0, 1], got {whiten!r}")
     if metric == "diagonal":
         raise SettingsError(
@@ -75,14 +75,19 @@ def partition_from(problem: Any, random_state: int | None) -> PartitionProblem:
     Raises
     ------
     SettingsError
-        When it is none.
+        When it is none, or the seed is none.
     """
     problem = ChangePoint() if problem is None else problem
+    if isinstance(problem, type) and issubclass(problem, PartitionProblem):
+        raise SettingsError(f"problem is a class: make an instance, {problem.__name__}()")
     if not isinstance(problem, PartitionProblem):
         raise SettingsError(
             f"problem must be a PartitionProblem, got {problem!r}; CutLearner cuts graphs"
         )
-    return problem if random_state is None else problem.seeded(random_state)
+    if random_state is None:
+        return problem
+    refuse_bad_seed(random_state)
+    return problem.seeded(int(random_state))
 
 
 def learning_from(settings: Mapping[str, Any], n_features: int) -> FitPlan:
@@ -95,8 +100,13 @@ def learning_from(settings: Mapping[str, Any], n_features: int) -> FitPlan:
     """
     refuse_unstored(settings)
     lam, metric = settings["lam"], settings["metric"]
-    if not (np.isfinite(lam) and lam > 0):
-        raise SettingsError(f"lam must be > 0, got {lam}")
+    check_lam(lam)
+    for name in ("constraints", "callback"):
+        if settings[name] is not None and not callable(settings[name]):
+            raise SettingsError(f"{name} must be a function or None, got {settings[name]!r}")
+    alternation = settings["alternation"]
+    if alternation is not None and not isinstance(alternation, Alternation):
+        raise SettingsError(f"alternation must be an Alternation or None, got {alternation!r}")
     partition = partition_from(settings["problem"], settings["random_state"])
     problem = MetricProblem(partition, metric, n_features)
     problem.weight_space()  # refuses an unknown metric

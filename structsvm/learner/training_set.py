@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from structsvm.partial_labels.complete import Known, known_parts, part_weights, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, encode_all
-from structsvm.partitions.samples import Standardizer, check_samples, check_weights
+from structsvm.partitions.samples import Standardizer, centred, check_samples, check_weights
 
 __all__ = ["TrainingSet"]
 
@@ -42,6 +42,7 @@ class TrainingSet:
         sample_weight: Any = None,
         *,
         complete: bool = False,
+        n_features: int | None = None,
     ) -> TrainingSet:
         """From what users write.
 
@@ -51,6 +52,8 @@ class TrainingSet:
             As for :meth:`structsvm.MetricLearner.fit`.
         complete : bool
             Whether to refuse labels that leave anything open.
+        n_features : int, optional
+            The number of features that the recordings must have.
 
         Raises
         ------
@@ -58,7 +61,7 @@ class TrainingSet:
             Naming the recording and what is wrong with it.
         """
         words = partition.words
-        arrays, names = check_samples(Xs, feature_names, words=words)
+        arrays, names = check_samples(Xs, feature_names, n_features, words)
         weights = check_weights(sample_weight, len(arrays), words)
         if complete:
             truths = encode_all(partition, arrays, ys)
@@ -87,6 +90,10 @@ class TrainingSet:
     def mapped(self, change: Callable[[Floats], Floats]) -> TrainingSet:
         """The same with other features, such as standardised ones."""
         return replace(self, arrays=[change(X) for X in self.arrays])
+
+    def standardized(self, standardizer: Standardizer) -> TrainingSet:
+        """The same as learning and calibration see it: standardised and centred."""
+        return self.mapped(lambda X: centred(standardizer(X)))
 
     def standardizer(self, kind: str | None) -> Standardizer:
         """What standardises them."""

@@ -10,8 +10,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.errors import DataWarning, warn
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.features import FeatureMap
+from structsvm.partitions.words import Words
 
 __all__ = ["TrainingSummary"]
 
@@ -63,6 +65,17 @@ class TrainingSummary:
     def __contains__(self, X: Floats) -> bool:
         """Whether these very values were learned from: then nothing is held out."""
         return _fingerprint(X) in self.fingerprints
+
+    def warn_if_among(self, Xs: Sequence[Floats], words: Words) -> None:
+        """Warn if any of these was learned from, when they are to tell what learning is worth."""
+        seen = sum(X in self for X in Xs)
+        if seen:
+            these = f"{seen} of these {words.wholes(len(Xs))}"
+            warn(
+                f"the model was learned from {these if len(Xs) > 1 else f'this {words.whole}'}: "
+                "the figures are better than on new ones",
+                DataWarning,
+            )
 
 
 def _tuples(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field, replace
 
-from structsvm.errors import MasterError
+from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.base import DEFAULT_REQUEST, Master, MasterSolution, Request
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.interior import InteriorPointMaster
@@ -33,6 +33,15 @@ class AutoMaster(Master):
     newton: NewtonMaster = field(default_factory=NewtonMaster)
     conic: CvxpyMaster = field(default_factory=CvxpyMaster)
     interior: InteriorPointMaster = field(default_factory=InteriorPointMaster)
+
+    def __post_init__(self) -> None:
+        """Check that these are what takes over."""
+        kinds = {"newton": NewtonMaster, "conic": CvxpyMaster, "interior": InteriorPointMaster}
+        for name, kind in kinds.items():
+            if not isinstance(getattr(self, name), kind):
+                raise SettingsError(
+                    f"{name} must be a {kind.__name__}, got {getattr(self, name)!r}"
+                )
 
     def solve(
         self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
@@ -79,4 +88,6 @@ def master_from(name: str | Master) -> Master:
         "interior": InteriorPointMaster(),
         "newton": NewtonMaster(),
     }
+    if not isinstance(name, str):
+        raise SettingsError(f"master must be a Master or the name of one, got {name!r}")
     return named.get(name.lower()) or CvxpyMaster(name)

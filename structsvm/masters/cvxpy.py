@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from structsvm.masters.base import (
 )
 from structsvm.masters.working_set import WorkingSet
 from structsvm.problem import RegularizedRisk
+from structsvm.support.quiet import without_warnings
 from structsvm.weights import PSD, Product, WeightSpace
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ class CvxpyMaster(Master):
 
     def __post_init__(self) -> None:
         """Refuse an unknown solver before any work."""
+        if not isinstance(self.solver, str):
+            raise SettingsError(f"solver must be the name of one, got {self.solver!r}")
         if self.solver == "auto":
             return
         import cvxpy as cp
@@ -87,8 +89,7 @@ class CvxpyMaster(Master):
             slacks = cp.Variable(cuts.n_groups, nonneg=True)
             stack = slacks[cuts.groups] >= cuts.intercepts + cuts.slopes @ w
             objective, constraints = objective + cp.sum(slacks), [*constraints, stack]
-        if risk.constraints is not None:
-            constraints = [*constraints, *risk.constraints(B)]
+        constraints = [*constraints, *risk.further_constraints(B)]
         problem = cp.Problem(cp.Minimize(objective), constraints)
         precise = request.tol < PRECISE
         label = solve_with(problem, self._candidates(risk.space, precise), precise)
@@ -126,8 +127,7 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
     options = PRECISE_OPTIONS if precise else USUAL_OPTIONS
     for name in solvers:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with without_warnings(Warning):
                 problem.solve(solver=name, **options.get(name, {}))
         except (cp.error.SolverError, cp.error.DCPError, ValueError, ArithmeticError) as error:
             if isinstance(error, cp.error.DCPError):
@@ -139,9 +139,14 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
         if problem.status == cp.OPTIMAL:
             return ", ".join([*tried, name.lower()])
         tried.append(f"{name.lower()} {problem.status}")
-    if problem.status in (cp.INFEASIBLE, cp.UNBOUNDED):
+    if problem.status == cp.UNBOUNDED:
         raise MasterError(
-            f"the master is {problem.status}: do the extra constraints contradict each other?"
+            "the master is unbounded: the regularizer is not nonnegative, so that the objective "
+            "has no minimum; use one that is, such as a norm"
+        )
+    if problem.status == cp.INFEASIBLE:
+        raise MasterError(
+            "the master is infeasible: do the extra constraints contradict each other?"
         )
     if problem.status == cp.OPTIMAL_INACCURATE:
         return ", ".join(tried)

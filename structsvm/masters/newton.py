@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from structsvm.errors import MasterError
+from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.base import (
     DEFAULT_REQUEST,
     Master,
@@ -30,6 +30,7 @@ from structsvm.masters.working_set import WorkingSet
 from structsvm.parallel import single_threaded
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Quadratic
+from structsvm.support.checks import is_whole
 from structsvm.weights import Projection, WeightSpace
 
 __all__ = ["NewtonMaster"]
@@ -55,6 +56,11 @@ class NewtonMaster(Master):
     """
 
     max_steps: int = 60
+
+    def __post_init__(self) -> None:
+        """Check the number of steps."""
+        if not (is_whole(self.max_steps) and self.max_steps >= 1):
+            raise SettingsError(f"max_steps must be at least 1, got {self.max_steps!r}")
 
     def handles(self, risk: RegularizedRisk) -> bool:
         """Whether this master can solve the restricted problems of ``risk``."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from structsvm import baselines
 from structsvm.errors import SettingsError
 from structsvm.partitions.metric import Metric
+from structsvm.support.checks import among, is_positive
 
 __all__ = ["BASELINES", "CANDIDATES", "Candidate", "menu"]
 
@@ -53,15 +54,21 @@ def menu(names: Sequence[str], lams: Sequence[float]) -> list[Candidate]:
     SettingsError
         When a name is unknown, or there is nothing to compare.
     """
-    unknown = [name for name in names if name not in CANDIDATES]
-    if unknown or isinstance(names, str):
+    if isinstance(names, str) or not np.iterable(names):
+        raise SettingsError(f"candidates must be among {CANDIDATES}, got {names!r}")
+    names = list(names)
+    unknown = [name for name in names if not among(name, CANDIDATES)]
+    if unknown:
         raise SettingsError(f"candidates must be among {CANDIDATES}, got {names!r}")
     if "untrained" not in names or not set(names) & set(LEARNED):
         raise SettingsError(
             "candidates must name 'untrained', which the others have to beat, and at least one of "
             f"{LEARNED}, got {tuple(names)!r}"
         )
-    if not len(lams) or not all(np.isfinite(lam) and lam > 0 for lam in lams):
+    if not np.iterable(lams):
+        raise SettingsError(f"lams must be one or more numbers > 0, got {lams!r}")
+    lams = list(lams)
+    if not lams or not all(is_positive(lam) for lam in lams):
         raise SettingsError(f"lams must be one or more numbers > 0, got {lams!r}")
     path = sorted({float(lam) for lam in lams}, reverse=True)
     fixed = [Candidate(name) for name in BASELINES if name in names]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.words import RECORDINGS, TABLES, Words
+from structsvm.support.quiet import without_warnings
 
 __all__ = ["Folds", "split"]
 
@@ -33,7 +35,8 @@ class Folds:
     held_out: Ints
     """Fold of each recording, 0, 1, ..., (N,)."""
     units: Ints
-    """Number of its group, or of the recording itself where there are no groups, (N,)."""
+    """Number of its group, or of the recording itself where there are no groups, (N,); copies are
+    of one unit."""
     grouped: bool
 
     def __len__(self) -> int:
@@ -56,6 +59,7 @@ def split(
     random_state: int | None = None,
     words: Words = RECORDINGS,
     weights: Floats | None = None,
+    numbers: Ints | None = None,
 ) -> Folds:
     """Folds of N recordings.
 
@@ -68,6 +72,9 @@ def split(
     groups : sequence of length N, optional
     weights : array of shape (N,), optional
         Recordings of weight 0 teach nothing; the folds are the same.
+    numbers : array of shape (N,), optional
+        The same for recordings that are copies of each other. Folds that are made here divide
+        neither groups nor copies, unless there is nothing but copies of one recording.
 
     Raises
     ------
@@ -86,8 +93,12 @@ def split(
             "one, or use MetricLearner, which needs no second one"
             + (SPLIT_ROWS if words is TABLES and N == 1 else "")
         )
+    joined = _joined(units, numbers)
+    copied = joined.max() < units.max() and joined.max() > 0
+    kept = joined if copied and isinstance(cv, int | np.integer) else units
     held_out = np.full(N, -1)
-    for k, (train, test) in enumerate(_pairs(cv, N, units, groups is not None, random_state)):
+    together = kept is joined or groups is not None
+    for k, (train, test) in enumerate(_pairs(cv, N, kept, together, random_state)):
         if (held_out[test] >= 0).any() or set(train) | set(test) != set(range(N)):
             raise SettingsError(f"cv must hold every {words.whole} out exactly once, got {cv!r}")
         held_out[test] = k
@@ -96,12 +107,24 @@ def split(
             f"cv never holds {words.whole} {int(held_out.argmin())} out: it must hold every "
             f"{words.whole} out exactly once, got {cv!r}"
         )
-    folds = Folds(held_out, units, groups is not None)
+    folds = Folds(held_out, joined, groups is not None)
     teaches = np.array([truth.n_clusters > 1 for truth in truths])
     if weights is not None:
         teaches &= weights > 0
-    _check(folds, teaches, groups, words)
+    _check(folds, units, teaches, groups, words)
     return folds
+
+
+def _joined(units: Ints, numbers: Ints | None) -> Ints:
+    """Groups that have copies in common are one."""
+    if numbers is None:
+        return units
+    G = int(units.max()) + 1
+    links = coo_array(
+        (np.ones(units.size), (units, G + numbers)), shape=(G + int(numbers.max()) + 1,) * 2
+    )
+    component = connected_components(links, directed=False)[1][units]
+    return np.unique(component, return_inverse=True)[1].astype(np.int64)
 
 
 def _units(groups: Any, N: int, words: Words) -> Ints:
@@ -123,17 +146,19 @@ def _pairs(cv: Any, N: int, units: Ints, grouped: bool, seed: int | None) -> lis
         kind = GroupKFold if grouped else KFold
         splitter = kind(n_splits, shuffle=True, random_state=seed)
     try:
-        with warnings.catch_warnings():  # a splitter that ignores the groups is found out below
-            warnings.filterwarnings("ignore", "The groups parameter is ignored")
+        # A splitter that ignores the groups is found out below.
+        with without_warnings(Warning, beginning="The groups parameter is ignored"):
             pairs = check_cv(splitter).split(np.zeros((N, 1)), groups=units if grouped else None)
             return list(pairs)
     except (TypeError, ValueError) as error:
         raise SettingsError(f"cv={cv!r} cannot split {N} recordings: {error}") from error
 
 
-def _check(folds: Folds, teaches: NDArray[np.bool_], groups: Any, words: Words) -> None:
+def _check(
+    folds: Folds, units: Ints, teaches: NDArray[np.bool_], groups: Any, words: Words
+) -> None:
     for k in range(len(folds)):
-        divided = np.intersect1d(folds.units[folds.train(k)], folds.units[folds.test(k)])
+        divided = np.intersect1d(units[folds.train(k)], units[folds.test(k)])
         if divided.size:
             name = np.unique(np.asarray(groups))[divided[0]]
             raise SettingsError(f"cv divides the group {name!r}: use GroupKFold, or a number")

@@ -17,11 +17,19 @@ from structsvm.model_selection.folds import Folds
 from structsvm.model_selection.trials import Fold, Trial, try_fixed, try_path
 from structsvm.partitions.problem import measure
 from structsvm.partitions.words import Words
-from structsvm.verdict import Contrast, Verdict, chosen, standard_error
+from structsvm.verdict import (
+    Contrast,
+    Verdict,
+    chosen,
+    once_each,
+    standard_error,
+    strongest_first,
+)
 
 __all__ = ["HeldOut"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Settings = Callable[[Candidate], Mapping[str, Any]]
 
 
@@ -44,6 +52,8 @@ class HeldOut:
     """How to choose, see :func:`structsvm.verdict.chosen`."""
     words: Words
     measure: str
+    numbers: Ints
+    """Of each recording, the same for copies, (N,)."""
 
     @classmethod
     def run(
@@ -57,6 +67,7 @@ class HeldOut:
         known: bool,
         rule: str,
         n_jobs: int | None,
+        numbers: Ints,
     ) -> HeldOut:
         """Try every candidate on every fold.
 
@@ -73,6 +84,8 @@ class HeldOut:
             Choose by those alone; otherwise by the mean loss of both, which is less noisy.
         n_jobs : int or None
             Processes, as in joblib.
+        numbers : array of shape (N,)
+            The same for recordings that are copies of each other.
         """
         parts = [
             Fold(data.at(folds.train(k)).counted(), data.at(folds.test(k)))
@@ -108,6 +121,7 @@ class HeldOut:
             rule,
             data.partition.words,
             measure(data.partition, data.truths[0]),
+            numbers,
         )
 
     @property
@@ -143,19 +157,31 @@ class HeldOut:
             _, units = np.unique(folds.units[others], return_inverse=True)
             choice = chosen(eligible[others], units, self.rule, self.weights[others], self._kinds)
             honest[held_out] = self.losses[held_out, choice]
-        contrasts = {
-            c.name: Contrast.of(c.name, self.losses[:, j] - honest, folds.units, self.weights)
+        differences = {
+            c.name: self.losses[:, j] - honest
             for j, c in enumerate(self.candidates)
             if not c.is_learned
         }
+        units, weights = folds.units, self.weights
+        counted = weights > 0
+        copies = int(counted.sum()) - int(np.unique(self.numbers[counted]).size)
+        if copies and not folds.grouped:  # groups say themselves what counts how often
+            differences = {n: once_each(d, units, weights) for n, d in differences.items()}
+            honest = once_each(honest, units, weights)
+            weights = once_each(weights, units, weights)
+            units = np.arange(honest.size)
+        contrasts = {n: Contrast.of(n, d, units, weights) for n, d in differences.items()}
+        rivals = strongest_first(contrasts)
         return Verdict(
             untrained=contrasts["untrained"],
-            rival=contrasts.get("rca"),
-            loss=float(np.average(honest, weights=self.weights)),
+            rival=rivals[0] if rivals else None,
+            loss=float(np.average(honest, weights=weights)),
             best=self.best.name,
             grouped=folds.grouped,
             words=self.words,
             measure=self.measure,
+            others=tuple(rivals[1:]),
+            copies=copies,
         )
 
     def table(self) -> dict[str, list[Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.errors import SettingsError, VerdictWarning
+from structsvm.errors import SettingsError, VerdictWarning, warn
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.routing import DATA_UNDER_OUR_NAMES
 from structsvm.learner.settings import learning_from, partition_from
@@ -25,6 +24,8 @@ from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.samples import Counts, Standardizer
 from structsvm.regularizers import Regularizer
+from structsvm.support.checks import among, check_n_jobs
+from structsvm.verdict import contents
 
 __all__ = ["MetricLearnerCV"]
 
@@ -86,7 +87,8 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     -----
     The losses behind ``verdict_`` are those of the candidate that the *other* folds choose, so that
     choosing among many values of ``lam`` is not rewarded. Standard errors take groups, or else
-    recordings, for independent; that the folds share training recordings is neglected, as usual.
+    recordings, for independent; copies of a recording are held out together and are one of them.
+    That the folds share training recordings is neglected, as usual.
 
     In a fold, each kind of metric goes along its ``lam``, the largest first, from the cuts of the
     one before; every certificate is its own. What ``lam`` has no part in is done once. The choice
@@ -164,12 +166,20 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
             When no learned candidate gives a metric on every fold.
         """
         partition, told = self._partition, self._told()
+        check_n_jobs(self.n_jobs)
         candidates = menu(self.candidates, self.lams)
         for candidate in candidates:
             learning_from(self._settings(candidate), 1)  # refuses bad settings before any work
         data = TrainingSet.read(partition, Xs, ys, feature_names, sample_weight, complete=True)
+        numbers = contents(data.arrays)
         folds = split(
-            self.cv, data.truths, groups, self.random_state, partition.words, data.weights
+            self.cv,
+            data.truths,
+            groups,
+            self.random_state,
+            partition.words,
+            data.weights,
+            numbers,
         )
         held_out = HeldOut.run(
             self._settings,
@@ -180,6 +190,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
             known=partition.known_clusters,
             rule=self.rule,
             n_jobs=self.n_jobs,
+            numbers=numbers,
         )
         learned, verdict = held_out.best_learned, held_out.verdict
 
@@ -197,7 +208,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         self.cv_results_ = held_out.table()
         self.verdict_ = verdict
         if not verdict.pays:
-            warnings.warn(str(verdict), VerdictWarning, stacklevel=2)
+            warn(str(verdict), VerdictWarning)
         return self
 
     def predict(
@@ -242,7 +253,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         use: str = "learned",
     ) -> list[EquivalenceMatrix]:
         """Partition recordings: an :class:`EquivalenceMatrix` for each."""
-        if use not in ("learned", "best"):
+        if not among(use, ("learned", "best")):
             raise SettingsError(f"use must be 'learned' or 'best', got {use!r}")
         learner = self._fitted
         metric = Metric(learner.components_.T, learner.penalty_)
@@ -323,9 +334,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
 
     def _told(self) -> bool:
         """Whether segmentations that know their number of segments are judged."""
-        if self.n_segments not in (None, "true"):
+        if not among(self.n_segments, (None, "true")):
             raise SettingsError(f"n_segments must be None or 'true', got {self.n_segments!r}")
-        if self.rule not in ("one_se", "min"):
+        if not among(self.rule, ("one_se", "min")):
             raise SettingsError(f"rule must be 'one_se' or 'min', got {self.rule!r}")
         return self.n_segments == "true" or self._partition.known_clusters
 
@@ -343,7 +354,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     def _add_baselines(self, data: TrainingSet, candidates: Sequence[Candidate]) -> None:
         """Tune the rivals that the learner has not tuned itself."""
         learner, decoder = self.best_estimator_, data.partition.decoder
-        samples = data.mapped(learner.standardizer_).arrays
+        samples = data.standardized(learner.standardizer_).arrays
         for name in {c.name for c in candidates if not c.is_learned} - learner.baselines_.keys():
             learner.baselines_[name] = BASELINES[name](
                 decoder, samples, data.truths, weights=data.weights

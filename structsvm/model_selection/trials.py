@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +21,7 @@ from structsvm.partitions.problem import disagreement
 from structsvm.partitions.samples import Standardizer, warn_about_constant_features
 from structsvm.solvers.memory import Memory
 from structsvm.status import Status
+from structsvm.support.quiet import without_warnings
 
 __all__ = ["Fold", "Trial", "try_fixed", "try_path"]
 
@@ -67,7 +67,7 @@ def try_fixed(
 ) -> dict[str, tuple[Metric, Trial]]:
     """The candidates that are not learned, once for a fold."""
     standardizer = fold.train.standardizer(standardize)
-    data = fold.train.mapped(standardizer)
+    data = fold.train.standardized(standardizer)
     found = {}
     for name in names:
         start = time.perf_counter()
@@ -91,14 +91,12 @@ def try_path(path: Sequence[Mapping[str, Any]], fold: Fold, untrained: Metric) -
         As :func:`try_fixed` found it.
     """
     train = fold.train
-    with warnings.catch_warnings():
-        # One recording in a fold, or a feature that is constant there, is told once for all.
-        warnings.simplefilter("ignore", DataWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    # One recording in a fold, or a feature that is constant there, is told once for all.
+    with without_warnings(DataWarning, ConvergenceWarning):
         train.partition.check_training(train.truths)
         warn_about_constant_features(train.arrays, train.names, train.partition.words)
         standardizer = train.standardizer(path[0]["standardize"])
-        data = train.mapped(standardizer)
+        data = train.standardized(standardizer)
         learnings = [learning_from(settings, data.arrays[0].shape[1]) for settings in path]
         learnings[0].check(data.arrays)
         prepared = FitState.of(learnings[0], data, untrained)

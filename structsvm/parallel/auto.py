@@ -15,6 +15,7 @@ from structsvm.errors import SettingsError
 from structsvm.parallel.base import Backend, Serial, SerialSession, Session, ShareResult, Task
 from structsvm.parallel.cluster import Dask
 from structsvm.parallel.local import Processes, Threads
+from structsvm.support.checks import among, check_n_jobs
 
 __all__ = ["BACKEND_NAMES", "Auto", "backend_from"]
 
@@ -33,6 +34,10 @@ class Auto(Backend):
     """Threads, processes or neither, as the CPU time of the first rounds suggests."""
 
     n_jobs: int = -1
+
+    def __post_init__(self) -> None:
+        """Check the number of workers."""
+        check_n_jobs(self.n_jobs)
 
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
@@ -56,13 +61,10 @@ def backend_from(name: str | Backend, n_jobs: int | None) -> Backend:
     SettingsError
         When there is no such backend or number of workers.
     """
-    if n_jobs is not None and (
-        isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or not n_jobs
-    ):
-        raise SettingsError(f"n_jobs must be an integer other than 0 or None, got {n_jobs!r}")
+    check_n_jobs(n_jobs)
     if isinstance(name, Backend):
         return name
-    if name not in BACKEND_NAMES:
+    if not among(name, BACKEND_NAMES):
         raise SettingsError(
             f"backend must be a Backend or one of {list(BACKEND_NAMES)}, got {name!r}"
         )
@@ -73,7 +75,7 @@ def backend_from(name: str | Backend, n_jobs: int | None) -> Backend:
         return Serial()
     kinds: dict[str, type[Auto | Threads | Processes]]
     kinds = {"auto": Auto, "threads": Threads, "processes": Processes}
-    return kinds[name](n_workers)
+    return kinds[str(name)](n_workers)
 
 
 class _Chosen(Session):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,10 @@ from structsvm.parallel.base import RETRIES, Backend, Session, ShareResult, Task
 __all__ = ["Dask"]
 
 logger = logging.getLogger("structsvm")
+
+WAIT = 30.0
+"""Seconds for which a cluster without any worker is waited for: a new one is on its way when a
+nanny replaces one that died, and when an adaptive cluster begins."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +37,11 @@ class Dask(Backend):
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Scatter the shares, pinned to their workers; those of a lost worker move to another."""
         client = self._client()
-        slots = [address for address, n in client.nthreads().items() for _ in range(n)]
+        slots = _slots(client)
         if not slots:
-            raise SettingsError("the Dask cluster has no workers: start some first")
+            raise SettingsError(
+                f"the Dask cluster has no workers, and had none for {WAIT:g} seconds: start some"
+            )
         yield _OnDask(client, split_shares(parts, len(slots)))
 
     def _client(self) -> Any:
@@ -84,9 +90,12 @@ class _OnDask(Session):
 
     def _place(self, k: int) -> tuple[Any, str]:
         """A share on one of the workers there are now."""
-        slots = [address for address, n in self._client.nthreads().items() for _ in range(n)]
+        slots = _slots(self._client)
         if not slots:
-            raise StructSVMError("the Dask cluster has no workers left")
+            raise StructSVMError(
+                f"the Dask cluster has no workers left, and no new one came in {WAIT:g} seconds: "
+                "start some, and give resume=FILE to keep what is learned until then"
+            )
         address = slots[k % len(slots)]
         (future,) = self._client.scatter([_Share(self._shares[k])], workers=[address], hash=False)
         return future, address
@@ -96,6 +105,15 @@ class _OnDask(Session):
         return self._client.submit(
             _work_on_share, task, share, argument, pure=False, workers=[address]
         )
+
+
+def _slots(client: Any) -> list[str]:
+    """The address of each thread of the workers there are, once there is one; none after WAIT."""
+    if not client.nthreads():
+        logger.warning("the Dask cluster has no workers: waiting %g seconds for one", WAIT)
+        with suppress(TimeoutError):  # Dask's own is one
+            client.wait_for_workers(1, timeout=WAIT)
+    return [address for address, n in client.nthreads().items() for _ in range(n)]
 
 
 @dataclass(frozen=True, eq=False)

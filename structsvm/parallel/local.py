@@ -1,11 +1,11 @@
-"""Threads of this machine, through joblib, and processes, through its loky."""
+"""Threads of this machine, through joblib, and processes of its own."""
 
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,18 +14,16 @@ from typing import Any
 
 import cloudpickle
 import joblib
-from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor, wait
-from joblib.externals.loky.process_executor import ShutdownExecutorError
 
 from structsvm.errors import StructSVMError
+from structsvm.parallel import leftovers
 from structsvm.parallel.base import RETRIES, Backend, Session, ShareResult, Task, split_shares, work
+from structsvm.parallel.workers import Workers, WorkersDied
+from structsvm.support.checks import check_n_jobs
 
 __all__ = ["Processes", "Threads"]
 
 logger = logging.getLogger("structsvm")
-
-IDLE = 300
-"""Seconds after which a worker without work ends."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +31,10 @@ class Threads(Backend):
     """Threads of this process, through joblib: for oracles that release the interpreter's lock."""
 
     n_jobs: int = -1
+
+    def __post_init__(self) -> None:
+        """Check the number of workers."""
+        check_n_jobs(self.n_jobs)
 
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
@@ -46,20 +48,33 @@ class Threads(Backend):
 class Processes(Backend):
     """Processes of this machine, kept for the next run.
 
-    A worker reads each share it works on from a file, once.
+    A worker reads each share it works on from a file, once. The files are readable by their owner
+    alone; those that a killed process leaves are removed when the next one begins.
     """
 
     n_jobs: int = -1
 
+    def __post_init__(self) -> None:
+        """Check the number of workers."""
+        check_n_jobs(self.n_jobs)
+
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Write the shares into a folder that lasts as long as the block."""
-        with TemporaryDirectory(prefix="structsvm-") as folder:
+        leftovers.remove()
+        with TemporaryDirectory(prefix=leftovers.prefix()) as folder:
             shares = split_shares(parts, joblib.effective_n_jobs(self.n_jobs))
             paths = [str(Path(folder, str(k))) for k in range(len(shares))]
             for path, share in zip(paths, shares, strict=True):
-                Path(path).write_bytes(cloudpickle.dumps(share))
-            yield _InProcesses(paths)
+                _write(path, cloudpickle.dumps(share))
+            with Workers() as workers:
+                yield _InProcesses(paths, workers)
+
+
+def _write(path: str, content: bytes) -> None:
+    """A file that nobody but its owner can read, whatever the umask."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
 
 
 class _InThreads(Session):
@@ -72,48 +87,23 @@ class _InThreads(Session):
 
 
 class _InProcesses(Session):
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = paths
+    def __init__(self, paths: Sequence[str], workers: Workers) -> None:
+        self._paths, self._workers = paths, workers
 
     def shares(self, task: Task, argument: Any) -> list[ShareResult]:
+        missing = dict(enumerate((_work_on_file, task, path, argument) for path in self._paths))
+        done: dict[int, ShareResult] = {}
         for retry in range(RETRIES + 1):
-            futures: list[Future[ShareResult]] = []
             try:
-                pool = _pool(len(self._paths))
-                futures = [pool.submit(_work_on_file, task, p, argument) for p in self._paths]
-                return [future.result() for future in futures]
-            except (BrokenProcessPool, ShutdownExecutorError) as error:
-                _discard(len(self._paths))
+                done |= self._workers.run(missing)
+                return [done[k] for k in range(len(self._paths))]
+            except WorkersDied as error:
+                done |= error.done
+                missing = {k: call for k, call in missing.items() if k not in done}
                 if retry == RETRIES:
                     raise StructSVMError(f"workers keep dying: {error}") from error
                 logger.warning("a worker process died: its work is done again")
-            except KeyboardInterrupt:
-                _discard(len(self._paths))  # its workers have been interrupted too
-                raise
-            except BaseException:
-                wait(futures)
-                raise
         raise AssertionError
-
-
-_pools: dict[int, ProcessPoolExecutor] = {}
-"""Pools of so many workers, kept for the next run.
-
-Not joblib's own: it waits for a pool that broke to end in order, which it may never do.
-"""
-
-
-def _pool(n_workers: int) -> ProcessPoolExecutor:
-    if n_workers not in _pools:
-        _pools[n_workers] = ProcessPoolExecutor(n_workers, timeout=IDLE)
-    return _pools[n_workers]
-
-
-def _discard(n_workers: int) -> None:
-    """End the workers of a pool, without waiting for what they are at."""
-    pool = _pools.pop(n_workers, None)
-    if pool is not None:
-        pool.shutdown(wait=False, kill_workers=True)
 
 
 _read: dict[str, list[Any]] = {}

@@ -142,19 +142,27 @@ def alternate(
         risk = _risk(task, labels, reference)
         if start is not None:
             risk = replace(risk, start=start)
-        solution = solver.solve(risk, callback, backend=backend)
+        try:
+            solution = solver.solve(risk, callback, backend=backend)
+        except KeyboardInterrupt:
+            if kept is None:
+                raise
+            break
         if rounds:
             _refuse_rise(rounds[-1].completed, solution.upper)
-        start = solution.w
-        guesses, completed, changed = _complete(task, labels, reference, solution)
+        start, interrupted = solution.w, solution.status is Status.INTERRUPTED
+        try:
+            guesses, completed, changed = _complete(task, labels, reference, solution)
+            held_out = task.held_out_loss(solution.w)
+        except KeyboardInterrupt:
+            guesses, completed, changed, held_out = labels, solution.upper, 0, None
+            interrupted = True
         _refuse_rise(solution.upper, completed)
-        held_out = task.held_out_loss(solution.w)
         rounds.append(Round(solution.upper, completed, changed, held_out, solution.oracle_calls))
         logger.info("round %d of alternation: %s", number + 1, rounds[-1])
         known = rounds[best].held_out
         if kept is None or known is None or held_out is None or held_out < known:
             kept, best = (solution, risk, labels), number
-        interrupted = solution.status is Status.INTERRUPTED
         labels, fixed = guesses, changed == 0 and not interrupted
         if fixed or interrupted:
             break

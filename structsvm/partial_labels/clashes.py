@@ -48,30 +48,54 @@ def refuse_clashing_counts(counts: Sequence[Count]) -> None:
 
     A system of difference constraints: it has a solution, and then one in whole numbers, unless its
     graph has a cycle of negative weight, and the labels on that cycle contradict each other.
+
+    Shortest paths by sweeps through the edges (Bellman, 1958; Ford, 1956), first those that lead
+    forwards, in their order, then those that lead back (Yen, 1970): a path that turns a few times
+    takes a few sweeps, however long it is.
     """
-    edges = [_Edge(c.start, c.end, c.high, c.name) for c in counts]
-    edges += [_Edge(c.end, c.start, -c.low, c.name) for c in counts]
+    edges = [_Edge(c.start, c.end, c.high, c.name) for c in sorted(counts, key=_start)]
+    edges += [_Edge(c.end, c.start, -c.low, c.name) for c in sorted(counts, key=_end, reverse=True)]
     distance = {point: 0 for c in counts for point in (c.start, c.end)}
     last: dict[int, _Edge] = {}
-    touched = -1
-    for _ in range(len(distance) + 1):
-        touched = -1
+    cycle: list[_Edge] = []
+    while not cycle:
+        touched = False
         for edge in edges:
             reached = distance[edge.tail] + edge.weight
             if reached < distance[edge.head]:
                 distance[edge.head], last[edge.head] = reached, edge
-                touched = edge.head
-        if touched < 0:
+                touched = True
+        if not touched:
             return
-    for _ in distance:  # from anywhere behind the cycle onto it
-        touched = last[touched].tail
-    cycle = [last[touched]]
-    while cycle[-1].tail != touched:
-        cycle.append(last[cycle[-1].tail])
+        cycle = _cycle(last)
     names = list(dict.fromkeys(edge.name for edge in cycle if edge.name))
     if len(names) == 1:
         raise DataError(f"{names[0]}: there is no room for it")
     raise DataError(f"labels that contradict each other: {' and '.join(names)}")
+
+
+def _start(count: Count) -> int:
+    return count.start
+
+
+def _end(count: Count) -> int:
+    return count.end
+
+
+def _cycle(last: dict[int, _Edge]) -> list[_Edge]:
+    """A cycle among the last edges of shortest paths, which is of negative weight, if any."""
+    seen: dict[int, int] = {}
+    for number, begin in enumerate(last):
+        point = begin
+        while point in last and point not in seen:
+            seen[point] = number
+            point = last[point].tail
+        if seen.get(point) == number:
+            cycle = [last[point]]
+            while cycle[-1].tail != point:
+                cycle.append(last[cycle[-1].tail])
+            return cycle
+    return []
 
 
 def refuse_clashing_links(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -106,25 +106,67 @@ class Known:
         """How far a partition is from what is known; 0 if it agrees.
 
         The loss ``|M - M_i|_F^2`` within every stretch whose partition is known, 1 for each region
-        with another number of changes, and the clusters too many or too few.
+        with another number of changes, and the clusters too many or too few. Where no partition is
+        known, 1 for each pair of rows in one cluster that are to be in two.
         """
         if self.truth is not None:
             return partition_loss(self.truth, M)
         assert M.labels is not None
+        K = self.constraint.n_clusters
+        wrong = self._n_wrong_regions(M) + (0 if K is None else abs(K - M.n_clusters))
+        if self.contiguous and self._stretches is not None:
+            rows, starts, truth = self._stretches
+            changes = np.diff(M.labels[rows], prepend=-1) != 0
+            changes[starts] = True
+            return partition_loss(truth, EquivalenceMatrix.from_labels(changes.cumsum())) + wrong
+        rows_of, truths = self.part
         total = sum(
             partition_loss(truth, EquivalenceMatrix.from_labels(M.labels[rows]))
-            for rows, truth in zip(*self.part, strict=True)
+            for rows, truth in zip(rows_of, truths, strict=True)
         )
-        wrong = [r for r in self.constraint.regions if r.changes and not r.holds(M.boundaries)]
-        K = self.constraint.n_clusters
-        return total + len(wrong) + (0 if K is None else abs(K - M.n_clusters))
+        if not rows_of:
+            total += sum(float(M.labels[i] == M.labels[j]) for i, j in self.constraint.apart)
+        return total + wrong
+
+    @cached_property
+    def _stretches(
+        self,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], EquivalenceMatrix] | None:
+        """The rows of all stretches, where each begins among them, and their partitions as one.
+
+        Clusters of different stretches have no row in common, so that the losses within stretches
+        add up to that of their union.
+        """
+        parts, truths = self.part
+        if not parts:
+            return None
+        ends = np.cumsum([part.size for part in parts])
+        starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+        breakpoints = [M.boundaries[1:] + at for M, at in zip(truths, starts, strict=True)]
+        union = EquivalenceMatrix.from_breakpoints(np.concatenate(breakpoints))
+        return np.concatenate(parts), starts, union
+
+    def _n_wrong_regions(self, M: EquivalenceMatrix) -> int:
+        """Regions with changes that have another number of them."""
+        if not self._regions.size:
+            return 0
+        start, end, changes, or_more = self._regions
+        found = np.searchsorted(M.boundaries, end) - np.searchsorted(M.boundaries, start, "right")
+        return int(np.count_nonzero((found < changes) | ((found > changes) & (or_more == 0))))
+
+    @cached_property
+    def _regions(self) -> NDArray[np.int64]:
+        """Start, end, changes and whether there may be more, of regions with changes, (4, n)."""
+        counted = [r for r in self.constraint.regions if r.changes]
+        rows = [(r.start, r.end, r.changes, int(r.or_more)) for r in counted]
+        return np.array(rows, dtype=np.int64).reshape(-1, 4).T
 
 
 def read_labels(partition: PartitionProblem, Xs: Sequence[Floats], ys: Any) -> list[Known]:
     """Labels as users write them, full or partial; DataError names the recording."""
 
     def read(y: Any, T: int) -> Known:
-        labels = as_partial(y, T)
+        labels = as_partial(y, T, partition.words.item)
         if labels is None:
             return Known.of(partition.encode(y, T), partition.contiguous)
         constraint = labels.constraint(T, partition.contiguous)
@@ -179,9 +221,10 @@ def calibrate_partial(
     """The penalty that agrees best with what is known.
 
     Segmentations of whole recordings are compared with it; for clusterings, those of the labelled
-    rows alone. ``weights`` (N,) are those of the samples, in every mean.
+    rows alone, or those of whole tables where nothing but links between rows is known. ``weights``
+    (N,) are those of the samples, in every mean.
     """
-    if not partition.contiguous:
+    if not partition.contiguous and any(known.part[0] for known in labels):
         parts = None if weights is None else part_weights(labels, weights)
         return calibrate(partition.decoder, *known_parts(Zs, labels), parts)
     scatter = np.average([((Z - Z.mean(axis=0)) ** 2).sum() for Z in Zs], weights=weights)
@@ -262,7 +305,7 @@ class PartialRisk(Completions):
             given = known.constraint.n_clusters is not None
             shift = 0.0 if given else -metric.penalty
             objective = TraceObjective(X @ metric.factor, shift=shift)
-            return decoder.maximize(objective, known.constraint).y
+            return decoder.ask(objective, known.constraint).y
 
         return [best(X, known) for X, known in zip(self.samples, self.labels, strict=True)]
 

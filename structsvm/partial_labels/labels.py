@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.errors import DataError
+from structsvm.errors import DataError, SettingsError
 from structsvm.partial_labels.clashes import (
     Count,
     Link,
@@ -18,8 +18,10 @@ from structsvm.partial_labels.clashes import (
     refuse_clashing_links,
 )
 from structsvm.partitions.oracle import Constraint, Region
+from structsvm.partitions.values import label_values, missing_labels, refuse_missing
+from structsvm.support.checks import is_number, is_whole
 
-__all__ = ["UNKNOWN", "PartialLabels", "as_partial", "region_from", "stretches"]
+__all__ = ["UNKNOWN", "PartialLabels", "as_partial", "region_from", "stretches", "unlabelled"]
 
 Ints = NDArray[np.int64]
 Pairs = tuple[tuple[int, int], ...]
@@ -37,11 +39,11 @@ class PartialLabels:
     Parameters
     ----------
     labels : array of shape (T,), optional
-        Numbers, -1 where unknown, or names, None or "" where unknown. For segmentations a change
-        of label is a change-point, so that a labelled stretch is known sample by sample, and two
-        stretches with different labels have at least one change between them; the same label on
-        either side of unknown samples says nothing. For clusterings equal labels are one cluster,
-        different ones are two.
+        Numbers, -1 where unknown, or names; missing ones (None, NaN, NaT, NA, "") are unknown too.
+        For segmentations a change of label is a change-point, so that a labelled stretch is known
+        sample by sample, and two stretches with different labels have at least one change between
+        them; the same label on either side of unknown samples says nothing. For clusterings equal
+        labels are one cluster, different ones are two.
     regions : sequence of Region or of (start, end, changes)
         For segmentations: how many changes the samples ``start, ..., end - 1`` have among them. A
         number means exactly so many, "1+" at least one.
@@ -75,13 +77,13 @@ class PartialLabels:
         for name, value in (
             ("codes", None if self.labels is None else _codes(self.labels, "labels")),
             ("chunks", chunks),
-            ("regions", tuple(region_from(region) for region in self.regions)),
+            ("regions", tuple(map(region_from, _listed(self.regions, "regions")))),
             ("must_link", _pairs(self.must_link, "must_link")),
             ("cannot_link", _pairs(self.cannot_link, "cannot_link")),
         ):
             object.__setattr__(self, name, value)
         K = self.n_clusters
-        if K is not None and (isinstance(K, bool) or not isinstance(K, (int, np.integer)) or K < 1):
+        if K is not None and (not is_whole(K) or K < 1):
             raise DataError(f"n_clusters of partial labels must be an integer >= 1, got {K!r}")
 
     @property
@@ -102,6 +104,10 @@ class PartialLabels:
         DataError
             Naming the two labels that contradict each other, or the one that does not suit.
         """
+        if not is_whole(n_samples) or n_samples < 1:
+            raise SettingsError(f"n_samples must be an integer >= 1, got {n_samples!r}")
+        if not isinstance(contiguous, bool):
+            raise SettingsError(f"contiguous must be True or False, got {contiguous!r}")
         for name, vector in (("labels", self.codes), ("chunks", self.chunks)):
             if vector is not None and np.size(vector) != n_samples:
                 raise DataError(f"{np.size(vector)} {name} for {n_samples} samples: give one each")
@@ -168,14 +174,33 @@ class PartialLabels:
         )
 
 
-def as_partial(y: Any, n_samples: int) -> PartialLabels | None:
-    """Labels as users write them, if they are partial: :class:`PartialLabels`, or with -1."""
+def as_partial(y: Any, n_samples: int, item: str = "sample") -> PartialLabels | None:
+    """Labels as users write them, if they are partial: :class:`PartialLabels`, or with -1.
+
+    ``item`` is what a sample is called in messages.
+
+    Raises
+    ------
+    DataError
+        When a label is missing: what that means is not guessed, in no problem.
+    """
     if isinstance(y, PartialLabels):
         return y
-    values = np.asarray(y)
-    if values.shape != (n_samples,) or values.dtype.kind not in "if":
+    values = label_values(y)
+    if values.shape != (n_samples,):
         return None
-    return PartialLabels(labels=values) if (values == UNKNOWN).any() else None
+    refuse_missing(values, item)
+    return PartialLabels(labels=values) if unlabelled(values).any() else None
+
+
+def unlabelled(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which labels are the number -1."""
+    if values.dtype.kind in "iufb":
+        return np.asarray(values == UNKNOWN)
+    if values.dtype.kind != "O":
+        return np.zeros(values.shape, dtype=np.bool_)
+    found = [is_number(value) and value == UNKNOWN for value in values.ravel().tolist()]
+    return np.array(found, dtype=np.bool_).reshape(values.shape)
 
 
 def stretches(constraint: Constraint, n_samples: int) -> list[tuple[int, int, list[int]]]:
@@ -220,9 +245,12 @@ def _check_counts(
     if not counts:
         return
     points = np.unique([0, most, *(p for c in counts for p in (c.start, c.end))])
-    for p, q in zip(points[:-1].tolist(), points[1:].tolist(), strict=True):
-        must = forced[(forced > p) & (forced <= q)]
-        may = q - p - int(((forbidden > p) & (forbidden <= q)).sum())
+    first, held = (
+        np.searchsorted(where, points, "right").tolist() for where in (forced, forbidden)
+    )
+    for k, (p, q) in enumerate(itertools.pairwise(points.tolist())):
+        must = forced[first[k] : first[k + 1]]
+        may = q - p - (held[k + 1] - held[k])
         counts.append(Count(p, q, 0, q - p))
         if must.size:
             many = f"the labels of samples {must[0] - 1} and {must[0]}, which differ"
@@ -239,8 +267,10 @@ def _refuse_overlap(regions: Sequence[Region]) -> None:
     """Regions that count exactly may lie inside one of the same count, and not overlap else."""
     counted = sorted({r for r in regions if r.changes and not r.or_more}, key=lambda r: r.start)
     for k, a in enumerate(counted):
-        for b in counted[k + 1 :]:
+        for b in itertools.islice(counted, k + 1, None):
             overlap = b.start < a.end - 1
+            if not overlap:
+                break  # nor do those that start later
             nested = b.end <= a.end or b.start == a.start
             if overlap and not (nested and a.changes == b.changes):
                 raise DataError(
@@ -251,10 +281,10 @@ def _refuse_overlap(regions: Sequence[Region]) -> None:
 
 def _codes(labels: ArrayLike, name: str) -> Ints:
     """Labels as numbers 0, 1, ..., and -1 where there is none."""
-    values = np.asarray(labels)
+    values = label_values(labels)
     if values.ndim != 1 or values.size == 0:
         raise DataError(f"{name} must be a non-empty vector, got shape {values.shape}")
-    missing = np.array([v is None or v in ("", UNKNOWN) or v != v for v in values.tolist()])
+    missing = missing_labels(values) | unlabelled(values)
     codes = np.full(values.size, UNKNOWN, dtype=np.int64)
     known = values[~missing]
     if known.size:
@@ -271,8 +301,9 @@ def region_from(given: Any) -> Region:
         try:
             start, end, changes = given
             text = str(changes).strip()
-            region = Region(int(start), int(end), int(text.removesuffix("+")), text.endswith("+"))
-        except (TypeError, ValueError):
+            count = text.removesuffix("+") if isinstance(changes, str) else changes
+            region = Region(_whole(start), _whole(end), _whole(count), text.endswith("+"))
+        except (TypeError, ValueError, OverflowError):
             raise DataError(
                 f"a region is (start, end, changes), changes a number or '1+', got {given!r}"
             ) from None
@@ -281,8 +312,26 @@ def region_from(given: Any) -> Region:
     return region
 
 
+def _whole(value: Any) -> int:
+    """An integer, or what is written as one; ValueError for anything that would be cut off."""
+    number = int(value)
+    if not isinstance(value, str) and number != value:
+        raise ValueError(value)
+    return number
+
+
+def _listed(given: Any, name: str) -> list[Any]:
+    try:
+        return list(given)
+    except TypeError:
+        raise DataError(f"{name} must be a list, got {given!r}") from None
+
+
 def _pairs(given: Sequence[tuple[int, int]], name: str) -> Pairs:
-    array = np.asarray(list(given))
+    try:
+        array = np.asarray(_listed(given, name))
+    except ValueError:
+        raise DataError(f"{name} must be pairs of row numbers, got {given!r}") from None
     if array.size == 0:
         return ()
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":

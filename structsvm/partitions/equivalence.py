@@ -17,6 +17,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+LARGE_TABLE = 1_000_000
+"""Cells of a contingency table beyond which only those that are not zero are looked at."""
+
+
 @dataclass(frozen=True, eq=False)
 class EquivalenceMatrix:
     """A rescaled equivalence matrix ``M = U U^T``, an orthogonal projector of rank K.
@@ -52,6 +56,7 @@ class EquivalenceMatrix:
         ends = np.asarray(breakpoints)
         if ends.ndim != 1 or ends.size == 0 or not np.issubdtype(ends.dtype, np.integer):
             raise DataError("breakpoints must be a non-empty list of integers, the last being T")
+        ends = ends.astype(np.int64)  # a difference of unsigned ones would not be an integer
         sizes = np.diff(ends, prepend=0)
         if (sizes <= 0).any():
             raise DataError(
@@ -62,7 +67,10 @@ class EquivalenceMatrix:
     @classmethod
     def from_factor(cls, factor: ArrayLike) -> EquivalenceMatrix:
         """The projector on the columns of an orthonormal ``factor`` (T, K)."""
-        U = np.array(factor, dtype=np.float64)
+        try:
+            U = np.array(factor, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise DataError(f"factor must be numbers, of shape (T, K), got {factor!r}") from None
         if U.ndim != 2 or not np.allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-8):
             raise DataError("the columns of a relaxed factor must be orthonormal")
         return cls(None, _frozen(U))
@@ -90,7 +98,9 @@ class EquivalenceMatrix:
     @cached_property
     def sizes(self) -> Ints:
         """Number of samples in each cluster, (K,)."""
-        return np.bincount(self._partition_labels(), minlength=self.n_clusters).astype(np.int64)
+        labels = self._partition_labels()
+        sizes: Ints = _frozen(np.bincount(labels, minlength=self.n_clusters).astype(np.int64))
+        return sizes
 
     @cached_property
     def boundaries(self) -> Ints:
@@ -99,7 +109,8 @@ class EquivalenceMatrix:
         changes = np.flatnonzero(np.diff(labels)) + 1
         if changes.size != self.n_clusters - 1:
             raise DataError("this partition is not contiguous, so it has no breakpoints")
-        return np.concatenate(([0], changes, [labels.size])).astype(np.int64)
+        boundaries: Ints = _frozen(np.concatenate(([0], changes, [labels.size])).astype(np.int64))
+        return boundaries
 
     @property
     def breakpoints(self) -> list[int]:
@@ -143,6 +154,11 @@ class EquivalenceMatrix:
             )
         if not (self.is_partition and other.is_partition):
             return float(np.sum(self.project(other.factor()) ** 2))
+        if self.n_clusters * other.n_clusters > LARGE_TABLE:
+            mine, theirs = self._partition_labels(), other._partition_labels()
+            pairs, counts = np.unique(mine * other.n_clusters + theirs, return_counts=True)
+            k, m = np.divmod(pairs, other.n_clusters)
+            return float(np.sum(counts**2 / (self.sizes[k] * other.sizes[m])))
         table = self.contingency(other)
         return float(np.sum(table**2 / np.outer(self.sizes, other.sizes)))
 

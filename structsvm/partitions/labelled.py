@@ -99,7 +99,7 @@ class SearchedSample(LabelledSample):
 
     def separate(self, B: Floats, truth_weight: float, shift: float, known: bool) -> Separation:
         """The answer of the oracle."""
-        answer = self.oracle.maximize(*self._question(B, truth_weight, shift, known))
+        answer = self.oracle.ask(*self._question(B, truth_weight, shift, known))
         return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)
 
     def improve(
@@ -112,7 +112,7 @@ class SearchedSample(LabelledSample):
     ) -> Separation:
         """What the oracle reaches from a labelling."""
         assert isinstance(self.oracle, LocalSearch), "improves is for local searches"
-        answer = self.oracle.improve(*self._question(B, truth_weight, shift, known), start)
+        answer = self.oracle.ask_from(*self._question(B, truth_weight, shift, known), start)
         return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)
 
     def _question(

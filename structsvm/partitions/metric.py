@@ -10,10 +10,12 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.errors import DataWarning, warn
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.oracle import Constraint, Oracle
+from structsvm.partitions.oracle import Constraint, Oracle, Quality
+from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.progress import stage
 
@@ -30,6 +32,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 PENALTIES_PER_DECADE = 15
+DOUBT = 0.1
+"""What rounding may cost a segmentation, as a part of the price of a change, before a warning."""
+
 SMOOTHING = 3
 """Steps of the grid on either side over which the loss curve is averaged."""
 
@@ -46,8 +51,17 @@ class Metric:
     def decode(self, oracle: Oracle, X: Floats, n_clusters: int | None = None) -> EquivalenceMatrix:
         """Partition the rows of ``X`` into ``n_clusters``, or as many as the penalty allows."""
         shift = 0.0 if n_clusters is not None else -self.penalty
-        objective = TraceObjective(X @ self.factor, shift=shift)
-        return oracle.maximize(objective, Constraint(n_clusters=n_clusters)).y
+        objective = TraceObjective(centred(X) @ self.factor, shift=shift)
+        answer = oracle.ask(objective, Constraint(n_clusters=n_clusters))
+        lost = answer.upper_bound - answer.value
+        if answer.quality is Quality.EXACT and n_clusters is None and lost > DOUBT * self.penalty:
+            warn(
+                f"a recording of {X.shape[0]} samples has jumps so large that rounding may hide "
+                f"changes: up to {lost:.2g}, where a change costs {self.penalty:.2g}; take "
+                "outliers out, or cut the recording where it jumps",
+                DataWarning,
+            )
+        return answer.y
 
     def rescaled(self, penalty: float) -> Metric:
         """The same metric with another penalty."""
@@ -69,9 +83,21 @@ class Calibration:
     criterion: Floats | None = None
     """What the best penalty minimises, where that is not the loss, (n,)."""
 
+    @classmethod
+    def none(cls, penalty: float) -> Calibration:
+        """A penalty that was not calibrated: its loss is not known, NaN."""
+        return cls(np.array([penalty]), np.array([np.nan]))
+
+    @property
+    def missing(self) -> bool:
+        """Whether the penalty is not calibrated, because Ctrl-C ended the calibration."""
+        return bool(np.isnan(self.losses).all())
+
     @property
     def best(self) -> int:
         """Index of the middle of the penalties of smallest smoothed loss (or criterion)."""
+        if self.penalties.size == 1:
+            return 0
         window = 2 * SMOOTHING + 1
         curve = self.losses if self.criterion is None else self.criterion
         padded = np.pad(curve, SMOOTHING, mode="edge")
@@ -173,7 +199,7 @@ def _loss_curve(
     losses = np.empty(penalties.size)
 
     def decode(index: int) -> EquivalenceMatrix:
-        best = oracle.maximize(TraceObjective(Z, shift=-float(penalties[index]))).y
+        best = oracle.ask(TraceObjective(Z, shift=-float(penalties[index]))).y
         losses[index] = loss(best)
         return best
 

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import OracleError
+from structsvm.errors import DataError, OracleError, PluginError, StructSVMError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
+from structsvm.storage.plain import shown
+from structsvm.support.checks import is_whole
 from structsvm.support.contract import Contract
 
-__all__ = ["UNCONSTRAINED", "Argmax", "Constraint", "LocalSearch", "Oracle", "Quality", "Region"]
+__all__ = [
+    "UNCONSTRAINED",
+    "Argmax",
+    "Constraint",
+    "ConstraintKind",
+    "LocalSearch",
+    "Oracle",
+    "Quality",
+    "Region",
+]
+
+ConstraintKind = Literal["n_clusters", "boundaries", "regions", "links"]
+"""What a constraint may say; an oracle declares which of these it takes (:attr:`Oracle.takes`)."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +47,26 @@ class Region:
     """Exactly so many, or at least so many."""
     or_more: bool = False
 
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name in ("start", "end", "changes"):
+            if not is_whole(getattr(self, name)):
+                raise DataError(
+                    f"{name} of a region must be an integer, got {getattr(self, name)!r}"
+                )
+        if not isinstance(self.or_more, bool | np.bool_):
+            raise DataError(f"or_more of a region must be True or False, got {self.or_more!r}")
+
     def __str__(self) -> str:
         """In words."""
         n = "no" if self.changes == 0 else str(self.changes)
         count = f"{'at least ' if self.or_more else ''}{n} change{'' if n == '1' else 's'}"
         return f"region {self.start}..{self.end} with {count}"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changes in it."""
+        return self.changes == 0 and not self.or_more
 
     def holds(self, boundaries: NDArray[np.int64]) -> bool:
         """Whether a segmentation with these boundaries, ends included or not, agrees."""
@@ -69,6 +100,18 @@ class Constraint:
     regions: tuple[Region, ...] = ()
     together: tuple[tuple[int, ...], ...] = ()
     apart: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def kinds(self) -> frozenset[ConstraintKind]:
+        """What it says something about; regions without a change are boundaries ruled out."""
+        found: dict[ConstraintKind, bool] = {
+            "n_clusters": self.n_clusters is not None,
+            "boundaries": bool(self.forced or self.forbidden)
+            or any(region.is_empty for region in self.regions),
+            "regions": any(region.changes > 0 for region in self.regions),
+            "links": self.has_links,
+        }
+        return frozenset(kind for kind, said in found.items() if said)
 
     @property
     def has_boundaries(self) -> bool:
@@ -107,12 +150,56 @@ class Constraint:
             )
 
     def boundary_masks(self, n_samples: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """``(allowed, forced)`` over positions ``0..T``; both ends always are boundaries."""
+        """``(allowed, forced)`` over positions ``0..T``; both ends always are boundaries.
+
+        Regions without a change are among what is not allowed. Regions that count changes are not
+        in the masks: an oracle that keeps them reads :attr:`regions`.
+        """
         allowed = np.ones(n_samples + 1, dtype=np.bool_)
         forced = np.zeros(n_samples + 1, dtype=np.bool_)
         allowed[list(self.forbidden)] = False
+        for region in self.regions:
+            if region.is_empty:
+                allowed[region.start + 1 : region.end] = False
         forced[list(self.forced)] = True
         return allowed, forced
+
+    def violation(self, M: EquivalenceMatrix) -> str | None:
+        """What of this ``M`` does not keep, in words; None if it keeps everything.
+
+        Of a projector that is no partition only the number of clusters is looked at.
+        """
+        if self.n_clusters not in (None, M.n_clusters):
+            return f"it has {M.n_clusters} clusters where exactly {self.n_clusters} are asked for"
+        if M.labels is None or not (self.has_boundaries or self.has_links):
+            return None
+        return self._boundary_violation(M.labels) or self._link_violation(M.labels)
+
+    def _boundary_violation(self, labels: NDArray[np.int64]) -> str | None:
+        ends = np.zeros(labels.size + 1, dtype=np.bool_)
+        ends[1:-1] = labels[1:] != labels[:-1]
+        missing = next((t for t in self.forced if not ends[t]), None)
+        if missing is not None:
+            return f"it has no boundary at {missing}, where one is forced"
+        wrong = next((t for t in self.forbidden if ends[t]), None)
+        if wrong is not None:
+            return f"it has a boundary at {wrong}, where none may be"
+        at = np.flatnonzero(ends)
+        for region in self.regions:
+            if not region.holds(at):
+                found = int(np.count_nonzero((at > region.start) & (at < region.end)))
+                return f"it has {found} changes in the {region}"
+        return None
+
+    def _link_violation(self, labels: NDArray[np.int64]) -> str | None:
+        for group in self.together:
+            away = [i for i in group if labels[i] != labels[group[0]]]
+            if away:
+                return f"it separates samples {group[0]} and {away[0]}, which are to be together"
+        for i, j in self.apart:
+            if labels[i] == labels[j]:
+                return f"it puts samples {i} and {j} together, which are to be apart"
+        return None
 
 
 def region_fits(region: Region, n_samples: int) -> None:
@@ -146,8 +233,15 @@ class Oracle(Contract):
     """Maximises ``Tr(A M)`` over a family of partitions: loss-augmented inference and decoding.
 
     An oracle holds settings only; it is deterministic, does not modify its input and may be called
-    from several threads and processes at once.
+    from several threads and processes at once. Define :meth:`maximize`; what calls it is
+    :meth:`ask`, which verifies the answer.
     """
+
+    takes: ClassVar[frozenset[ConstraintKind]] = frozenset({"n_clusters", "boundaries"})
+    """The kinds of constraints that :meth:`maximize` keeps; any other is refused before the work
+    starts. "boundaries" are forced and forbidden ones and regions without a change, which
+    :meth:`Constraint.boundary_masks` holds together, "regions" those that count changes, "links"
+    samples that have to be together or apart."""
 
     @abstractmethod
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
@@ -159,6 +253,39 @@ class Oracle(Contract):
             When the constraint cannot be satisfied or the objective is not finite.
         """
 
+    def ask(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
+        """The answer of :meth:`maximize`, verified: an Argmax that keeps the constraint.
+
+        Raises
+        ------
+        OracleError
+            As :meth:`maximize`; when the constraint is of a kind that the oracle does not take, or
+            when it failed.
+        PluginError
+            When the answer is no Argmax, is about other samples, or breaks the constraint.
+        """
+        self.refuse(constraint, objective.n_samples)
+        try:
+            answer = self.maximize(objective, constraint)
+        except StructSVMError:
+            raise
+        except Exception as error:
+            raise _failure(self, "maximize", error) from error
+        return _verified(self, "maximize", answer, objective, constraint)
+
+    def refuse(self, constraint: Constraint, n_samples: int) -> None:
+        """Raise OracleError for a constraint that cannot be kept, before any work."""
+        constraint.validate(n_samples)
+        beyond = sorted(constraint.kinds - self.takes)
+        if beyond:
+            example = next((r for r in constraint.regions if r.changes > 0), None)
+            said = f" ({example})" if beyond == ["regions"] else ""
+            raise OracleError(
+                f"{type(self).__name__} does not take {' and '.join(beyond)}{said}: it declares "
+                f"takes = {sorted(self.takes)}. Leave such labels out, use "
+                "another problem, or have maximize keep them and add them to takes"
+            )
+
 
 class LocalSearch(Oracle):
     """An oracle that can start from any partition, say from one it found for another metric."""
@@ -168,3 +295,64 @@ class LocalSearch(Oracle):
         self, objective: TraceObjective, constraint: Constraint, start: EquivalenceMatrix
     ) -> Argmax:
         """A partition that ``constraint`` allows, found from ``start`` and none other."""
+
+    def ask_from(
+        self, objective: TraceObjective, constraint: Constraint, start: EquivalenceMatrix
+    ) -> Argmax:
+        """The answer of :meth:`improve`, verified as :meth:`ask` does."""
+        self.refuse(constraint, objective.n_samples)
+        try:
+            answer = self.improve(objective, constraint, start)
+        except StructSVMError:
+            raise
+        except Exception as error:
+            raise _failure(self, "improve", error) from error
+        return _verified(self, "improve", answer, objective, constraint)
+
+
+def _failure(oracle: Oracle, method: str, error: Exception) -> StructSVMError:
+    """What to raise where an oracle raised something of its own."""
+    failed = f"{type(oracle).__name__}.{method} raised {type(error).__name__}: {error}"
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        return PluginError(f"{failed}: copy what the oracle was given before writing to it")
+    return OracleError(failed)
+
+
+def _verified(
+    oracle: Oracle,
+    method: str,
+    answer: object,
+    objective: TraceObjective,
+    constraint: Constraint,
+) -> Argmax:
+    """An answer, unless it is none."""
+    asked = f"{type(oracle).__name__}.{method}"
+    if not isinstance(answer, Argmax):
+        raise PluginError(
+            f"{asked} returned {shown(answer)}: return Argmax(y, value, upper_bound, quality)"
+        )
+    M, T = answer.y, objective.n_samples
+    if not isinstance(M, EquivalenceMatrix):
+        raise PluginError(
+            f"{asked} returned an Argmax whose y is {shown(M)}: y is an EquivalenceMatrix, made "
+            "of labels by EquivalenceMatrix.from_labels"
+        )
+    if M.n_samples != T:
+        raise PluginError(f"{asked} answered for {M.n_samples} samples, the objective has {T}")
+    if not isinstance(answer.quality, Quality):
+        raise PluginError(
+            f"{asked} returned the quality {answer.quality!r}: return Quality.EXACT, "
+            "Quality.RELAXATION or Quality.HEURISTIC"
+        )
+    if math.isnan(answer.value) or math.isnan(answer.upper_bound):
+        raise PluginError(
+            f"{asked} returned the value {answer.value} and the upper bound {answer.upper_bound}: "
+            "return objective.value(y), and math.inf where no bound is known"
+        )
+    broken = constraint.violation(M)
+    if broken is not None:
+        raise PluginError(
+            f"the answer of {asked} breaks its constraint: {broken}. Keep what the constraint "
+            "says, or leave that kind out of takes"
+        )
+    return answer

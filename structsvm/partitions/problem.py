@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, PluginError, SettingsError
 from structsvm.partial_labels.labels import PartialLabels, as_partial
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import Projector, partition_loss
 from structsvm.partitions.metric import metric_factor
 from structsvm.partitions.oracle import Oracle
+from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.words import RECORDINGS, Words
-from structsvm.problem import ImprovableProblem, RegularizedRisk, Separation
+from structsvm.problem import ImprovableProblem, RegularizedRisk, Separation, SignedProblem
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
+from structsvm.storage.plain import read_only
+from structsvm.support.checks import among
 from structsvm.support.contract import Contract
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
@@ -134,7 +138,7 @@ def measure(problem: PartitionProblem, truth: EquivalenceMatrix) -> str:
 
 
 @dataclass(frozen=True)
-class MetricProblem(ImprovableProblem):
+class MetricProblem(ImprovableProblem, SignedProblem):
     """Learning the metric ``B`` (and the price ``beta`` of a cluster) of a partition problem.
 
     The score of a partition is ``<B, X^T M X> / T - beta Tr(M) / T`` (Lajugie et al., section
@@ -155,6 +159,11 @@ class MetricProblem(ImprovableProblem):
     def prices_clusters(self) -> bool:
         """Whether ``beta`` is part of the weight."""
         return self.partition.learns_penalty and not self.partition.known_clusters
+
+    @property
+    def signed_losses(self) -> bool:
+        """Whether the loss includes the fixed price of a cluster."""
+        return not (self.partition.known_clusters or self.prices_clusters)
 
     def weight_space(self) -> WeightSpace:
         """``B``, or ``(B, beta)``."""
@@ -190,7 +199,7 @@ class MetricProblem(ImprovableProblem):
     def loss(self, y: Projector, y_hat: Projector) -> float:
         """``kappa |M - M_i|_F^2 / T``, plus the fixed price of more clusters than the truth has."""
         loss = self.partition.margin * partition_loss(y, y_hat)
-        if not (self.partition.known_clusters or self.prices_clusters):
+        if self.signed_losses:
             loss -= y_hat.n_clusters - y.n_clusters
         return loss / y.n_samples
 
@@ -218,7 +227,7 @@ class MetricProblem(ImprovableProblem):
     def predict(self, w: Floats, x: Floats) -> EquivalenceMatrix:
         """The best partition of ``x`` (T, P) in the metric, the number of clusters being priced."""
         B, beta = self.split(w)
-        return self.partition.decoder.maximize(TraceObjective(x @ metric_factor(B), shift=-beta)).y
+        return self.partition.decoder.ask(TraceObjective(x @ metric_factor(B), shift=-beta)).y
 
     def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
         """``lam / P Omega(B)``, and a ridge on ``beta`` that keeps it where the loss puts it.
@@ -249,7 +258,10 @@ class MetricProblem(ImprovableProblem):
         """
         weights = np.ones(len(ys)) if weights is None else weights
         changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in ys])
-        samples = [self.partition.sample(x, y) for x, y in zip(xs, ys, strict=True)]
+        with _nothing_written(f"{type(self.partition).__name__}.sample"):
+            samples = [
+                self.partition.sample(read_only(centred(x)), y) for x, y in zip(xs, ys, strict=True)
+            ]
         return RegularizedRisk(
             problem=self,
             xs=samples,
@@ -270,7 +282,7 @@ class MetricProblem(ImprovableProblem):
 def metric_space(metric: str, n_features: int) -> WeightSpace:
     """The cone of a kind of metric."""
     spaces = {"diagonal": Nonnegative, "full": PSD}
-    if metric not in spaces:
+    if not among(metric, spaces):
         raise SettingsError(f"metric must be one of {sorted(spaces)}, got {metric!r}")
     return spaces[metric](n_features)
 
@@ -298,7 +310,7 @@ def encode_all(problem: PartitionProblem, Xs: Sequence[Floats], ys: Any) -> list
     """Labels as users write them to equivalence matrices; DataError says which."""
 
     def encode(y: Any, n_samples: int) -> EquivalenceMatrix:
-        labels = as_partial(y, n_samples)
+        labels = as_partial(y, n_samples, problem.words.item)
         if labels is None:
             return problem.encode(y, n_samples)
         labels.constraint(n_samples, problem.contiguous)
@@ -318,7 +330,7 @@ def per_recording(
     """``read(y_i, T_i)`` for each recording; DataError says which one it is about."""
     ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
     try:
-        single = isinstance(ys, PartialLabels) or (len(Xs) == 1 and _is_number(ys[0]))
+        single = isinstance(ys, PartialLabels) or (len(Xs) == 1 and _is_number(ys))
         labels = [ys] if single else list(ys)
     except TypeError:
         raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
@@ -327,12 +339,27 @@ def per_recording(
     found = []
     for i, (X, y) in enumerate(zip(Xs, labels, strict=True)):
         try:
-            found.append(read(y, X.shape[0]))
+            with _nothing_written(f"encode, of {words.whole} {i},"):
+                found.append(read(read_only(y) if type(y) is np.ndarray else y, X.shape[0]))
         except DataError as error:
             raise DataError(f"{words.whole} {i}: {error}") from error
     return found
 
 
-def _is_number(y: Any) -> bool:
-    """Whether this is one label rather than the labels of a recording."""
-    return np.ndim(y) == 0 and not isinstance(y, PartialLabels)
+@contextmanager
+def _nothing_written(method: str) -> Iterator[None]:
+    """Name the method that writes to what it was given, which is read-only."""
+    try:
+        yield
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise PluginError(f"{method} modified its input ({error}): copy before writing") from error
+
+
+def _is_number(ys: Any) -> bool:
+    """Whether the first of these is one label rather than the labels of a recording."""
+    try:
+        return np.ndim(ys[0]) == 0 and not isinstance(ys[0], PartialLabels)
+    except (IndexError, KeyError, ValueError):  # none, a mapping, rows of several lengths
+        return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,15 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.partitions.features import FeatureMap
+from structsvm.partitions.trace_objective import LARGEST
+from structsvm.partitions.values import no_array, refuse_hidden
 from structsvm.partitions.words import RECORDINGS, Words
+from structsvm.support.checks import among
 
 __all__ = [
     "STANDARDIZE",
     "Counts",
     "Standardizer",
     "asked_counts",
+    "centred",
     "check_samples",
     "check_weights",
     "cluster_counts",
@@ -57,12 +60,15 @@ def check_samples(
     DataError
         Naming the recording and the offending number.
     """
-    samples = _as_list(Xs)
-    if not samples:
+    samples = _as_list(Xs, words)
+    if not len(samples):
         raise DataError(f"no {words.whole}s were given: expected a list of arrays of shape (T, P)")
-    names = list(feature_names) if feature_names is not None else None
+    names = None if feature_names is None else _names(feature_names)
     arrays = []
     for i, X in enumerate(samples):
+        reason = no_array(X)
+        if reason is not None:
+            raise DataError(f"{words.whole} {i} {reason}")
         columns = _column_names(X)
         if columns is not None:
             names = columns if names is None else names
@@ -79,6 +85,11 @@ def check_samples(
             raise DataError(
                 f"{words.whole} {i} has {array.shape[1]} features, {first} has {expected}"
             )
+    if names is not None and len(names) != expected:
+        raise DataError(
+            f"feature_names has {len(names)} names, {words.whole} 0 has {expected} features: give "
+            "one name for each"
+        )
     return arrays, names
 
 
@@ -110,7 +121,7 @@ class Standardizer:
         are those of the recordings.
         """
         features = problem if isinstance(problem, FeatureMap) else None
-        if kind not in STANDARDIZE:
+        if not among(kind, STANDARDIZE):
             raise SettingsError(f"standardize must be one of {STANDARDIZE}, got {kind!r}")
         if kind != "training":
             return cls(kind, features=features)
@@ -133,6 +144,19 @@ class Standardizer:
         return np.asarray((X - self.mean) * self.scale)
 
 
+def centred(X: Floats) -> Floats:
+    """``X`` (T, P) with the mean of each feature subtracted that is far from 0 for its spread.
+
+    Partitions are scored by ``<B, X^T M X>`` with ``M 1 = 1``, and a constant added to a feature
+    adds the same to every score. In floating point it takes away the digits that tell partitions
+    apart: the scores hold ``mean^2`` next to the variance. A mean within one standard deviation at
+    most doubles them, and stays, so that features that are centred already keep their last bit.
+    """
+    mean, spread = X.mean(axis=0), X.std(axis=0)
+    far = np.abs(mean) > spread
+    return np.asarray(X - np.where(far, mean, 0.0)) if far.any() else X
+
+
 def warn_about_constant_features(
     Xs: Sequence[Floats], names: Sequence[str] | None, words: Words = RECORDINGS
 ) -> None:
@@ -144,10 +168,9 @@ def warn_about_constant_features(
         )
     if constant.any():
         which = [names[j] if names else str(j) for j in np.flatnonzero(constant).tolist()]
-        warnings.warn(
+        warn(
             f"constant in every {words.whole}, so without influence: feature {_shorten(which)}",
             DataWarning,
-            stacklevel=3,
         )
 
 
@@ -161,9 +184,13 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
     """
     if sample_weight is None:
         return np.ones(n)
+    reason = no_array(sample_weight)
+    if reason is not None:
+        raise DataError(f"sample_weight {reason}")
+    refuse_hidden(sample_weight, "sample_weight")
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"sample_weight must be {n} numbers, got {sample_weight!r}") from None
     if weights.shape != (n,):
         raise DataError(
@@ -232,7 +259,10 @@ def _inverse(deviation: Floats, X: Floats) -> Floats:
     return inverse
 
 
-def _as_list(Xs: Any) -> list[Any]:
+def _as_list(Xs: Any, words: Words = RECORDINGS) -> list[Any]:
+    reason = no_array(Xs)
+    if reason is not None:
+        raise DataError(f"expected a list of {words.whole}s, arrays of shape (T, P); this {reason}")
     if _column_names(Xs) is not None:
         return [Xs]
     if isinstance(Xs, np.ndarray) and Xs.dtype != object:
@@ -256,10 +286,23 @@ def _column_names(X: Any) -> list[str] | None:
     return None if columns is None else [str(name) for name in columns]
 
 
+def _names(feature_names: Any) -> list[str]:
+    """Names of features, as many as there may be."""
+    if not isinstance(feature_names, str | bytes):
+        try:
+            names = list(feature_names)
+        except TypeError:
+            names = [None]
+        if all(isinstance(name, str | int | np.integer) for name in names):
+            return [str(name) for name in names]
+    raise DataError(f"feature_names must be a list of names, got {feature_names!r}")
+
+
 def _as_floats(X: Any, which: str, names: Sequence[str] | None) -> Floats:
+    refuse_hidden(X, which, names)
     try:
         array = np.array(X, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"{which} {_not_a_number(X, names)}") from None
     if array.ndim != 2:
         raise DataError(
@@ -269,21 +312,34 @@ def _as_floats(X: Any, which: str, names: Sequence[str] | None) -> Floats:
         raise DataError(f"{which} is empty: shape {array.shape}")
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
-        name = f" ({names[column]})" if names is not None else ""
+        name = f" ({names[column]})" if names is not None and column < len(names) else ""
         raise DataError(
             f"{which} has {array[row, column]} in row {row}, column {column}{name}: "
             "interpolate or drop missing values first"
+        )
+    size = np.abs(array)
+    if size.max() > LARGEST:
+        row, column = divmod(int(size.argmax()), array.shape[1])
+        name = f" ({names[column]})" if names is not None else ""
+        raise DataError(
+            f"{which} has {array[row, column]} in row {row}, column {column}{name}: beyond "
+            f"{LARGEST:g} squares overflow; scale the data, or mark what is not a measurement as "
+            "missing"
         )
     return array
 
 
 def _not_a_number(X: Any, names: Sequence[str] | None) -> str:
     """What cannot be read as a number in ``X``, and where."""
-    for row, values in enumerate(np.asarray(X, dtype=object)):
+    try:
+        rows = np.atleast_1d(np.asarray(X, dtype=object))
+    except ValueError:
+        return "is not a numeric array of shape (T, P): its rows have several lengths"
+    for row, values in enumerate(rows):
         for column, value in enumerate(np.atleast_1d(values)):
             try:
                 float(value)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 name = f" ({names[column]})" if names and column < len(names) else ""
                 return f"has {value!r} in row {row}, column {column}{name}: not a number"
     return "is not a numeric array of shape (T, P)"

@@ -9,10 +9,14 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.storage.plain import read_only
 
 __all__ = ["TraceObjective"]
 
 Floats = NDArray[np.float64]
+
+LARGEST = 1e150
+"""Values whose squares, of millions of them, still have a sum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +40,11 @@ class TraceObjective:
         ``d``: reward (or, negative, price) of one more cluster.
     signs : array of shape (r,), optional
         +1 or -1 for each column of ``Z``; all +1 by default.
+
+    Notes
+    -----
+    The arrays are held as read-only views: an oracle that writes to them would change what it is
+    asked, and with it what its answer seems to be worth.
     """
 
     Z: Floats
@@ -50,6 +59,12 @@ class TraceObjective:
             raise OracleError(f"Z must have shape (T, r) with T >= 1, got {self.Z.shape}")
         if not np.isfinite(self.Z).all() or not np.isfinite([self.truth_weight, self.shift]).all():
             raise OracleError("the objective is not finite: look for NaN or inf in the data or B")
+        largest = float(np.abs(self.Z).max(initial=0.0))
+        if largest > LARGEST:
+            raise OracleError(
+                f"the samples reach {largest:g} in the metric, and beyond {LARGEST:g} squares "
+                "overflow: scale the data as those that were learned from"
+            )
         if self.truth is not None and self.truth.n_samples != self.n_samples:
             raise OracleError(
                 f"the truth labels {self.truth.n_samples} samples, Z has {self.n_samples}"
@@ -60,6 +75,9 @@ class TraceObjective:
             self.signs.shape != (self.Z.shape[1],) or not np.isin(self.signs, (-1.0, 1.0)).all()
         ):
             raise OracleError("signs must hold +1 or -1 for each column of Z")
+        object.__setattr__(self, "Z", read_only(self.Z))
+        if self.signs is not None:
+            object.__setattr__(self, "signs", read_only(self.signs))
 
     @property
     def n_samples(self) -> int:

@@ -10,7 +10,7 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.matching import misplaced
 from structsvm.partitions.samples import asked_counts
 from structsvm.plotting.style import MARKERS, OKABE_ITO, new_axes, plain
-from structsvm.plotting.traces import traces
+from structsvm.plotting.traces import check_drawable, traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,13 @@ def plot_clusters(
     Returns
     -------
     matplotlib.axes.Axes
+
+    Raises
+    ------
+    SettingsError
+        For a learner of graphs or images.
     """
+    check_drawable(learner, "plot_clusters", in_order=False)
     truths = None if y is None else learner.encode([X], [y])
     truth = None if truths is None else truths[0]
     found = learner.predict_partitions([X], asked_counts(n_clusters, truths))[0]

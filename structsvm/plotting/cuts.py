@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
+from structsvm.fitted import feature_names
 from structsvm.graph_cuts.learner import CutLearner
+from structsvm.learner.learner import MetricLearner
 from structsvm.plotting.style import LEARNED, OKABE_ITO, UNTRAINED, new_axes, plain
+from structsvm.report import feature_weights, unit_in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +21,10 @@ __all__ = ["overlay", "plot_cut", "plot_cut_weights"]
 
 TINT = 0.35
 """Share of the colour of a part in what is seen of it."""
+STRIP = 256
+"""Rows that are coloured at a time."""
+MOST_PIXELS = 4_000_000
+"""Of what is drawn: a page has fewer."""
 
 
 def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]:
@@ -36,16 +43,21 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
     -------
     array of uint8 of shape (H, W, 3)
     """
-    rgb = _as_rgb(np.asarray(image))
+    pixels = np.asarray(image)
     parts = np.asarray(labels)
-    if parts.shape != rgb.shape[:2]:
-        raise DataError(f"labels of shape {parts.shape} for an image of {rgb.shape[:2]} pixels")
+    if parts.shape != pixels.shape[:2]:
+        raise DataError(f"labels of shape {parts.shape} for an image of {pixels.shape[:2]} pixels")
     colours = np.array([_rgb(OKABE_ITO[k % len(OKABE_ITO)]) for k in range(int(parts.max()) + 1)])
-    mixed = (1 - tint) * rgb + tint * colours[parts]
     inner = _border(parts)
-    mixed[_widened(inner)] = 0.0
-    mixed[inner] = 255.0
-    return np.asarray(np.round(mixed), dtype=np.uint8)
+    outer = _widened(inner)
+    seen = np.empty((*parts.shape, 3), dtype=np.uint8)
+    for top in range(0, len(parts), STRIP):  # a photograph as floats takes eight times its size
+        rows = slice(top, top + STRIP)
+        mixed = (1 - tint) * _as_rgb(pixels[rows]) + tint * colours[parts[rows]]
+        seen[rows] = np.round(mixed)
+    seen[outer] = 0
+    seen[inner] = 255
+    return seen
 
 
 def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
@@ -63,21 +75,25 @@ def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
     -------
     matplotlib.axes.Axes
     """
-    shown = _as_rgb(np.asarray(image)) if labels is None else overlay(image, labels)
-    H, W = shown.shape[:2]
+    pixels = np.asarray(image)
+    H, W = pixels.shape[:2]
+    step = int(np.ceil(np.sqrt(H * W / MOST_PIXELS))) or 1
+    seen = pixels[::step, ::step]
+    shown = _as_rgb(seen) if labels is None else overlay(seen, np.asarray(labels)[::step, ::step])
     ax = new_axes(ax, width=6.0, height=6.0 * H / W)
-    ax.imshow(shown.astype(np.uint8), interpolation="nearest")
+    whole = (-0.5, W - 0.5, H - 0.5, -0.5)
+    ax.imshow(shown.astype(np.uint8), interpolation="nearest", extent=whole)
     ax.set_axis_off()
     return ax
 
 
-def plot_cut_weights(learner: CutLearner, *, ax: Axes | None = None) -> Axes:
+def plot_cut_weights(learner: MetricLearner | CutLearner, *, ax: Axes | None = None) -> Axes:
     """Draw how much each feature counts in a learned cut, on a logarithmic scale.
 
     Parameters
     ----------
-    learner : CutLearner
-        Fitted.
+    learner : CutLearner or MetricLearner
+        Fitted; the weights are those of :func:`structsvm.report.feature_weights`.
     ax : matplotlib axes, optional
         New ones if not given.
 
@@ -85,7 +101,7 @@ def plot_cut_weights(learner: CutLearner, *, ax: Axes | None = None) -> Axes:
     -------
     matplotlib.axes.Axes
     """
-    weights = learner.feature_weights()
+    weights, names = feature_weights(learner), feature_names(learner)
     top = np.argsort(-weights, kind="stable")
     ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))
     shown = np.maximum(weights[top], 1e-3)
@@ -93,9 +109,9 @@ def plot_cut_weights(learner: CutLearner, *, ax: Axes | None = None) -> Axes:
     ax.hlines(range(top.size), 1.0, shown, color=LEARNED, linewidth=2)
     ax.axvline(1.0, color=UNTRAINED, linewidth=1.5, linestyle=(0, (3, 2)))
     ax.set_xscale("log")
-    ax.set_yticks(range(top.size), [str(learner.feature_names_in_[j]) for j in top])
+    ax.set_yticks(range(top.size), [names[j] for j in top])
     ax.invert_yaxis()
-    ax.set_xlabel("weight in the learned metric; where learning started, all are 1 (dashed)")
+    ax.set_xlabel(f"weight against {unit_in_words(learner)}; untrained, all are 1 (dashed)")
     ax.tick_params(axis="y", length=0)
     return ax
 

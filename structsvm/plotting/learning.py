@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, SettingsError
+from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting.style import line_styles, new_axes, plain
 from structsvm.solution import Solution
+from structsvm.solvers.descent import Descent
 from structsvm.support.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from structsvm.graph_cuts.learner import CutLearner
     from structsvm.learner.learner import MetricLearner
-    from structsvm.model_selection import MetricLearnerCV
 
 __all__ = ["GAP_AXES", "plot_gap", "plot_gap_twice", "plot_label_fraction", "plot_path"]
 
@@ -30,16 +33,19 @@ MARKS = 25
 
 
 def plot_gap(
-    runs: MetricLearner | Solution | Mapping[str, Solution],
+    runs: MetricLearner | CutLearner | Solution | Descent | Mapping[str, Solution],
     *,
     against: str = "iteration",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the certified relative gap, iteration by iteration, of one run or of several.
 
+    The objective of normalized cuts is not convex, so that no gap is known: of a model of those it
+    is the objective that is drawn, and the axis says so.
+
     Parameters
     ----------
-    runs : fitted MetricLearner, Solution, or mapping of names to solutions
+    runs : fitted MetricLearner or CutLearner, Solution, Descent, or mapping of names to solutions
     against : {"iteration", "seconds", "oracle_calls"}
     ax : matplotlib axes, optional
         New ones if not given.
@@ -50,6 +56,9 @@ def plot_gap(
     """
     if against not in GAP_AXES:
         raise SettingsError(f"against must be one of {sorted(GAP_AXES)}, got {against!r}")
+    descent = getattr(runs, "solution_", runs)
+    if isinstance(descent, Descent):
+        return _plot_objective(descent, against, ax)
     solutions = _solutions(runs)
     styles = line_styles(solutions)
     ax = plain(new_axes(ax, width=6.4, height=3.6))
@@ -65,6 +74,24 @@ def plot_gap(
         _logarithmic(ax)
     if list(solutions) != [""]:
         ax.legend()
+    return ax
+
+
+def _plot_objective(descent: Descent, against: str, ax: Axes | None) -> Axes:
+    """Draw the objective of a descent, which has no bound below, step by step."""
+    if against == "oracle_calls":
+        raise SettingsError(
+            f"a run of {descent.solver} has no count of oracle calls: draw it against 'iteration' "
+            "or 'seconds'"
+        )
+    ax = plain(new_axes(ax, width=6.4, height=3.6))
+    x = [getattr(entry, against) for entry in descent.history]
+    objective = [entry.objective for entry in descent.history]
+    (style,) = line_styles([""]).values()
+    ax.plot(x, objective, markevery=-(-len(x) // MARKS), **style)
+    ax.set(xlabel=GAP_AXES[against], ylabel="objective (not convex: no gap is known)")
+    if against == "iteration":
+        ax.locator_params(axis="x", integer=True)
     return ax
 
 
@@ -105,6 +132,12 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
         Bars are standard errors; candidates that are not learned have no ``lam``: a line each. The
         learned candidate that was taken is ringed.
     """
+    if not isinstance(search, MetricLearnerCV):
+        raise SettingsError(
+            f"plot_path draws a fitted MetricLearnerCV, got a {type(search).__name__}: choose lam "
+            "with one"
+        )
+    check_is_fitted(search, "cv_results_")
     table = search.cv_results_
     rows = list(zip(*(table[k] for k in ("candidate", "lam", "mean_loss", "se_loss")), strict=True))
     names = list(dict.fromkeys(table["candidate"]))
@@ -177,6 +210,12 @@ def plot_label_fraction(table: Any, *, ylabel: str = "loss", ax: Axes | None = N
 def _solutions(runs: Any) -> Mapping[str, Solution]:
     """Runs by name; the only one has none."""
     if isinstance(runs, Mapping):
+        for name, run in runs.items():
+            if not isinstance(run, Solution):
+                raise SettingsError(
+                    f"run {name!r} has no certified gap: expected a Solution, got a "
+                    f"{type(run).__name__}"
+                )
         return runs
     solution = getattr(runs, "solution_", runs)
     if not isinstance(solution, Solution):

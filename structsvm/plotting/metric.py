@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from structsvm.fitted import feature_names
+from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner.learner import MetricLearner
 from structsvm.plotting.style import LEARNED, UNTRAINED, new_axes, plain
-from structsvm.report import eigenvalues, feature_names, feature_weights, scaled_metric
+from structsvm.report import eigenvalues, feature_weights, scaled_metric, unit_in_words
 from structsvm.support.extras import require
 
 if TYPE_CHECKING:
@@ -16,16 +18,18 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_metric", "plot_spectrum", "plot_weights"]
 
+Learner = MetricLearner | CutLearner
+
 READABLE = 40
 """Features beyond which a heat map has no names."""
 
 
-def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | None = None) -> Axes:
+def plot_weights(learner: Learner, *, n_features: int = 15, ax: Axes | None = None) -> Axes:
     """Draw the features of largest weight, as :func:`structsvm.report.feature_weights` has them.
 
     Parameters
     ----------
-    learner : MetricLearner
+    learner : MetricLearner or CutLearner
         Fitted.
     n_features : int
         How many at most.
@@ -48,12 +52,12 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
     ax.set_ylim(top.size + 0.3, -0.6)
     ax.set_xlim(0.0, max(1.3, 1.05 * float(weights[top].max(initial=0.0))))
     more = "" if top.size == weights.size else f", {top.size} largest of {weights.size}"
-    ax.set_xlabel(f"weight against the price of a segment{more}")
+    ax.set_xlabel(f"weight against {unit_in_words(learner)}{more}")
     ax.tick_params(axis="y", length=0)
     return ax
 
 
-def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None = None) -> Axes:
+def plot_metric(learner: Learner, *, n_features: int = 30, ax: Axes | None = None) -> Axes:
     """Draw the matrix of the metric as a heat map, the features of largest weight first.
 
     Entries are in units of the untrained metric, which has ones on its diagonal, as in
@@ -63,7 +67,7 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
 
     Parameters
     ----------
-    learner : MetricLearner
+    learner : MetricLearner or CutLearner
         Fitted.
     n_features : int
         How many at most.
@@ -94,12 +98,12 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     return ax
 
 
-def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
+def plot_spectrum(learner: Learner, *, ax: Axes | None = None) -> Axes:
     """Draw the eigenvalues of the metric, in units of the untrained one, of which all are 1.
 
     Parameters
     ----------
-    learner : MetricLearner
+    learner : MetricLearner or CutLearner
         Fitted.
     ax : matplotlib axes, optional
         New ones if not given.

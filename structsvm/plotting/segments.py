@@ -12,7 +12,7 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import asked_counts
 from structsvm.plotting.style import LEARNED, TRACE, TRUE, UNTRAINED, new_axes
-from structsvm.plotting.traces import traces
+from structsvm.plotting.traces import check_drawable, traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +70,13 @@ def plot_segmentation(
     Returns
     -------
     matplotlib.axes.Axes
+
+    Raises
+    ------
+    SettingsError
+        For a learner whose partitions are no segments.
     """
+    check_drawable(learner, "plot_segmentation", in_order=True)
     truths = None if y is None else learner.encode([X], [y])
     truth = None if truths is None else truths[0]
     K = asked_counts(n_segments, truths)

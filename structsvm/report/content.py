@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.evaluation import Evaluation
+from structsvm.fitted import feature_names, measured
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels
@@ -19,12 +20,12 @@ from structsvm.storage.plain import finite
 from structsvm.views.words import (
     certificate_in_words,
     eigenvalues,
-    feature_names,
     feature_weights,
     heaviest_directions,
     scaled_metric,
     spectrum_in_words,
     training_in_words,
+    unit_in_words,
 )
 
 __all__ = ["content"]
@@ -132,7 +133,7 @@ def _recordings(
     bins = int(np.clip(VALUES / (2 * n_traces * len(Xs)), *BINS))
     standardize, found = learner.standardizer_, []
     for i, (X, y, truth) in enumerate(zip(Xs, ys, truths, strict=True)):
-        seen = standardize(X) @ directions.T
+        seen, (shown,) = standardize(X) @ directions.T, measured(learner, [X])
         ends = {"true": truth, **{name: partitions[i] for name, partitions in guesses.items()}}
         found.append(
             {
@@ -141,7 +142,9 @@ def _recordings(
                         {"name": title, **envelope(column, bins)}
                         for title, column in zip(titles, seen.T, strict=True)
                     ],
-                    "features": [{"name": names[j], **envelope(X[:, j], bins)} for j in heaviest],
+                    "features": [
+                        {"name": names[j], **envelope(shown[:, j], bins)} for j in heaviest
+                    ],
                 },
                 "ends": {name: M.breakpoints for name, M in ends.items()},
                 "labels": _labels(y, truth),
@@ -194,7 +197,7 @@ def _metric(learner: MetricLearner) -> dict[str, Any]:
     cells = order[:CELLS]
     return {
         "n_features": len(names),
-        "unit": f"Weight of a feature against the price of a {learner.problem_.words.part}",
+        "unit": f"Weight of a feature against {unit_in_words(learner)}",
         "words": spectrum_in_words(learner).capitalize() + ".",
         "weights": [{"name": names[j], "weight": _short(weights[j])} for j in order[:WEIGHTS]],
         "matrix": {

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
+from structsvm.fitted import feature_names
 from structsvm.graph_cuts.evaluation import CutEvaluation, cut_with_all
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graphs.graph import FeatureGraph
@@ -19,11 +20,10 @@ from structsvm.partitions.words import IMAGES
 from structsvm.report.sheet import Sheet, checked_names
 from structsvm.storage.plain import finite
 from structsvm.support.extras import require
-from structsvm.views.words import spread_in_words
+from structsvm.views.words import eigenvalues, scaled_metric, spread_in_words, unit_in_words
 
 __all__ = ["cut_sheet"]
 
-SCORES = [("loss", "loss"), ("jaccard", "Jaccard distance"), ("adjusted_rand", "adj. Rand")]
 SIDE = (120, 320)
 """Pixels of the longer side of a drawn image, at least and at most."""
 FULL = 50
@@ -49,8 +49,10 @@ def cut_sheet(
     side = int(np.clip(SIDE[1] * np.sqrt(FULL / len(graphs)), *SIDE))
     recordings = []
     for i, (graph, truth) in enumerate(zip(graphs, truths, strict=True)):
-        cuts = {"photo": None, "true": _true_map(ys[i])}
-        cuts |= {name: _map(graph, guesses[name][i]) for name in ("learned", *learner.baselines_)}
+        # One map at a time: those of a photograph are large.
+        cuts = {"photo": _drawn(Xs[i], None, side), "true": _drawn(Xs[i], _true_map(ys[i]), side)}
+        for name in ("learned", *learner.baselines_):
+            cuts[name] = _drawn(Xs[i], _map(graph, guesses[name][i]), side)
         shape = Xs[i].shape[:2]
         recordings.append(
             {
@@ -60,7 +62,7 @@ def cut_sheet(
                 "found": {name: found[i].n_clusters for name, found in guesses.items()},
                 "scores": {name: asdict(scores[i]) for name, scores in evaluation.each.items()},
                 "size": list(shape),
-                "cuts": {name: _drawn(Xs[i], labels, side) for name, labels in cuts.items()},
+                "cuts": cuts,
             }
         )
     return _sheet(
@@ -79,7 +81,11 @@ def _sheet(
         "whole": IMAGES.whole,
         "items": "pixels",
         "parts": "parts",
-        "scores": SCORES,
+        "scores": [
+            ("loss", "loss"),
+            ("jaccard", evaluation.jaccard_in_words),
+            ("adjusted_rand", "adj. Rand"),
+        ],
         "measure": evaluation.measure,
         "perfect": "Perfect: loss and distance 0, adjusted Rand 1.",
         "views": [("marked", "parts marked")],
@@ -109,8 +115,8 @@ def _map(graph: FeatureGraph, found: Any) -> NDArray[np.int64]:
 
 def _true_map(labels: Any) -> NDArray[np.int64]:
     """Labels of any kind as 0, 1, ..., (H, W)."""
-    parts = np.unique(np.asarray(labels), return_inverse=True)[1]
-    return np.asarray(parts.reshape(np.shape(labels)), dtype=np.int64)
+    values = np.asarray(labels)
+    return np.asarray(np.searchsorted(np.unique(values), values), dtype=np.int64)
 
 
 def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:
@@ -135,16 +141,11 @@ def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:
 
 def _metric(learner: CutLearner) -> dict[str, Any]:
     """The metric against where learning started, where it is the identity."""
-    start = learner.baselines_["untrained"].factor
-    scale = np.sqrt(np.einsum("pr,pr->p", start, start))
-    scale[scale == 0] = 1.0
-    B = learner.get_mahalanobis_matrix() / np.outer(scale, scale)
-    names = [str(name) for name in learner.feature_names_in_]
+    B, names, values = scaled_metric(learner), feature_names(learner), eigenvalues(learner)
     order = np.argsort(-np.diag(B), kind="stable")
-    values = np.linalg.eigvalsh(B)[::-1].clip(min=0.0)
     return {
         "n_features": len(names),
-        "unit": "Weight of a feature against where learning started",
+        "unit": f"Weight of a feature against {unit_in_words(learner)}",
         "words": f"{spread_in_words(values)}.",
         "weights": [{"name": names[j], "weight": float(B[j, j])} for j in order],
         "matrix": {

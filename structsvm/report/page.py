@@ -98,8 +98,8 @@ def metric_sheet(
     if len(truths) == 1 and np.ndim(ys[0]) == 0:
         ys = [ys]  # the labels of a single recording, which need no list around them
     guesses = decode_with_all(learner, Xs, truths, n_segments)
-    evaluation = Evaluation.of(truths, guesses, names, learner.problem_, margin)
     arrays, _ = check_samples(Xs, None, learner.n_features_in_, words)
+    evaluation = Evaluation.of(truths, guesses, names, learner.problem_, margin, arrays)
     return Sheet(
         verdict=evaluation.verdict,
         notes=_notes(learner, sum(X in learner.training_data_ for X in arrays)),

@@ -9,6 +9,7 @@ from structsvm.solvers.base import Solver, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.subgradient import ProjectedSubgradient
+from structsvm.support.checks import among
 
 __all__ = ["SOLVER_NAMES", "solver_from"]
 
@@ -33,8 +34,12 @@ def solver_from(
         ``master`` or ``slack`` is given to what has none, or to a solver, which has its own.
     """
     own = isinstance(name, Solver)
-    if not own and name not in SOLVER_NAMES:
+    if not own and not among(name, SOLVER_NAMES):
         raise SettingsError(f"solver must be a Solver or one of {list(SOLVER_NAMES)}, got {name!r}")
+    if not isinstance(master, str | Master):
+        raise SettingsError(f"master must be a Master or the name of one, got {master!r}")
+    if not among(slack, ("n", "one")):
+        raise SettingsError(f"slack must be 'n' or 'one', got {slack!r}")
     if own or name in ("frank-wolfe", "subgradient"):
         for setting, value, usual in (("master", master, "auto"), ("slack", slack, "n")):
             if value != usual:

@@ -19,6 +19,7 @@ from structsvm.solvers.run import Run
 from structsvm.solvers.separation import blocks_of
 from structsvm.solvers.stopping import Step, Stopping
 from structsvm.status import Status
+from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import tell
 
 __all__ = ["Run", "Solver", "Step", "Stopping"]
@@ -88,37 +89,43 @@ class Solver(ABC):
         memory = (Memory() if memory is None else memory).of(risk, self)
         checkpoint = None if resume is None else Checkpoint(resume, identity(risk, self))
         blocks = blocks_of(risk)
-        with (backend or Serial()).open(blocks) as session:
-            run = Run(risk, self.stopping, blocks, session, memory)
-            status = self._status_so_far(run, run.resume_from(checkpoint))
-            if status is None:
-                status = self._iterate(run, callback, checkpoint)
-        if run.certificate.best is None:
-            raise LearningError(
-                f"{status.value}; no weight that satisfies the constraints was found before",
-                status,
-            )
-        return run.certificate.solution(status, run.oracle_calls)
+        with Interrupts() as interrupts:  # what has been found is not lost on the way out
+            with (backend or Serial()).open(blocks) as session:
+                run = Run(risk, self.stopping, blocks, session, memory)
+                status = self._status_so_far(run, run.resume_from(checkpoint))
+                if status is None:
+                    status = self._iterate(run, callback, checkpoint, interrupts)
+            if run.certificate.best is None:
+                raise LearningError(
+                    f"{status.value}; no weight that satisfies the constraints was found before",
+                    status,
+                )
+            return run.certificate.solution(status, run.oracle_calls)
 
     def _iterate(
-        self, run: Run, callback: Callback | None, checkpoint: Checkpoint | None
+        self,
+        run: Run,
+        callback: Callback | None,
+        checkpoint: Checkpoint | None,
+        interrupts: Interrupts,
     ) -> Status:
         """Iterate until there is reason to stop."""
         certificate = run.certificate
         keep = partial(run.keep, checkpoint)
         step: Step | None = None
         try:
-            for step in self.iterations(run):
-                entry = certificate.record(run.oracle_calls, step.n_cuts, step.label)
-                logger.debug("%s", entry)
-                status = self._status_so_far(run, step.stalled)
-                keep(step, now=status is not None)
-                tell(_in_words(entry), self.stopping.part(entry))
-                if callback is not None:
-                    callback(entry)
-                if status is not None:
-                    run.memory.state = step.state()
-                    return status
+            with interrupts.released():
+                for step in self.iterations(run):
+                    entry = certificate.record(run.oracle_calls, step.n_cuts, step.label)
+                    logger.debug("%s", entry)
+                    status = self._status_so_far(run, step.stalled)
+                    keep(step, now=status is not None)
+                    tell(_in_words(entry), self.stopping.part(entry))
+                    if callback is not None:
+                        callback(entry)
+                    if status is not None:
+                        run.memory.state = step.state()
+                        return status
         except KeyboardInterrupt:  # anywhere, so what there is may be half of something
             if certificate.best is None:
                 raise

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.masters.bounds import CERTIFIED
+from structsvm.errors import CertificateError
+from structsvm.masters.bounds import CERTIFIED, ROUNDING
 from structsvm.solution import History, HistoryEntry, Solution, relative_gap
 from structsvm.solvers.evaluation import Evaluation
 from structsvm.status import Quality, Status
@@ -62,7 +63,8 @@ class Certificate:
         Not of its Omega: zero for the usual regularizers, it is of the size of lam for one that is
         centred elsewhere, and would drown what learning can gain.
         """
-        self.null = float((null.values + null.slacks).sum())
+        losses = float((null.values + null.slacks).sum())
+        self.null = losses + ROUNDING * (null.size + losses)
         self.qualities.add(null.quality)
 
     def update_upper(
@@ -79,13 +81,15 @@ class Certificate:
             worse = np.flatnonzero(known > losses + 1e-7 * np.maximum(1e-7, np.abs(known)))
             if worse.size and Quality.HEURISTIC not in self.qualities:
                 self.qualities.add(Quality.HEURISTIC)
+                whose = f"sample {worse[0]}" if losses.size > 1 else "the samples taken together"
                 logger.warning(
-                    "the oracle of group %d found a labelling worse than one it found before: its "
+                    "the oracle of %s found a labelling worse than one it found before: its "
                     "answers are taken for heuristic ones",
-                    worse[0],
+                    whose,
                 )
             losses = np.maximum(losses, known)
         upper = evaluation.penalty + float(losses.sum())
+        upper += ROUNDING * (evaluation.size + float(losses.sum()) + abs(evaluation.penalty))
         better = count and upper < self.upper
         if better:
             self.upper, self.best = upper, evaluation.w
@@ -93,6 +97,8 @@ class Certificate:
 
     def update_lower(self, bound: float, basis: str) -> None:
         """Take note of a lower bound."""
+        if not np.isfinite(bound):
+            return
         if bound > self.lower:
             self.lower, self.bound = bound, basis
 
@@ -110,6 +116,23 @@ class Certificate:
         )
         self.entries.append(entry)
         return entry
+
+    def require_consistent(self) -> None:
+        """Refuse a lower bound above the upper one, both of which allow for rounding.
+
+        Of a heuristic oracle it only says that the losses found are too small.
+
+        Raises
+        ------
+        CertificateError
+        """
+        if self.lower > self.upper and Quality.HEURISTIC not in self.qualities:
+            raise CertificateError(
+                f"the lower bound {self.lower!r} is above the upper bound {self.upper!r} by more "
+                f"than rounding explains ({self.bound}): an oracle claims to be exact and is not, "
+                "a regularizer is not convex, or the scales of the data leave no digits; rescale "
+                "the data, or check the plugin with structsvm.testing"
+            )
 
     def status(self, tol: float) -> Status:
         """The status of a run that reached its tolerance."""
@@ -149,6 +172,7 @@ class Certificate:
     def solution(self, status: Status, oracle_calls: int) -> Solution:
         """The best weight with its certificate."""
         assert self.best is not None
+        self.require_consistent()
         return Solution(
             w=self.best,
             lower=self.lower,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -13,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import CheckpointError
+from structsvm.errors import CheckpointError, CheckpointWarning, warn
 from structsvm.problem import RegularizedRisk
+from structsvm.solvers.canonical import canonical_constraints, canonical_regularizer
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.fingerprint import fingerprint
 from structsvm.storage.archive import Archive
+from structsvm.storage.atomic import unwritable
 
 __all__ = ["Checkpoint", "Saved", "identity"]
 
@@ -55,8 +58,12 @@ class Checkpoint:
         self.path = Path(path)
         self.identity = dict(identity)
         self._written = -np.inf
-        if not self.path.parent.is_dir():
+        self._failing = False
+        if not os.path.isdir(self.path.parent):
             raise CheckpointError(f"{path}: there is no folder {self.path.parent}")
+        reason = unwritable(self.path)
+        if reason is not None:
+            raise CheckpointError(f"{path}: cannot be written: {reason}")
 
     def restore(self, certificate: Certificate) -> Saved | None:
         """Put the certificate in the state of the file, if there is one; the solver's own state.
@@ -87,7 +94,11 @@ class Checkpoint:
         return saved
 
     def keep(self, certificate: Certificate, state: Callable[[], Saved], now: bool = False) -> None:
-        """Write the state, unless that was done a moment ago and it need not be ``now``."""
+        """Write the state, unless that was done a moment ago and it need not be ``now``.
+
+        A disk that is full takes nothing from what was learned: one CheckpointWarning, and the next
+        round tries again.
+        """
         if not now and time.monotonic() < self._written + EVERY:
             return
         saved = state()
@@ -100,8 +111,20 @@ class Checkpoint:
             "oracle_calls": saved.oracle_calls,
             "stalled": saved.stalled,
         }
-        CHECKPOINT.write(self.path, header, arrays)
-        self._written = time.monotonic()
+        try:
+            CHECKPOINT.write(self.path, header, arrays)
+        except CheckpointError as error:
+            if not self._failing:
+                self._failing = True
+                warn(
+                    f"{error}; learning goes on, and the next round tries again: make room or stop "
+                    "it, for it could not go on from here",
+                    CheckpointWarning,
+                )
+            return
+        if self._failing:
+            logger.info("%s is written again", self.path)
+        self._written, self._failing = time.monotonic(), False
 
 
 def identity(risk: RegularizedRisk, solver: Any) -> dict[str, str]:
@@ -112,8 +135,8 @@ def identity(risk: RegularizedRisk, solver: Any) -> dict[str, str]:
         "recordings": list(risk.xs),
         "labels": list(risk.ys),
         "sample weights": risk.sample_weight,
-        "regularizer": [risk.regularizer, risk.null],
-        "constraints": risk.constraints,
+        "regularizer": [canonical_regularizer(risk), risk.null],
+        "constraints": canonical_constraints(risk),
         "solver": [type(solver), *settings],
     }
     return {name: fingerprint(value) for name, value in named.items()}

@@ -19,6 +19,8 @@ from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import Run, Solver, Step, Stopping
 from structsvm.solvers.evaluation import Evaluation
 from structsvm.solvers.plane_cache import PlaneCache
+from structsvm.solvers.stopping import check_stopping
+from structsvm.support.checks import among, is_number, is_whole
 
 __all__ = ["CuttingPlane"]
 
@@ -86,15 +88,22 @@ class CuttingPlane(Solver):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if self.slack not in ("n", "one"):
+        check_stopping(self.stopping)
+        if not isinstance(self.master, Master):
+            raise SettingsError(f"master must be a Master, got {self.master!r}")
+        if self.max_cuts is not None and not is_whole(self.max_cuts):
+            raise SettingsError(f"max_cuts must be an integer or None, got {self.max_cuts!r}")
+        if not among(self.slack, ("n", "one")):
             raise SettingsError(f"slack must be 'n' or 'one', got {self.slack!r}")
-        if not 0 <= self.damping < 1:
+        if not (is_number(self.damping) and 0 <= self.damping < 1):
             raise SettingsError(f"damping must be in [0, 1), got {self.damping}")
-        if self.proximal is not None and not 0 <= self.proximal < np.inf:
+        if self.proximal is not None and not (
+            is_number(self.proximal) and 0 <= self.proximal < np.inf
+        ):
             raise SettingsError(f"proximal must be at least 0 or None, got {self.proximal}")
-        if self.max_idle < 1:
+        if not (is_whole(self.max_idle) and self.max_idle >= 1):
             raise SettingsError(f"max_idle must be at least 1, got {self.max_idle}")
-        if self.cached_planes < 0:
+        if not (is_whole(self.cached_planes) and self.cached_planes >= 0):
             raise SettingsError(f"cached_planes must be at least 0, got {self.cached_planes}")
 
     def check(self, risk: RegularizedRisk) -> None:

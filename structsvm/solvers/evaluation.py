@@ -44,6 +44,8 @@ class Evaluation:
     slacks: Floats
     quality: Quality
     """The weakest of the answers."""
+    size: float = 0.0
+    """The sum of the magnitudes of what the values are sums of."""
 
     @property
     def value(self) -> float:
@@ -116,7 +118,8 @@ class Evaluator:
         found = {answer.quality for answer in answers}
         weakest = next(q for q in reversed(Quality) if q in found)
         penalty = self.risk.penalty(w)
-        return Evaluation(w, penalty, slopes, intercepts, values, slacks, weakest)
+        size = sum(answer.size for answer in answers)
+        return Evaluation(w, penalty, slopes, intercepts, values, slacks, weakest, size)
 
     def plane(self, i: int, w: Floats) -> Plane:
         """Call the oracle of sample ``i``, here."""

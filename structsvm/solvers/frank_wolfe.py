@@ -16,6 +16,8 @@ from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import Run, Solver, Step, Stopping
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.requirements import strongly_convex
+from structsvm.solvers.stopping import check_stopping
+from structsvm.support.checks import is_whole, refuse_bad_seed
 
 __all__ = ["BlockFrankWolfe"]
 
@@ -53,11 +55,14 @@ class BlockFrankWolfe(Solver):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if self.cached_planes < 0 or self.cached_passes < 0:
+        check_stopping(self.stopping)
+        counts = (self.cached_planes, self.cached_passes)
+        if not all(is_whole(count) and count >= 0 for count in counts):
             raise SettingsError(
                 "cached_planes and cached_passes must be >= 0, "
-                f"got {self.cached_planes} and {self.cached_passes}"
+                f"got {self.cached_planes!r} and {self.cached_passes!r}"
             )
+        refuse_bad_seed(self.random_state)
 
     def check(self, risk: RegularizedRisk) -> None:
         """A strongly convex regularizer on a cone."""
@@ -88,13 +93,13 @@ class BlockFrankWolfe(Solver):
             for _ in range(self.cached_passes if self.cached_planes else 0):
                 for i in rng.permutation(samples):
                     dual.step(i, *cache.best(i, dual.w))
-            run.bound_by(dual.offset, dual.slope)
+            run.bound_by(dual.offset, dual.slope, np.abs(dual.slopes).sum(axis=0))
             room = run.certificate.null - run.certificate.lower
             if iteration % EVERY == 0 or estimate <= self.stopping.tol * room:
                 evaluation = run.evaluate(dual.w, samples, cache.values(dual.w))
                 for i, cut in enumerate(evaluation.cuts()):
                     dual.step(i, cut.intercept, cut.slope)
-                run.bound_by(dual.offset, dual.slope)
+                run.bound_by(dual.offset, dual.slope, np.abs(dual.slopes).sum(axis=0))
             yield Step(
                 "block Frank-Wolfe", len(cache), state=partial(_state, iteration, dual, cache)
             )

@@ -21,6 +21,7 @@ from structsvm.solvers.descent import (
     stationarity,
 )
 from structsvm.status import Status
+from structsvm.support.checks import is_number, is_whole
 from structsvm.weights import PSD, Nonnegative, WeightSpace
 
 __all__ = ["QuasiNewton"]
@@ -50,9 +51,9 @@ class QuasiNewton:
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if not self.tol > 0:
+        if not (is_number(self.tol) and self.tol > 0):
             raise SettingsError(f"tol must be > 0, got {self.tol}")
-        if self.max_iter < 1:
+        if not (is_whole(self.max_iter) and self.max_iter >= 1):
             raise SettingsError(f"max_iter must be at least 1, got {self.max_iter}")
 
     @single_threaded()

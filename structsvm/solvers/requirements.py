@@ -44,4 +44,4 @@ def is_admissible(risk: RegularizedRisk, w: Floats) -> bool:
     metric = risk.space.to_metric(w)
     B.value = metric
     size = max(1.0, float(np.abs(metric).max()))
-    return all(np.max(c.violation()) <= 1e-6 * size for c in risk.constraints(B))
+    return all(np.max(c.violation()) <= 1e-6 * size for c in risk.further_constraints(B))

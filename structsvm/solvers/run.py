@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -164,12 +164,26 @@ class Run:
     def bound(self, cuts: WorkingSet, multipliers: Floats) -> None:
         """A new lower bound."""
         upper = self.certificate.certified_upper
-        self.certificate.update_lower(*lower_bound(self.risk, cuts, multipliers, upper))
+        bound = lower_bound(self.risk, cuts, multipliers, upper, self._truths)
+        self.certificate.update_lower(*bound)
 
-    def bound_by(self, offset: float, slope: Floats) -> None:
-        """A new lower bound from ``offset + <slope, w>``, which is below the hinge losses."""
+    def bound_by(self, offset: float, slope: Floats, size: Floats | None = None) -> None:
+        """A new lower bound from ``offset + <slope, w>``, which is below the hinge losses.
+
+        ``size`` (d,): the sum of the magnitudes of the terms of ``slope``, if there are several.
+        """
         upper = self.certificate.certified_upper
-        self.certificate.update_lower(*plane_bound(self.risk, offset, slope, upper))
+        size = 2.0 * self._truths + np.abs(slope if size is None else size)
+        self.certificate.update_lower(*plane_bound(self.risk, offset, slope, upper, size))
+
+    @cached_property
+    def _truths(self) -> Floats:
+        """``sum_i omega_i |phi(x_i, y_i)|``, (d,): what the slopes are differences to."""
+        risk, total = self.risk, np.zeros(self.risk.space.dim)
+        anchors = risk.ys if risk.anchors is None else risk.anchors
+        for x, y, omega in zip(risk.xs, anchors, risk.sample_weight, strict=True):
+            total += omega * np.abs(risk.problem.joint_feature(x, y))
+        return total
 
     def _budget(self, calls: int) -> float:
         """The seconds left for so many more oracle calls."""

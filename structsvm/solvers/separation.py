@@ -11,7 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, StructSVMError
-from structsvm.problem import ImprovableProblem, Problem, RegularizedRisk, Separation
+from structsvm.problem import (
+    ImprovableProblem,
+    Problem,
+    RegularizedRisk,
+    Separation,
+    SignedProblem,
+)
+from structsvm.solvers.first_answer import (
+    check_buffer,
+    check_feature,
+    check_loss,
+    check_separation,
+    check_truth,
+    unchanged,
+)
 from structsvm.status import Quality
 
 __all__ = ["Block", "BlockAnswer", "Plane", "Query", "blocks_of", "separate_block"]
@@ -39,6 +53,8 @@ class Plane:
     slack: float
     """The hinge loss exceeds the value by at most this, if the oracle knows."""
     quality: Quality
+    size: float = 0.0
+    """The sum of the magnitudes of what the value is a sum of: what its rounding is relative to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +87,8 @@ class BlockAnswer:
     calls: int
     late: bool
     """Whether the deadline came before the last call."""
+    size: float = 0.0
+    """That of all its planes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +103,9 @@ class Block:
     """Whose score is to be highest; usually the ``ys``."""
     sample_weight: Floats
     keeps_truths: bool
+    looks: bool = True
+    """Whether the first sample of all is looked at closely when it is first asked."""
+    _looked: set[int] = field(default_factory=set, init=False, repr=False)
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
     _answers: dict[int, dict[bytes, Any]] = field(default_factory=dict, init=False, repr=False)
     """The labellings that :meth:`plane` may start from next, by sample and weight."""
@@ -94,15 +115,38 @@ class Block:
 
         Where a search can start from its answer at an ``earlier`` weight, it does so as well.
         """
-        answer = self._separate(j, w)
-        plane = self._plane(j, w, answer)
+        if self.looks and self.indices[j] == 0 and not self._looked:
+            self._looked.add(0)
+            answer, plane = self._first_plane(j, w)
+        else:
+            answer = self._separate(j, w)
+            plane = self._plane(j, w, answer)
         if not isinstance(self.problem, ImprovableProblem) or not self.problem.improves(self.xs[j]):
             return plane
         known = self._known(j, w, answer.y, w if earlier is None else earlier)
         if earlier is None:
             return plane
         improved = self.problem.improve(w, self.xs[j], self.ys[j], known)
+        check_separation(self.problem, improved, int(self.indices[j]), "improve")
         return max(plane, self._plane(j, w, improved), key=lambda plane: plane.value)
+
+    @property
+    def _signed_losses(self) -> bool:
+        return isinstance(self.problem, SignedProblem) and self.problem.signed_losses
+
+    def _first_plane(self, j: int, w: Floats) -> tuple[Separation, Plane]:
+        """The first answer of all, looked at closely."""
+        x, y, sample = self.xs[j], self.ys[j], int(self.indices[j])
+        with unchanged(self.problem, x, y, sample):
+            answer = self._separate(j, w)
+            phi = self._feature(j, answer.y, w.size)
+            held = phi.copy()
+            self._feature(j, self.anchors[j], w.size)
+            check_buffer(self.problem, phi, held, sample)
+            plane = self._plane(j, w, answer)
+            signed = self._signed_losses
+            check_truth(self.problem, x, y, answer.y, sample, w.size, signed=signed)
+        return answer, plane
 
     def _known(self, j: int, w: Floats, y: Any, earlier: Floats) -> Any:
         """The oracle's own answer at an earlier weight; that at ``w`` is kept for later."""
@@ -114,9 +158,11 @@ class Block:
 
     def _plane(self, j: int, w: Floats, answer: Separation) -> Plane:
         omega = float(self.sample_weight[j])
-        phi = self.problem.joint_feature(self.xs[j], answer.y)
-        slope = omega * (phi - self._truth(j))
-        intercept = omega * self.problem.loss(self.ys[j], answer.y)
+        phi, truth = self._feature(j, answer.y, w.size), self._truth(j, w.size)
+        slope = omega * (phi - truth)
+        loss = self.problem.loss(self.ys[j], answer.y)
+        signed = self._signed_losses
+        intercept = omega * check_loss(self.problem, loss, int(self.indices[j]), signed=signed)
         value = intercept + float(slope @ w)
         if not np.isfinite(value):
             raise OracleError(
@@ -124,21 +170,28 @@ class Block:
             )
         heuristic = answer.quality is Quality.HEURISTIC
         slack = 0.0 if heuristic else omega * answer.slack
+        terms = omega * (np.abs(phi) + np.abs(truth))
+        size = abs(intercept) + float(terms @ np.abs(w))
         if value < 0:  # the true labelling is always a candidate
-            return Plane(0.0, np.zeros_like(slope), 0.0, max(0.0, value + slack), answer.quality)
-        return Plane(intercept, slope, value, slack, answer.quality)
+            rest = max(0.0, value + slack)
+            return Plane(0.0, np.zeros_like(slope), 0.0, rest, answer.quality, size)
+        return Plane(intercept, slope, value, slack, answer.quality, size)
 
-    def _truth(self, j: int) -> Floats:
+    def _feature(self, j: int, y: Any, dim: int) -> Floats:
+        phi = self.problem.joint_feature(self.xs[j], y)
+        return check_feature(self.problem, phi, dim, int(self.indices[j]))
+
+    def _truth(self, j: int, dim: int) -> Floats:
         if j in self._truths:
             return self._truths[j]
-        truth = self.problem.joint_feature(self.xs[j], self.anchors[j])
+        truth = self._feature(j, self.anchors[j], dim)
         if self.keeps_truths:
             self._truths[j] = truth
         return truth
 
     def _separate(self, j: int, w: Floats) -> Separation:
         try:
-            return self.problem.separate(w, self.xs[j], self.ys[j])
+            answer = self.problem.separate(w, self.xs[j], self.ys[j])
         except StructSVMError as error:
             error.add_note(f"while separating sample {self.indices[j]}")
             raise
@@ -147,6 +200,7 @@ class Block:
                 f"sample {self.indices[j]}: the separation oracle raised "
                 f"{type(error).__name__}: {error}"
             ) from error
+        return check_separation(self.problem, answer, int(self.indices[j]), "separate")
 
 
 def blocks_of(risk: RegularizedRisk) -> list[Block]:
@@ -162,6 +216,7 @@ def blocks_of(risk: RegularizedRisk) -> list[Block]:
             [anchors[i] for i in indices],
             risk.sample_weight[indices],
             keeps,
+            not risk.is_model,
         )
         for indices in np.array_split(np.arange(risk.n_samples), min(risk.n_samples, MOST_BLOCKS))
     ]
@@ -173,7 +228,7 @@ def separate_block(block: Block, query: Query) -> BlockAnswer:
     slopes = np.zeros((groups.size, query.w.size))
     intercepts, values, slacks = np.zeros((3, groups.size))
     found: set[Quality] = set()
-    calls = 0
+    calls, size = 0, 0.0
     for j, place in enumerate(places):
         if time.time() > query.deadline:
             break
@@ -184,6 +239,7 @@ def separate_block(block: Block, query: Query) -> BlockAnswer:
         values[place] += plane.value
         slacks[place] += plane.slack
         found.add(plane.quality)
+        size += plane.size
     weakest = next((q for q in reversed(Quality) if q in found), Quality.EXACT)
     late = calls < len(places)
-    return BlockAnswer(groups, slopes, intercepts, values, slacks, weakest, calls, late)
+    return BlockAnswer(groups, slopes, intercepts, values, slacks, weakest, calls, late, size)

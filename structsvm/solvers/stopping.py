@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.solution import HistoryEntry
+from structsvm.support.checks import is_number, is_whole
 
-__all__ = ["Step", "Stopping"]
+__all__ = ["Step", "Stopping", "check_stopping"]
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,13 @@ class Stopping:
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if not self.tol > 0:
+        if not (is_number(self.tol) and self.tol > 0):
             raise SettingsError(f"tol must be > 0, got {self.tol}")
-        if self.max_iter < 1:
+        if not (is_whole(self.max_iter) and self.max_iter >= 1):
             raise SettingsError(f"max_iter must be at least 1, got {self.max_iter}")
-        if not self.max_seconds > 0:
+        if not (is_number(self.max_seconds) and self.max_seconds > 0):
             raise SettingsError(f"max_seconds must be > 0, got {self.max_seconds}")
-        if self.max_calls is not None and self.max_calls < 1:
+        if self.max_calls is not None and not (is_whole(self.max_calls) and self.max_calls >= 1):
             raise SettingsError(f"max_calls must be at least 1 or None, got {self.max_calls}")
 
     def part(self, entry: HistoryEntry) -> float:
@@ -61,6 +62,12 @@ class Stopping:
         if entry.gap < 1.0:
             spent.append(float(np.log(entry.gap) / np.log(self.tol)))
         return max(spent)
+
+
+def check_stopping(stopping: Any) -> None:
+    """Raise SettingsError for what is no stopping rule."""
+    if not isinstance(stopping, Stopping):
+        raise SettingsError(f"stopping must be a Stopping, got {stopping!r}")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.base import Run, Solver, Step, Stopping
 from structsvm.solvers.requirements import strongly_convex
+from structsvm.solvers.stopping import check_stopping
 
 __all__ = ["ProjectedSubgradient"]
 
@@ -36,6 +37,10 @@ class ProjectedSubgradient(Solver):
     """
 
     stopping: Stopping = field(default_factory=Stopping)
+
+    def __post_init__(self) -> None:
+        """Check the stopping rule."""
+        check_stopping(self.stopping)
 
     def check(self, risk: RegularizedRisk) -> None:
         """A strongly convex regularizer on a cone."""

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import StructSVMError
+from structsvm.errors import SettingsError, StructSVMError
 from structsvm.storage.atomic import write_atomically
+from structsvm.storage.limits import TooLarge, read_npz
 
 __all__ = ["Archive"]
 
@@ -48,12 +49,17 @@ class Archive:
         np.savez(buffer, allow_pickle=False, **contents, sha256=np.array(_checksum(contents)))
         try:
             write_atomically(path, buffer.getvalue())
-        except OSError as error:
-            raise self.error(f"{path}: cannot be written: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+            raise self.error(
+                f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}"
+            ) from error
 
-    def read(self, path: Path) -> tuple[dict[str, Any], Arrays]:
-        """The header and the arrays of a file that is what it was when it was written."""
-        arrays = self._load(path)
+    def read(self, path: Path, max_bytes: int | None = None) -> tuple[dict[str, Any], Arrays]:
+        """The header and the arrays of a file that is what it was when it was written.
+
+        What they may take in memory is ``max_bytes``, as in :func:`structsvm.storage.limits.check_bytes`.
+        """
+        arrays = self._load(path, max_bytes)
         checksum = arrays.pop("sha256", None)
         if checksum is None or "header" not in arrays:
             raise self.error(f"{path}: an .npz file, but not a {self.format}")
@@ -74,15 +80,20 @@ class Archive:
         del arrays["header"]
         return header, arrays
 
-    def _load(self, path: Path) -> Arrays:
+    def _load(self, path: Path, max_bytes: int | None) -> Arrays:
         try:
             file = path.open("rb")
-        except OSError as error:
-            raise self.error(f"{path}: cannot be read: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+            raise self.error(
+                f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"
+            ) from error
         with file:
             try:
-                with np.load(file, allow_pickle=False) as archive:
-                    return {name: archive[name] for name in archive.files}
+                return read_npz(file, max_bytes=max_bytes)[0]
+            except TooLarge as error:
+                raise self.error(f"{path}: {error}") from error
+            except SettingsError:
+                raise
             except Exception as error:  # a foreign file can raise nearly anything in the reader
                 raise self.error(f"{path}: damaged, or not a {self.format}") from error
 

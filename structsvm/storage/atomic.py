@@ -8,7 +8,7 @@ import shutil
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["write_atomically"]
+__all__ = ["unwritable", "write_atomically"]
 
 
 def write_atomically(path: str | PathLike[str], content: bytes) -> None:
@@ -21,7 +21,8 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
     if target.exists() and not target.is_file():
         target.write_bytes(content)
         return
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    # Not longer than any name may be, whatever the length of the target's.
+    beside = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         with beside.open("xb") as file:
             file.write(content)
@@ -33,3 +34,16 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def unwritable(path: str | PathLike[str]) -> str | None:
+    """Why no file can have this name, such as that it is too long; None if one can."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):  # of the folder others complain
+        return None
+    except OSError as error:
+        return error.strerror or str(error)
+    except ValueError as error:  # a zero byte
+        return str(error)
+    return None

@@ -1,18 +1,38 @@
-"""Values as JSON has them."""
+"""Plain values: as JSON has them, as messages show them, and arrays that nobody writes to."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["finite"]
+__all__ = ["finite", "read_only", "shown"]
 
 
 def finite(value: Any) -> Any:
     """The same, through lists and mappings, with None for infinities and NaN, which JSON lacks."""
     if isinstance(value, dict):
-        return {name: finite(item) for name, item in value.items()}
+        texts = {name if isinstance(name, str) else repr(name): v for name, v in value.items()}
+        return {name: finite(item) for name, item in texts.items()}
+    if isinstance(value, set | frozenset):
+        return [finite(item) for item in sorted(value, key=repr)]
     if isinstance(value, list | tuple):
         return [finite(item) for item in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """The same array, without leave to write to it: a view, the array itself stays as it is."""
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+def shown(value: object) -> str:
+    """A value in an error message: what it is, and the value itself if that is short."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} of shape {value.shape}"
+    name, text = type(value).__name__, repr(value)
+    kind = f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+    return kind if len(text) > 60 else f"{text} ({kind})"

@@ -55,11 +55,33 @@ def definition(cls: type, name: str) -> str:
     abstract = inspect.getattr_static(cls, name)
     is_property = isinstance(abstract, property)
     function: Any = abstract.fget if isinstance(abstract, property) else abstract
-    signature = str(inspect.signature(function)).replace("'", "")
+    signature = str(_with_named_defaults(function)).replace("'", "")
     doc = (inspect.getdoc(function) or "").partition("\n")[0]
     lines = ["@property"] if is_property else []
     lines += [f"def {name}{signature}:", f'    """{doc}"""']
     return "\n".join(f"    {line}" for line in lines)
+
+
+class _Named:
+    """Stands for a default in a signature, and is written as its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        """The name."""
+        return self.name
+
+
+def _with_named_defaults(function: Any) -> inspect.Signature:
+    """The signature, with constants of the function's module, such as ANYTHING, by their name."""
+    signature = inspect.signature(function)
+    names = {id(value): name for name, value in function.__globals__.items() if name.isupper()}
+    parameters = [
+        p.replace(default=_Named(names[id(p.default)])) if id(p.default) in names else p
+        for p in signature.parameters.values()
+    ]
+    return signature.replace(parameters=parameters)
 
 
 def _require_shape(cls: type, base: type, name: str, found: object) -> None:

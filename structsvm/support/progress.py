@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-__all__ = ["Watcher", "stage", "tell", "watching"]
+__all__ = ["Watcher", "share", "stage", "tell", "watching"]
 
 Watcher = Callable[[str, float], None]
 """Takes what is being done, in words, and how much of it is done, from 0 to 1."""
@@ -39,8 +39,8 @@ def tell(words: str, part: float) -> None:
         watcher(words, min(max(part, 0.0), 1.0))
 
 
-def stage(words: str, items: Sequence[T]) -> Iterator[T]:
-    """The items one after another, all taking about as long.
+def stage(words: str, items: Sequence[T], weights: Sequence[float] | None = None) -> Iterator[T]:
+    """The items one after another, all taking about as long, or in proportion to the weights.
 
     What is told while one of them is worked on counts as a part of its share.
     """
@@ -48,15 +48,33 @@ def stage(words: str, items: Sequence[T]) -> Iterator[T]:
     if outer is None:
         yield from items
         return
+    sizes = [1.0] * len(items) if weights is None else list(weights)
+    total = sum(sizes)
     try:
         for i, item in enumerate(items):
-            outer(words, i / len(items))
-            _watcher.set(_share(outer, words, i, len(items)))
+            start = sum(sizes[:i]) / total
+            outer(words, start)
+            _watcher.set(_share(outer, words, start, sizes[i] / total))
             yield item
     finally:
         _watcher.set(outer)
 
 
-def _share(outer: Watcher, words: str, i: int, n: int) -> Watcher:
-    """A watcher of item ``i`` of ``n`` for whom the whole is all of them."""
-    return lambda inner, part: outer(f"{words}: {inner}", (i + part) / n)
+@contextmanager
+def share(words: str, start: float, end: float) -> Iterator[None]:
+    """What is told in this block counts as the part from ``start`` to ``end`` of the whole."""
+    outer = _watcher.get()
+    if outer is None:
+        yield
+        return
+    outer(words, start)
+    _watcher.set(_share(outer, words, start, end - start))
+    try:
+        yield
+    finally:
+        _watcher.set(outer)
+
+
+def _share(outer: Watcher, words: str, start: float, size: float) -> Watcher:
+    """A watcher of a part of the work for whom the whole is all of it."""
+    return lambda inner, part: outer(f"{words}: {inner}", start + part * size)

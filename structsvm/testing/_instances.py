@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.errors import PluginError
 from structsvm.oracles.exhaustive import all_partitions, all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint
+from structsvm.partitions.oracle import Constraint, Region
 from structsvm.partitions.trace_objective import TraceObjective
 
 __all__ = ["Family", "Instance", "Kind", "random_instances"]
@@ -34,6 +35,8 @@ class Kind:
     unknown_k: bool
     boundaries: bool
     family: Family | None = None
+    regions: bool = False
+    links: bool = False
 
     def __post_init__(self) -> None:
         """Some question must be left."""
@@ -70,21 +73,20 @@ class Instance:
 
     def allows(self, M: EquivalenceMatrix) -> bool:
         """Whether a partition or projector satisfies the constraint."""
-        if self.constraint.n_clusters not in (None, M.n_clusters):
+        if self.constraint.violation(M) is not None:
             return False
-        return not M.is_partition or (self.kind.searches(M) and self._keeps_boundaries(M))
+        return not M.is_partition or self.kind.searches(M)
 
-    def candidates(self) -> Iterator[EquivalenceMatrix]:
+    @cached_property
+    def candidates(self) -> list[EquivalenceMatrix]:
         """Every partition that the constraint allows."""
-        K = self.constraint.n_clusters
-        for M in self.kind.partitions(self.objective.n_samples):
-            if K in (None, M.n_clusters) and self._keeps_boundaries(M):
-                yield M
+        found = self.kind.partitions(self.objective.n_samples)
+        return [M for M in found if self.constraint.violation(M) is None]
 
     def best(self) -> float:
         """The largest ``Tr(A M)`` over the candidates, both matrices formed."""
         A = self.objective.dense()
-        return max(float(np.sum(A * M.dense())) for M in self.candidates())
+        return max(float(np.sum(A * M.dense())) for M in self.candidates)
 
     def described(self) -> str:
         """The question in a line."""
@@ -100,13 +102,6 @@ class Instance:
         if not kept:
             raise PluginError(f"{complaint} [{self.described()}]")
 
-    def _keeps_boundaries(self, M: EquivalenceMatrix) -> bool:
-        wanted = self.constraint
-        if not wanted.has_boundaries:
-            return True
-        ends = set(M.breakpoints)
-        return ends.issuperset(wanted.forced) and ends.isdisjoint(wanted.forbidden)
-
 
 def random_instances(
     rng: np.random.Generator, n_instances: int, kind: Kind, negative_signs: bool
@@ -115,7 +110,8 @@ def random_instances(
     instances = [_random_instance(rng, number, kind) for number in range(n_instances)]
     if negative_signs:
         instances += [_with_negative_signs(rng, instance) for instance in instances[::4]]
-    return instances
+    further = [_with_counts_or_links(rng, instance) for instance in instances[1::4]]
+    return instances + [instance for instance in further if instance is not None]
 
 
 def _random_instance(rng: np.random.Generator, number: int, kind: Kind) -> Instance:
@@ -143,10 +139,10 @@ def _random_instance(rng: np.random.Generator, number: int, kind: Kind) -> Insta
     return Instance(name, objective, Constraint(K, forced, forbidden), kind)
 
 
-def _random_truth(rng: np.random.Generator, T: int, kind: Kind) -> EquivalenceMatrix:
+def _random_truth(rng: np.random.Generator, T: int, kind: Kind) -> EquivalenceMatrix | None:
     if kind.family is not None:
         found = kind.partitions(T)
-        return found[int(rng.integers(len(found)))]
+        return found[int(rng.integers(len(found)))] if found else None
     labels = np.cumsum(rng.random(T) < 0.4) if kind.contiguous else rng.integers(0, 3, T)
     return EquivalenceMatrix.from_labels(labels)
 
@@ -158,3 +154,22 @@ def _with_negative_signs(rng: np.random.Generator, instance: Instance) -> Instan
         name=instance.name + ", negative signs",
         objective=replace(instance.objective, signs=signs),
     )
+
+
+def _with_counts_or_links(rng: np.random.Generator, instance: Instance) -> Instance | None:
+    """The same with regions or links that some partition keeps; None where there are none."""
+    kind, T = instance.kind, instance.objective.n_samples
+    found = kind.partitions(T)
+    if T < 3 or not found or not (kind.regions or kind.links) or not kind.unknown_k:
+        return None
+    M = found[int(rng.integers(len(found)))]
+    i, j = sorted(rng.permutation(T)[:2].tolist())
+    if kind.regions:
+        n = int(np.count_nonzero((M.boundaries > i) & (M.boundaries < j + 1)))
+        some = bool(rng.random() < 0.5) and n > 0
+        constraint = Constraint(regions=(Region(i, j + 1, 1 if some else n, or_more=some),))
+    else:
+        assert M.labels is not None
+        same = M.labels[i] == M.labels[j]
+        constraint = Constraint(together=((i, j),)) if same else Constraint(apart=((i, j),))
+    return replace(instance, name=instance.name + ", regions or links", constraint=constraint)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from typing import get_args
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, PluginError
-from structsvm.partitions.oracle import Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.oracle import Argmax, Constraint, ConstraintKind, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.storage.plain import shown
 from structsvm.testing._instances import Family, Instance, Kind, random_instances
 
 __all__ = ["check_oracle"]
@@ -46,11 +49,13 @@ def check_oracle(
         Whether it searches segmentations; otherwise all partitions of a set.
     family : callable, optional
         Searches it neither: takes T (at most 6) to one vector of labels for each partition of T
-        samples that it searches, for each number of clusters from 1 to T.
+        samples that it searches. There may be none for some T, or for some number of clusters:
+        then the oracle has to raise OracleError.
     known_k, unknown_k : bool
-        Which questions it answers.
+        Which questions it answers; none with K where ``oracle.takes`` lacks "n_clusters".
     boundaries : bool, optional
-        Whether it takes forced and forbidden boundaries; by default, as ``contiguous``.
+        Whether it takes forced and forbidden boundaries; by default, as ``contiguous``, if
+        ``oracle.takes`` has "boundaries". Regions and links are asked for where it has those.
     negative_signs : bool
         Whether it takes objectives with negative signs.
     processes : bool
@@ -66,20 +71,27 @@ def check_oracle(
         At the first broken promise; the message says which one and what to fix.
     """
     rng = np.random.default_rng(seed)
-    boundaries = contiguous if boundaries is None else boundaries
-    kind = Kind(contiguous, known_k, unknown_k, boundaries, family)
+    takes = _takes(oracle)
+    boundaries = contiguous and "boundaries" in takes if boundaries is None else boundaries
+    known_k = known_k and "n_clusters" in takes
+    regions, links = contiguous and "regions" in takes, not contiguous and "links" in takes
+    kind = Kind(contiguous, known_k, unknown_k, boundaries, family, regions, links)
     instances = random_instances(rng, n_instances, kind, negative_signs)
-    settings = pickle.dumps(oracle)
+    settings = _pickled(oracle)
+    for instance in instances:
+        if not instance.candidates:
+            _check_impossible(oracle, instance)
+    instances = [instance for instance in instances if instance.candidates]
     answers = [_answer(oracle, instance) for instance in instances]
     for instance, answer in zip(instances, answers, strict=True):
         _check_answer(instance, answer)
         _check_against_enumeration(instance, answer)
         _check_against_simple_answers(rng, instance, answer)
-    if pickle.dumps(oracle) != settings:
+    if _pickled(oracle) != settings:
         raise PluginError(
             f"{oracle!r} keeps something of a call: store settings only, and return results"
         )
-    if known_k:
+    if known_k and instances:
         _check_refusal(oracle, instances[0].objective)
     _check_same(oracle, instances, answers, "on a second call: seed every random choice")
     with ThreadPoolExecutor(4) as pool:
@@ -90,12 +102,53 @@ def check_oracle(
         _check_processes(oracle, instances, answers)
 
 
+def _takes(oracle: Oracle) -> frozenset[ConstraintKind]:
+    """What an oracle takes, if these are kinds of constraints."""
+    if not isinstance(oracle, Oracle):
+        raise PluginError(f"{shown(oracle)} is no Oracle: give an instance of a class of yours")
+    unknown = sorted(set(oracle.takes) - set(get_args(ConstraintKind)))
+    if unknown:
+        raise PluginError(
+            f"{type(oracle).__name__}.takes holds {unknown[0]!r}: it may hold "
+            f"{', '.join(get_args(ConstraintKind))}"
+        )
+    return oracle.takes
+
+
+def _pickled(oracle: Oracle) -> bytes:
+    try:
+        return pickle.dumps(oracle)
+    except Exception as error:
+        raise PluginError(
+            f"{type(oracle).__name__} cannot be pickled ({error}): keep plain settings, and define "
+            "the class in a module"
+        ) from error
+
+
+def _check_impossible(oracle: Oracle, instance: Instance) -> None:
+    """A question that no partition of the family answers must be refused with an OracleError."""
+    try:
+        answer = oracle.maximize(instance.objective, instance.constraint)
+    except OracleError:
+        return
+    except Exception as error:
+        raise PluginError(
+            f"no partition of the family answers this, which gave {type(error).__name__}: {error}; "
+            f"raise OracleError [{instance.described()}]"
+        ) from error
+    instance.require(
+        False, f"no partition of the family answers this, but {answer!r} came: raise OracleError"
+    )
+
+
 def _answer(oracle: Oracle, instance: Instance) -> Argmax:
     """The answer, given without a change to the question."""
     held = [part.copy() for part in _arrays(instance.objective)]
     try:
         answer = oracle.maximize(instance.objective, instance.constraint)
     except Exception as error:
+        wrote = isinstance(error, ValueError) and "read-only" in str(error)
+        instance.require(not wrote, f"the oracle modified its input ({error}): copy before writing")
         raise PluginError(
             f"the oracle failed on {instance.described()}: {type(error).__name__}: {error}; "
             "answer it, or switch off this kind of question (known_k, unknown_k, boundaries, "
@@ -107,6 +160,16 @@ def _answer(oracle: Oracle, instance: Instance) -> Argmax:
     )
     said = f"maximize must return an Argmax, not {answer!r}"
     instance.require(isinstance(answer, Argmax), said)
+    instance.require(
+        isinstance(answer.y, EquivalenceMatrix),
+        f"y is {shown(answer.y)}: return an EquivalenceMatrix, made of labels by "
+        "EquivalenceMatrix.from_labels",
+    )
+    instance.require(
+        isinstance(answer.quality, Quality),
+        f"quality is {answer.quality!r}: return Quality.EXACT, Quality.RELAXATION or "
+        "Quality.HEURISTIC",
+    )
     return answer
 
 
@@ -166,7 +229,7 @@ def _check_against_simple_answers(
     rng: np.random.Generator, instance: Instance, answer: Argmax
 ) -> None:
     """The truth and random partitions: an answer worse than these makes cuts that cut nothing."""
-    candidates = list(instance.candidates())
+    candidates = instance.candidates
     simple = [candidates[int(i)] for i in rng.integers(0, len(candidates), 3)]
     truth = instance.objective.truth
     if truth is not None and instance.allows(truth):

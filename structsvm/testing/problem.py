@@ -12,7 +12,7 @@ from structsvm.errors import PluginError
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
-from structsvm.testing.partition import check_partition_problem
+from structsvm.testing.partition import Report, check_partition_problem
 from structsvm.testing.separation import (
     TOLERANCE,
     Known,
@@ -35,7 +35,7 @@ def check_problem(
     labellings: Labellings | None = None,
     exact_inference: bool = True,
     seed: int = 0,
-) -> None:
+) -> Report:
     """Ask a problem for scores, losses and inference, and refuse it unless they belong together.
 
     For a :class:`~structsvm.problem.Problem`: joint features have the dimension of the weight,
@@ -46,8 +46,12 @@ def check_problem(
     handed in is modified.
 
     For a :class:`~structsvm.partitions.problem.PartitionProblem`: labels are encoded and decoded
-    faithfully, oracles and training samples fit together, and both prediction and loss-augmented
-    inference keep what they promise against the enumeration of all partitions of a few samples.
+    faithfully, oracles and training samples fit together, both prediction and loss-augmented
+    inference keep what they promise against the enumeration of all partitions of a few samples,
+    and the decoder passes :func:`structsvm.testing.check_oracle` for the family that ``encode``
+    accepts. On the samples given, at several scales and prices, with and without a truth, and under
+    the constraints that the decoder takes, answers are in the family, and none that is declared
+    exact is worse than a merge, split or move of an answer or a truth that ``encode`` accepts.
 
     Parameters
     ----------
@@ -63,14 +67,22 @@ def check_problem(
     seed : int
         Seed of the weights.
 
+    Returns
+    -------
+    Report
+        How many partitions the answers were compared with, in words as ``str(report)``: a family
+        with a scale may have one single partition of a few samples, and then enumeration compares
+        nothing.
+
     Raises
     ------
     PluginError
         At the first broken promise; the message says which one and what to fix.
     """
+    if isinstance(problem, type) and issubclass(problem, Problem | PartitionProblem):
+        raise PluginError(f"{problem.__name__} is a class: make an instance, {problem.__name__}()")
     if isinstance(problem, PartitionProblem):
-        check_partition_problem(problem, Xs, ys, seed)
-        return
+        return check_partition_problem(problem, Xs, ys, seed)
     if not isinstance(problem, Problem):
         raise PluginError(f"derive from Problem or from PartitionProblem: {problem!r} is neither")
     if len(Xs) == 0 or len(Xs) != len(ys):
@@ -81,6 +93,7 @@ def check_problem(
         sample = Sample(problem, x, y, f"sample {i}")
         separations = check_separation(sample, weights, extra)
         _check_inference(sample, weights, exact_inference, separations, extra)
+    return Report()
 
 
 def _check_inference(

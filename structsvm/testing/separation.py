@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from structsvm.errors import PluginError
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
-from structsvm.testing._unchanged import Snapshot
+from structsvm.support.unchanged import Snapshot
 from structsvm.weights import WeightSpace
 
 __all__ = ["TOLERANCE", "Known", "Sample", "check_separation", "random_weights"]
@@ -38,11 +38,18 @@ class Sample:
     where: str
     nonnegative: bool = True
     """Whether the loss has to be."""
+    name: str = ""
+    """What the problem is called in messages; that of its class by default."""
 
     def require(self, kept: bool, complaint: str) -> None:
         """Refuse the problem unless a promise was kept here."""
         if not kept:
-            raise PluginError(f"{type(self.problem).__name__}: {complaint} [{self.where}]")
+            raise PluginError(f"{self.called}: {complaint} [{self.where}]")
+
+    @property
+    def called(self) -> str:
+        """What the problem is called."""
+        return self.name or type(self.problem).__name__
 
     def feature(self, y: Any) -> Floats:
         """``phi(x, y)``, of the shape it has to have."""
@@ -54,7 +61,11 @@ class Sample:
             f"return one vector ({dim},)",
         )
         self.require(
-            bool(np.issubdtype(phi.dtype, np.floating) and np.isfinite(phi).all()),
+            bool(np.issubdtype(phi.dtype, np.floating)),
+            f"joint_feature returned a vector of {phi.dtype}: return floats, .astype(float)",
+        )
+        self.require(
+            bool(np.isfinite(phi).all()),
             f"joint_feature is not a vector of finite floats: {phi!r}",
         )
         return np.asarray(phi)
@@ -83,8 +94,7 @@ class Sample:
             answer = getattr(self.problem, method)(*arguments)
         except Exception as error:
             raise PluginError(
-                f"{type(self.problem).__name__}.{method} failed with {type(error).__name__}: "
-                f"{error} [{self.where}]"
+                f"{self.called}.{method} failed with {type(error).__name__}: {error} [{self.where}]"
             ) from error
         self.require(
             before.still_holds((vars(self.problem), arguments)),
@@ -114,18 +124,36 @@ def check_separation(
         abs(at_truth) <= TOLERANCE, f"loss(y, y) is {at_truth!r}: the truth must not cost anything"
     )
     separations = [_separation(sample, w) for w in weights]
+    _check_buffer(sample, separations)
+    _check_again(sample, weights, separations)
     found = [(s.y, "found by separate at another weight") for s in separations]
     for w, separation in zip(weights, separations, strict=True):
         _check_separation_at(sample, w, separation, [*found, *extra])
-    _check_again(sample, weights, separations)
     return separations
+
+
+def _check_buffer(sample: Sample, separations: Sequence[Separation]) -> None:
+    """What joint_feature returned stays what it is when it is called again."""
+    first = sample.feature(sample.y)
+    held = first.copy()
+    for separation in separations:
+        sample.feature(separation.y)
+        sample.require(
+            np.array_equal(first, held),
+            "joint_feature writes to an array that it returned before: return a new one each time",
+        )
 
 
 def _separation(sample: Sample, w: Floats) -> Separation:
     answer: Separation = sample.unmodified("separate", w, sample.x, sample.y)
     sample.require(
-        isinstance(answer, Separation) and isinstance(answer.quality, Quality),
+        isinstance(answer, Separation),
         f"separate returned {answer!r}: return Separation(y, slack, quality)",
+    )
+    sample.require(
+        isinstance(answer.quality, Quality),
+        f"separate returned the quality {answer.quality!r}: return Quality.EXACT, "
+        "Quality.RELAXATION or Quality.HEURISTIC",
     )
     sample.require(
         answer.slack >= 0.0, f"separate has slack {answer.slack!r}: it is an upper bound >= 0"
@@ -153,8 +181,8 @@ def _check_separation_at(
         reached = sample.violation(w, other)
         sample.require(
             reached <= value + separation.slack + rounding,
-            f"separate reached {value!r} with slack {separation.slack!r}, but the labelling "
-            f"{other!r}, {origin}, is worth {reached!r}: its cut bounds nothing from above here; "
+            f"separate reached {value!r} with slack {separation.slack!r}, so that no labelling "
+            f"should be worth more than their sum, but {other!r}, {origin}, is worth {reached!r}; "
             "check that it maximises the same loss and the same joint_feature that are declared, "
             "or return Quality.HEURISTIC with slack math.inf",
         )
@@ -168,7 +196,7 @@ def _check_again(
         copy = pickle.loads(pickle.dumps(sample.problem))
     except Exception as error:
         raise PluginError(
-            f"{type(sample.problem).__name__} cannot be pickled ({error}), so it cannot work in "
+            f"{sample.called} cannot be pickled ({error}), so it cannot work in "
             "several processes: keep plain settings, and define the class in a module"
         ) from error
     copied = replace(sample, problem=copy)

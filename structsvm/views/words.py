@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.fitted import feature_names, n_metric_features
+from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.partitions.words import RECORDINGS, Words
@@ -14,50 +16,44 @@ from structsvm.solution import Solution
 __all__ = [
     "certificate_in_words",
     "eigenvalues",
-    "feature_names",
     "feature_weights",
     "heaviest_directions",
     "scaled_metric",
     "spectrum_in_words",
     "spread_in_words",
     "training_in_words",
+    "unit_in_words",
 ]
 
+Learner = MetricLearner | CutLearner
 Floats = NDArray[np.float64]
 
 
-def feature_names(learner: MetricLearner) -> list[str]:
-    """Names of the features: x0, x1, ... if the recordings did not name them."""
-    check_is_fitted(learner)
-    unnamed = [f"x{j}" for j in range(learner.n_features_in_)]
-    return [str(name) for name in getattr(learner, "feature_names_in_", unnamed)]
-
-
-def feature_weights(learner: MetricLearner) -> Floats:
+def feature_weights(learner: Learner) -> Floats:
     """How much each feature counts against the price of a segment, (P,); untrained, all are 1.
 
-    The diagonal of ``B / penalty``, in units of the untrained metric with its best penalty.
+    The diagonal of ``B / penalty``, in units of the untrained metric with its best penalty. A cut
+    has no price: there it is the diagonal of ``B`` in units of where learning started.
     """
-    check_is_fitted(learner)
-    diagonal = np.einsum("rp,rp->p", learner.components_, learner.components_)
-    return np.asarray(diagonal * _unit(learner))
+    components, unit = _scaled(learner)
+    return np.asarray(np.einsum("rp,rp->p", components, components) * unit)
 
 
-def scaled_metric(learner: MetricLearner) -> Floats:
+def scaled_metric(learner: Learner) -> Floats:
     """``B / penalty`` in units of the untrained metric with its best penalty, (P, P).
 
     The untrained one is the identity; the diagonal is :func:`feature_weights`.
     """
-    check_is_fitted(learner)
-    return np.asarray(learner.components_.T @ learner.components_ * _unit(learner))
+    components, unit = _scaled(learner)
+    return np.asarray(components.T @ components * unit)
 
 
-def eigenvalues(learner: MetricLearner) -> Floats:
+def eigenvalues(learner: Learner) -> Floats:
     """Of :func:`scaled_metric`, the largest first, (P,); those beyond the rank are zero."""
-    check_is_fitted(learner)
-    values = np.zeros(learner.n_features_in_)
-    found = np.linalg.svd(learner.components_, compute_uv=False)[: values.size] ** 2
-    values[: found.size] = found * _unit(learner)
+    components, unit = _scaled(learner)
+    values = np.zeros(n_metric_features(learner))
+    found = np.linalg.svd(components, compute_uv=False) ** 2
+    values[: found.size] = found * unit
     return values
 
 
@@ -82,7 +78,7 @@ def spectrum_in_words(learner: MetricLearner) -> str:
     """Among how many directions the metric is spread."""
     check_is_fitted(learner)
     values = np.asarray(np.linalg.svd(learner.components_, compute_uv=False) ** 2, dtype=np.float64)
-    return f"rank {values.size} of {learner.n_features_in_}; {spread_in_words(values)}"
+    return f"rank {values.size} of {n_metric_features(learner)}; {spread_in_words(values)}"
 
 
 def spread_in_words(eigenvalues: Floats) -> str:
@@ -115,9 +111,27 @@ def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
     )
 
 
-def _unit(learner: MetricLearner) -> float:
-    """What ``B`` is multiplied by to be compared with the untrained metric."""
-    return float(learner.baselines_["untrained"].penalty / learner.penalty_)
+def unit_in_words(learner: Learner) -> str:
+    """What the weight of a feature is measured against."""
+    check_is_fitted(learner)
+    if isinstance(learner, CutLearner):
+        return "where learning started"
+    return f"the price of a {learner.problem_.words.part}"
+
+
+def _scaled(learner: Learner) -> tuple[Floats, float]:
+    """``L^T`` of features in which the untrained metric is a multiple of the identity, (rank, P).
+
+    And what their metric is multiplied by to be compared with the untrained one.
+    """
+    check_is_fitted(learner)
+    start = learner.baselines_["untrained"].factor
+    scale = np.sqrt(np.einsum("pr,pr->p", start, start))
+    scale[scale == 0] = 1.0  # a feature without influence, in the learned metric as well
+    components: Floats = learner.components_ / scale
+    if isinstance(learner, CutLearner):
+        return components, 1.0
+    return components, float(learner.baselines_["untrained"].penalty / learner.penalty_)
 
 
 def _directions(n: int) -> str:

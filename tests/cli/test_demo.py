@@ -24,7 +24,7 @@ class TestDemo:
 
     def test_json_and_a_second_run(self, run, tmp_path):
         run("demo --recordings 4 --quiet --output", tmp_path)
-        code, out, _ = run("demo --recordings 2 --json --quiet --output", tmp_path)
+        code, out, _ = run("demo --recordings 2 --json --quiet --force --output", tmp_path)
         assert code == 0
         report = json.loads(out)
         assert report["learned"]["loss"] < report["untrained"]["loss"]

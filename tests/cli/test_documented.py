@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from cli_kit import TEST, TRAIN, paint
 from PIL import Image
@@ -42,6 +43,7 @@ def place(folder, tmp_path_factory):
     shutil.copy(folder / "m.structsvm", place / "my.structsvm")
     header = ",".join(TEST[0].features)
     np.savetxt(place / "new.csv", TEST[0].X, delimiter=",", header=header, comments="")
+    _write_long_tables(place)
     known = [f"{recording.name},0,{len(recording.X)},1+" for recording in TRAIN]
     (place / "regions.csv").write_text("\n".join(["recording,start,end,changes", *known]) + "\n")
     rng = np.random.default_rng(0)
@@ -56,6 +58,18 @@ def place(folder, tmp_path_factory):
     return place
 
 
+def _write_long_tables(place):
+    """Write a table of many recordings, and one whose labels are 1 where a segment begins."""
+    frames = []
+    for recording in TRAIN:
+        frame = pd.DataFrame(recording.X, columns=recording.features)
+        frames.append(frame.assign(subject=recording.name, t=range(len(frame)), label=recording.y))
+    pd.concat(frames).to_csv(place / "long.csv", index=False)
+    marked = frames[0].drop(columns=["subject", "t"])
+    begins = np.diff(TRAIN[0].y, prepend=TRAIN[0].y[0]) != 0
+    marked.assign(label=begins.astype(int)).to_csv(place / "marked.csv", index=False)
+
+
 @pytest.mark.parametrize("line", shown_lines())
 def test_examples_run(place, monkeypatch, capsys, line):
     monkeypatch.chdir(place)
@@ -63,6 +77,11 @@ def test_examples_run(place, monkeypatch, capsys, line):
     words = words[: words.index(">")] if ">" in words else words
     if words[1:3] == ["new", "problem"]:
         shutil.rmtree(place / f"structsvm-{words[3]}", ignore_errors=True)
+    written = [words[words.index(option) + 1] for option in ("-o", "--output") if option in words]
+    for name in ["demo", *written]:  # of the examples before
+        if (place / name).is_dir():
+            shutil.rmtree(place / name)
+        (place / name).unlink(missing_ok=True)
     assert main(words[1:]) == 0
     assert "Traceback" not in capsys.readouterr().err
 

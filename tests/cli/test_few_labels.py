@@ -57,6 +57,7 @@ def test_regions_are_enough(run, place) -> None:
     regions.write_text("recording,start,end,changes\nr0,0,200,1+\nr1,0,15,0\nr1,15,200,1+\n")
     line = f"fit change-point {place / 'learn'} --regions {regions} -o {place / 'm.structsvm'}"
     code, _, err = run(line)
+    line += " --force"
     assert code == 0, err
     assert len(load(place / "m.structsvm").training_data_) == 2  # of the others nothing is known
     assert "of 2 recordings nothing is known: left out" in err
@@ -92,6 +93,7 @@ def test_chunks_of_rows_that_belong_together(run, tmp_path) -> None:
     assert code == 0, err
     learner = load(tmp_path / "m.structsvm")
     assert learner.n_features_in_ == 3
+    line += " --force"
     open_number = line.replace(" -o", " --set n_clusters=unknown -o")
     for label in (0, 59):
         lines[label + 1] = lines[label + 1].replace(f",{y[label]},c", ",,c")

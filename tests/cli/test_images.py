@@ -69,11 +69,11 @@ def test_evaluate(run):
 def test_predict_writes_label_maps_and_overlays(run, folder):
     code, out, _ = run("predict m.structsvm test/img -o out")
     assert (code, out) == (0, "")
-    greys = np.asarray(Image.open(folder / "out" / "p3.png"))
+    greys = np.asarray(Image.open(folder / "out" / "p3_mask.png"))
     assert set(np.unique(greys)) == {0, 255}
     assert np.asarray(Image.open(folder / "out" / "p3_overlay.png")).shape == (32, 32, 3)
     assert run("predict m.structsvm test/img -o arrays --maps npy --n-clusters 3")[0] == 0
-    assert set(np.unique(np.load(folder / "arrays" / "p3.npy"))) == {0, 1, 2}
+    assert set(np.unique(np.load(folder / "arrays" / "p3_mask.npy"))) == {0, 1, 2}
     assert run("predict m.structsvm test/img/p3.png -o one.npy")[0] == 0
     np.testing.assert_array_equal(np.load(folder / "one.npy") * 255, greys)
     code, out, _ = run("predict m.structsvm test")
@@ -115,9 +115,9 @@ def test_odd_images(run, folder):
     code, _, err = run("predict m.structsvm odd -o cut --maps npy")
     assert code == 0
     assert err.count("odd/plain.png: all nodes look the same") == err.count("warning") == 1
-    assert np.load(folder / "cut" / "plain.npy").shape == (40, 50)
+    assert np.load(folder / "cut" / "plain_mask.npy").shape == (40, 50)
     for name in ("see-through", "palette"):
-        assert set(np.unique(np.load(folder / "cut" / f"{name}.npy"))) == {0, 1}
+        assert set(np.unique(np.load(folder / "cut" / f"{name}_mask.npy"))) == {0, 1}
     pixels.convert("L").save(odd / "grey.png")
     code, _, err = run("predict m.structsvm odd/grey.png")
     assert code == 1

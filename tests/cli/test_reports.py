@@ -43,8 +43,9 @@ class TestPredict:
     def test_a_file_for_each(self, run, tmp_path):
         run("predict m.structsvm test -o", tmp_path / "out")
         files = sorted((tmp_path / "out").iterdir())
-        assert [f.stem for f in files] == [r.name for r in TEST]
-        segments = np.loadtxt(files[0], skiprows=1, dtype=int)
+        assert [f.name for f in files] == [f"{r.name}_segments.csv" for r in TEST]
+        with files[0].open(encoding="utf-8", newline="") as file:
+            segments = [int(row["segment"]) for row in csv.DictReader(file)]
         expected = load("m.structsvm").predict([TEST[0].X])[0]
         np.testing.assert_array_equal(segments, expected)
 

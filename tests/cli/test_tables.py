@@ -3,7 +3,6 @@
 import csv
 import json
 
-import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
@@ -78,9 +77,10 @@ def test_predict_prints_sizes_and_writes_labels(run, tables):
     assert [int(row["cluster"]) for row in rows] == answer["labels"]
     assert [int(row["row"]) for row in rows] == list(range(75))
     run(f"{line} -o out")
-    assert (
-        np.loadtxt(tables / "out" / "test.csv", skiprows=1).astype(int).tolist() == answer["labels"]
-    )
+    with (tables / "out" / "test_clusters.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["cluster"]) for row in rows] == answer["labels"]
+    assert rows[0]["class"] == "species 0"
 
 
 def test_plot_draws_the_table(run, tables):
@@ -97,3 +97,36 @@ def test_settings_of_the_problem(run):
     )
     settings = json.loads(run("show u.structsvm --json"))["problem"]["settings"]
     assert (settings["n_clusters"], settings["oracle"]) == ("unknown", "rounded")
+
+
+def test_columns_and_verdict_of_one_table(run):
+    """The label column is remembered, and the verdict on one table is about its rows."""
+    report = json.loads(run("evaluate m.structsvm learn.csv --json"))
+    assert report["learned_again"] is True
+    assert report["verdict"]["is_supported"]
+    assert len(report["recordings"]) == 6
+    report = json.loads(run("evaluate m.structsvm test.csv --json"))
+    assert report["learned_again"] is False
+    assert report["verdict"]["is_supported"]
+    assert [row["name"] for row in report["recordings"]] == ["test"]
+    out = run("evaluate m.structsvm learn.csv")
+    assert "mean of 6 groups of rows of learn" in out
+    assert "on further rows of the same clusters" in out.replace("\n", " ")
+
+
+def test_fit_says_how_one_table_is_judged(tables, capsys, monkeypatch):
+    monkeypatch.chdir(tables)
+    line = "fit clustering learn.csv --label-column class -o again.structsvm"
+    assert main(line.split()) == 0
+    assert "structsvm evaluate again.structsvm learn.csv" in capsys.readouterr().err
+
+
+def test_the_help_says_what_evaluate_does(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "500")
+    for command, default in (
+        ("evaluate", "default: as many as the labels have for clusters whose number is known"),
+        ("plot", "default: as the learned penalty decides"),
+    ):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        assert default in " ".join(capsys.readouterr().out.split())

@@ -25,6 +25,8 @@ class CircularOracle(Oracle):
     times K for a known number of arcs; memory O(T^2).
     """
 
+    takes = frozenset({"n_clusters"})
+
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise ``Tr(A M)`` over the circular segmentations, into K arcs if K is given.
 

@@ -41,7 +41,7 @@ function drawGains() {
   const width = 420, height = 44 * found.length + 30;
   const x = scale(low - room, high + room, 90, width - 10);
   const words = found.map(([rival, g]) =>
-    `against ${MARKS[rival] || rival} ${number(g.mean)}, 95 % interval ${number(g.low)} to ${number(g.high)}`);
+    `against ${MARKS[rival] || rival} ${number(g.mean)}${g.low === null ? "" : `, 95 % interval ${number(g.low)} to ${number(g.high)}`}`);
   const drawn = picture(width, height, `Saved ${DATA.measure} ${words.join("; ")}`);
   drawn.append(line(x(0), 4, x(0), height - 24, { class: "reference" }), xAxis(x, low, high, height - 24, 6));
   found.forEach(([rival, g], i) => {

@@ -1,0 +1,114 @@
+"""Columns that are no measurements: time, row numbers and identifiers among the features."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.datasets.recording import Recording, listed
+from structsvm.errors import DataWarning, warn
+
+__all__ = ["warn_about_columns"]
+
+Floats = NDArray[np.float64]
+
+FEWEST_ROWS = 10
+"""In fewer rows a measurement may rise throughout by chance."""
+ROWS_OF_A_RECORDING = 5
+"""Rows that the recordings of a long table have at least, on average."""
+
+IDENTIFIERS = {
+    "id", "ids", "uid", "uuid", "subject", "person", "patient", "participant", "user", "animal",
+    "recording", "session", "trial", "sequence", "series", "episode", "index", "row",
+}  # fmt: skip
+"""Words in the name of a column that tell whose or which a row is, and not what was measured."""
+
+
+def warn_about_columns(recordings: Sequence[Recording]) -> None:
+    """Warn of features that look like time, row numbers or identifiers; none is left out.
+
+    Parameters
+    ----------
+    recordings : sequence of Recording
+        With the same features. A column is told when it is odd in every recording that has ten
+        rows or more.
+    """
+    arrays = [recording.X for recording in recordings if len(recording.X) >= FEWEST_ROWS]
+    if not arrays:
+        return
+    features = recordings[0].features
+    whole = _long_table(arrays[0], features) if len(arrays) == 1 else None
+    if whole is not None:
+        number, time = whole
+        _warn(
+            f"column {time!r} begins again wherever column {number!r} changes, and both are "
+            f"features now: if every {number!r} is a recording of its own, give "
+            f"--recording-column {number} --time-column {time} (recording_column= and time_column= "
+            "in Python)"
+        )
+    left = [name for name in features if name not in (whole or ())]
+
+    def odd(test: Callable[[Floats], bool]) -> list[str]:
+        places = [features.index(name) for name in left]
+        return [features[j] for j in places if all(test(X[:, j]) for X in arrays)]
+
+    rising = odd(_rises)
+    if rising:
+        more = "" if len(rising) == 1 else ", and the others by taking them out of the data"
+        _warn(
+            f"{_columns(rising)} from the first row to the last, as time and row numbers do, and "
+            f"would be learned from: leave it out with --time-column {rising[0]} (time_column= in "
+            f"Python){more}, unless it was measured"
+        )
+    left = [name for name in left if name not in rising and _is_identifier(name)]
+    numbers = odd(_is_whole)
+    if numbers:
+        _warn(
+            f"{listed(numbers)} is called like an identifier, holds whole numbers, and would be "
+            "learned from: if it says of which recording a row is, give "
+            f"--recording-column {numbers[0]} (recording_column= in Python), otherwise take it out "
+            "of the data, unless it was measured"
+        )
+
+
+def _warn(message: str) -> None:
+    warn(message, DataWarning)
+
+
+def _columns(names: Sequence[str]) -> str:
+    return f"column {names[0]!r} only rises" if len(names) == 1 else f"{listed(names)} only rise"
+
+
+def _is_identifier(name: str) -> bool:
+    """Whether a word of the name is that of an identifier: ``subject_id``, ``trialNumber``."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return not IDENTIFIERS.isdisjoint(re.findall(r"[a-z]+", spaced.lower()))
+
+
+def _rises(column: Floats) -> bool:
+    """Never falls, and has a new value in most rows; a step that is switched on once has not."""
+    steps = np.diff(column)
+    return bool((steps >= 0).all() and 2 * np.count_nonzero(steps) > steps.size)
+
+
+def _is_whole(column: Floats) -> bool:
+    return bool((column == np.round(column)).all())
+
+
+def _long_table(X: Floats, features: Sequence[str]) -> tuple[str, str] | None:
+    """A column that numbers stretches of rows, and one that begins again in each of them."""
+    for j, number in enumerate(features):
+        starts = np.flatnonzero(np.diff(X[:, j])) + 1
+        few = ROWS_OF_A_RECORDING * (starts.size + 1) <= len(X)
+        once = np.unique(X[:, j]).size == starts.size + 1
+        if not (starts.size and few and once and _is_whole(X[:, j])):
+            continue
+        for k, time in enumerate(features):
+            steps = np.diff(X[:, k])
+            again = np.flatnonzero(steps <= 0) + 1
+            if np.array_equal(again, starts):
+                return number, time
+    return None

@@ -1,0 +1,103 @@
+"""Labels that mark where recordings change, in place of saying what they are in each sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.datasets.recording import Recording
+from structsvm.errors import DataError, SettingsError
+
+__all__ = ["LABELS_ARE", "looks_like_changes", "read_labels_as"]
+
+LABELS_ARE = ("states", "changes")
+MOST_MARKS = 0.1
+"""Of the samples: with more of them, ones that stand alone are no marks of changes."""
+
+
+def read_labels_as(
+    recordings: Sequence[Recording], labels_are: str | None, *, ask: bool
+) -> list[Recording]:
+    """The recordings with a label for each sample, whatever their labels said.
+
+    Parameters
+    ----------
+    labels_are : {"states", "changes"} or None
+        States are the labels of samples, and a segment ends where they change. Changes are 1 at
+        the first sample of every new segment and 0 elsewhere. None takes them for states, unless
+        they look like changes.
+    ask : bool
+        Whether labels that look like changes are an error when nobody has said what they are.
+
+    Raises
+    ------
+    SettingsError
+        For another word.
+    DataError
+        For changes that are neither 0 nor 1, naming the recording; and where there is something to
+        ask.
+    """
+    if labels_are not in (None, *LABELS_ARE):
+        raise SettingsError(f"labels_are must be 'states' or 'changes', got {labels_are!r}")
+    if labels_are == "changes":
+        return [_from_marks(recording) for recording in recordings]
+    if labels_are is None and ask and looks_like_changes(recordings):
+        marks = [_marks(recording) for recording in recordings]
+        n = sum(int(found.sum()) for found in marks if found is not None)
+        raise DataError(
+            f"{recordings[0].where}: the labels are 0 but for {n} single "
+            f"{'sample' if n == 1 else 'samples'} with 1{_in_all(recordings)}. If a 1 marks the "
+            "first sample of a new segment, say --labels-are changes (labels_are='changes' in "
+            "Python). If it is the state of that one sample, which makes it a segment of its own, "
+            "say --labels-are states"
+        )
+    return list(recordings)
+
+
+def looks_like_changes(recordings: Sequence[Recording]) -> bool:
+    """Whether all labels are 0 or 1, and the ones are few and never two in a row."""
+    found = [_marks(recording) for recording in recordings if recording.y is not None]
+    ones = [marks for marks in found if marks is not None]
+    if not ones or len(ones) < len(found):
+        return False
+    n = sum(int(marks.sum()) for marks in ones)
+    alone = not any((marks[1:] & marks[:-1]).any() for marks in ones)
+    return alone and 0 < n <= MOST_MARKS * sum(marks.size for marks in ones)
+
+
+def _marks(recording: Recording) -> NDArray[np.bool_] | None:
+    """Where the labels are 1, all others being 0; None if they are anything else."""
+    if recording.y is None:
+        return None
+    texts = np.asarray(recording.y)
+    if texts.dtype.kind == "b":
+        return np.asarray(texts)
+    values: Any = texts
+    if texts.dtype.kind not in "iuf":
+        try:
+            values = texts.astype(np.float64)
+        except ValueError:
+            return None
+    return np.asarray(values == 1) if bool(np.isin(values, (0, 1)).all()) else None
+
+
+def _from_marks(recording: Recording) -> Recording:
+    """Numbers of segments."""
+    if recording.y is None:
+        return recording
+    marks = _marks(recording)
+    if marks is None:
+        found = [value for value in np.unique(recording.y).tolist() if str(value) not in ("0", "1")]
+        raise DataError(
+            f"{recording.where}: labels that are changes must be 0 or 1, got {found[0]!r}"
+            + ("; where a label is blank write 0" if found[0] == -1 else "")
+        )
+    return replace(recording, y=np.cumsum(marks, dtype=np.int64))
+
+
+def _in_all(recordings: Sequence[Recording]) -> str:
+    return f", in {len(recordings)} recordings" if len(recordings) > 1 else ""

@@ -1,0 +1,114 @@
+"""Long tables, in which one column says of which recording each row is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from structsvm.datasets.columns import warn_about_columns
+from structsvm.datasets.indicators import read_labels_as
+from structsvm.datasets.readers import TableColumns, table_recordings, with_levels
+from structsvm.datasets.recording import Recording
+from structsvm.errors import DataError, SettingsError
+from structsvm.support.extras import require
+
+__all__ = ["from_long"]
+
+
+def from_long(
+    frame: Any,
+    recording: str | None = None,
+    time: str | None = None,
+    label: str | None = None,
+    *,
+    features: Sequence[str] | None = None,
+    labels_are: str | None = None,
+) -> list[Recording]:
+    """Take a long table apart into its recordings.
+
+    Parameters
+    ----------
+    frame : pandas or polars data frame
+        With a row for each sample. Columns that are neither of the three below are features.
+    recording : str, optional
+        Column, or level of the index, that says of which recording a row is. A pandas frame with a
+        MultiIndex needs none: its first level is meant, and its last one is the time.
+    time : str, optional
+        Column or level by which the rows of a recording are sorted; it is no feature. Without it
+        they keep their order.
+    label : str, optional
+        Column of the labels; None takes "label" if there is such a column. Blank labels make the
+        others numbers, and are -1 themselves.
+    features : sequence of str, optional
+        Read these columns alone.
+    labels_are : {"states", "changes"} or None
+        As for :func:`structsvm.datasets.read_recordings`.
+
+    Returns
+    -------
+    list of Recording
+        In the order in which they begin, named by the values of ``recording``.
+
+    Raises
+    ------
+    DataError
+        Naming the row and the column.
+    SettingsError
+        When nothing says which rows are one recording.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame(
+    ...     {"who": ["ann", "ann", "ben"], "t": [1, 0, 0], "x": [2.0, 1.0, 3.0], "label": [1, 0, 0]}
+    ... )
+    >>> [(r.name, r.X.ravel().tolist()) for r in from_long(frame, recording="who", time="t")]
+    [('ann', [1.0, 2.0]), ('ben', [3.0])]
+    """
+    frame = _as_pandas(frame)
+    levels = frame.index.nlevels
+    if recording is None and levels > 1:
+        names = [
+            f"level {i}" if name is None else str(name) for i, name in enumerate(frame.index.names)
+        ]
+        frame.index = frame.index.set_names(names)
+        recording, time = names[0], names[-1] if time is None else time
+    if recording is None:
+        raise SettingsError(
+            "from_long needs recording=, the column that says of which recording a row is, or a "
+            "frame with a MultiIndex whose first level does"
+        )
+    frame = with_levels(frame, TableColumns(label, time, recording=recording))
+    if label is None and "label" in map(str, frame.columns):
+        label = "label"
+    given = {name for name in (recording, time, label) if name is not None}
+    unknown = [name for name in features or () if name in given or name not in frame.columns]
+    if unknown:
+        raise DataError(f"frame: there is no feature {unknown[0]!r}")
+    columns = TableColumns(label=label, time=time, recording=recording)
+    found = table_recordings(
+        frame,
+        Path("frame"),
+        "frame",
+        columns,
+        need_labels=False,
+        wanted=features or (),
+        blanks=True,
+    )
+    found = [replace(one, source=None) for one in read_labels_as(found, labels_are, ask=True)]
+    if features is None:
+        warn_about_columns(found)
+    return found
+
+
+def _as_pandas(frame: Any) -> Any:
+    """A pandas frame that may be changed."""
+    pandas = require("pandas", "files", "reading tables")
+    if isinstance(frame, pandas.DataFrame):
+        return frame.copy(deep=False)
+    if not (hasattr(frame, "columns") and hasattr(frame, "to_dict")):
+        raise DataError(f"from_long takes a pandas or polars frame, got {type(frame).__name__}")
+    # polars itself needs pyarrow for this
+    return pandas.DataFrame({str(name): frame[name].to_list() for name in frame.columns})

@@ -1,0 +1,131 @@
+"""A lower bound of a conic program from a dual point that is checked, whoever found it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.masters.cvxpy import PRECISE_OPTIONS
+from structsvm.problem import RegularizedRisk
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["conic_minimum", "dual_bound"]
+
+Floats = NDArray[np.float64]
+
+REACH = 100.0
+"""A minimiser is looked for within so many times the norm of the solver's own (at least 1)."""
+
+FEASIBLE = 1e-7
+"""Residual of a dual point, relative to its terms, beyond which it proves nothing."""
+
+
+def conic_minimum(risk: RegularizedRisk, offset: float, slope: Floats) -> float:
+    """A lower bound of ``offset + min Omega(w) + <slope, w>`` over the cone and the constraints.
+
+    Minus infinity when no dual point good enough is found.
+    """
+    import cvxpy as cp
+
+    B, w, constraints = risk.space.variable()
+    constraints = [*constraints, *risk.further_constraints(B)]
+    objective = risk.regularizer.as_cvxpy(B, w, risk.space) + slope @ w
+    return offset + dual_bound(cp.Problem(cp.Minimize(objective), constraints))
+
+
+def dual_bound(problem: cp.Problem) -> float:
+    """A lower bound of the minimum of a convex problem.
+
+    With the standard form ``min x^T P x / 2 + q^T x, A x + s = b, s in K``, every ``z`` in the dual
+    cone and every ``y`` have
+
+        x^T P x / 2 + q^T x  >=  -y^T P y / 2 - b^T z + r^T x,    r = P y + q + A^T z.
+
+    Clarabel only proposes ``y`` and ``z``: whatever it says of them, ``z`` is moved into the dual
+    cone and the right side is computed here. The residual r, which exact arithmetic would make
+    zero, is charged with its norm times a radius of 100 times that of ``y``; a point whose residual
+    is more than 1e-7 of its terms gives no bound. What is taken on trust is that some minimiser
+    lies within the radius.
+    """
+    import clarabel
+    import cvxpy as cp
+
+    try:
+        data, chain, inverse = problem.get_problem_data("CLARABEL")
+        answer = chain.solve_via_data(
+            problem, data, verbose=False, solver_opts=PRECISE_OPTIONS["CLARABEL"]
+        )
+        offset = float(inverse[-1][cp.settings.OFFSET])
+    except (cp.error.SolverError, cp.error.DCPError, ValueError, ArithmeticError, KeyError):
+        return -np.inf
+    if not isinstance(answer, clarabel.DefaultSolution):
+        return -np.inf
+    y, z = np.asarray(answer.x, dtype=np.float64), np.asarray(answer.z, dtype=np.float64)
+    if not (np.isfinite(y).all() and np.isfinite(z).all()):
+        return -np.inf
+    z = _into_dual_cone(z, data["dims"])
+    A, b, q = data["A"], data["b"], data["c"]
+    Py = data["P"] @ y if data.get("P") is not None else np.zeros_like(y)
+    Az = A.T @ z
+    residual = float(np.linalg.norm(Py + q + Az))
+    terms = float(np.linalg.norm(Py) + np.linalg.norm(q) + np.linalg.norm(Az))
+    if not residual <= FEASIBLE * max(1.0, terms):
+        return -np.inf
+    bent, dual = 0.5 * float(y @ Py), float(b @ z)
+    rounding = 1e-12 * (abs(offset) + abs(bent) + float(np.abs(b) @ np.abs(z)))
+    radius = REACH * max(1.0, float(np.linalg.norm(y)))
+    value = offset - bent - dual - residual * radius - rounding
+    return value if np.isfinite(value) else -np.inf
+
+
+def _into_dual_cone(z: Floats, dims: Any) -> Floats:
+    """A point of the dual cone near ``z``; the cones in Clarabel's order."""
+    z, at = z.copy(), dims.zero
+    z[at : at + dims.nonneg] = np.maximum(z[at : at + dims.nonneg], 0.0)
+    at += dims.nonneg
+    for size in dims.soc:
+        z[at] = max(z[at], float(np.linalg.norm(z[at + 1 : at + size])))
+        at += size
+    for order in dims.psd:
+        size = order * (order + 1) // 2
+        z[at : at + size] = _semidefinite(z[at : at + size], order)
+        at += size
+    for _ in range(dims.exp):
+        z[at : at + 3] = _dual_exponential(*z[at : at + 3].tolist())
+        at += 3
+    for alpha in dims.p3d:
+        u, v = max(z[at], 0.0), max(z[at + 1], 0.0)
+        most = (u / alpha) ** alpha * (v / (1 - alpha)) ** (1 - alpha)
+        z[at : at + 3] = u, v, np.clip(z[at + 2], -most, most)
+        at += 3
+    for alphas in dims.pnd:
+        u, n = np.maximum(z[at : at + len(alphas)], 0.0), len(alphas)
+        most = float(np.prod((u / np.asarray(alphas)) ** np.asarray(alphas)))
+        z[at : at + n], z[at + n] = u, np.clip(z[at + n], -most, most)
+        at += n + 1
+    return z
+
+
+def _semidefinite(upper: Floats, order: int) -> Floats:
+    """The projection of a matrix given by its upper triangle, column by column, scaled."""
+    cols, rows = np.tril_indices(order)
+    scale = np.where(rows == cols, 1.0, np.sqrt(2.0))
+    matrix = np.zeros((order, order))
+    matrix[rows, cols] = matrix[cols, rows] = upper / scale
+    values, vectors = np.linalg.eigh(matrix)
+    if values[0] >= 0:
+        return upper
+    matrix = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return np.asarray(matrix[rows, cols] * scale)
+
+
+def _dual_exponential(u: float, v: float, w: float) -> tuple[float, float, float]:
+    """A point of the closure of ``u < 0, -u exp(v / u - 1) <= w`` that is near this one."""
+    if u >= 0:
+        return 0.0, max(v, 0.0), max(w, 0.0)
+    with np.errstate(over="ignore"):
+        return u, v, max(w, float(-u * np.exp(v / u - 1.0)))

@@ -1,0 +1,159 @@
+"""Values as users hold them: what numpy would change without a word is refused, or found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError
+
+__all__ = ["label_values", "missing_labels", "no_array", "refuse_hidden", "refuse_missing"]
+
+Bools = NDArray[np.bool_]
+
+
+def no_array(X: Any) -> str | None:
+    """Why this is no array or data frame and what makes it one; None if it may be one."""
+    if sp.issparse(X):
+        return "is a sparse matrix: give X.toarray()"
+    if hasattr(type(X), "collect") and hasattr(type(X), "columns"):  # asking one for them warns
+        return f"is a {type(X).__name__}, which has not been read yet: give X.collect()"
+    if isinstance(X, str | bytes | PathLike):
+        return (
+            f"is {X!r}, a text: give arrays; structsvm.datasets.read_recordings(path) reads files"
+        )
+    if isinstance(X, Mapping | Set):
+        return f"is a {type(X).__name__}: give arrays or data frames"
+    return None
+
+
+def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
+    """Raise DataError for what converting to floats would change: masks, imaginary parts, times.
+
+    Parameters
+    ----------
+    X : array-like of shape (T,) or (T, P)
+    which : str
+        What to call it in the message.
+    names : sequence of str, optional
+        Of the columns.
+    """
+    if isinstance(X, list | tuple) and any(np.ma.isMaskedArray(row) for row in X):
+        try:
+            X = np.ma.array(X)
+        except (TypeError, ValueError):  # rows of several lengths, which others refuse
+            return
+    if np.ma.isMaskedArray(X):
+        mask = np.ma.getmaskarray(X)
+        if mask.any():
+            raise DataError(
+                f"{which} is masked in {_place(mask, names)}: fill masked values first "
+                "(X.filled(...), or interpolate)"
+            )
+    try:
+        array = np.asarray(X)
+    except (TypeError, ValueError):
+        return
+    if array.dtype.kind == "c":
+        there = array.imag != 0
+        if not there.any():
+            there = np.ones(array.shape, dtype=np.bool_)
+        if there.size:
+            raise DataError(
+                f"{which} has the complex number {array[there].flat[0]} in {_place(there, names)}: "
+                "give real features, such as X.real, X.imag or np.abs(X)"
+            )
+    if array.dtype.kind in "mM":
+        raise DataError(f"{which} holds {array.dtype} values, not numbers: leave out times")
+
+
+def label_values(y: Any) -> NDArray[Any]:
+    """Labels as an array; a list that mixes kinds, or has missing ones, keeps its values.
+
+    (``np.asarray`` would make the text ``"nan"`` of a NaN beside text, and ``"-1"`` of -1.)
+
+    Raises
+    ------
+    DataError
+        For what is no array of labels: rows of several lengths, masked or complex values.
+    """
+    reason = no_array(y)
+    if reason is not None and not isinstance(y, Mapping | Set):
+        raise DataError(f"labels: this {reason}")
+    try:
+        values = np.asanyarray(y)
+        if isinstance(y, list | tuple) and values.dtype.kind in "USO" and values.ndim == 1:
+            values = _objects(y)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"labels must be a vector, one label per sample: {error}") from None
+    if np.ma.isMaskedArray(values):
+        mask = np.ma.getmaskarray(values)
+        if mask.any():
+            place = _place(mask, None)
+            place = place.replace("row", "sample") if mask.ndim == 1 else place
+            raise DataError(
+                f"the label of {place} is masked: give -1, or PartialLabels, where a label is not "
+                "known"
+            )
+    if values.dtype.kind == "c":
+        raise DataError("labels are complex numbers: give integers or names")
+    return np.asarray(values)
+
+
+def missing_labels(values: NDArray[Any]) -> Bools:
+    """Which labels are missing: None, NaN, NaT, pandas' NA, and text of nothing but spaces."""
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values))
+    if values.dtype.kind in "mM":
+        return np.asarray(np.isnat(values))
+    if values.dtype.kind in "OUS":
+        found = [_is_missing(value) for value in values.ravel().tolist()]
+        return np.array(found, dtype=np.bool_).reshape(values.shape)
+    return np.zeros(values.shape, dtype=np.bool_)
+
+
+def refuse_missing(values: NDArray[Any], item: str) -> None:
+    """Raise DataError, naming the first label that is missing and how to leave it open."""
+    missing = missing_labels(values)
+    if missing.any():
+        where = int(np.flatnonzero(missing)[0])
+        n = int(missing.sum())
+        raise DataError(
+            f"the label of {item} {where} is missing ({values.ravel()[where]!r}, {n} in all): "
+            "where a label is not known, give -1 among numbers, or PartialLabels(labels=...), "
+            "which takes None among names"
+        )
+
+
+def _objects(y: Any) -> NDArray[Any]:
+    """A list with its values as they are, if numpy would change any; else as numpy has it."""
+    kinds = {type(value) for value in y}
+    if len(kinds) == 1:
+        return np.asarray(y)
+    values = np.empty(len(y), dtype=object)
+    values[:] = y
+    return values
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, str | bytes):
+        return not value.strip()
+    return isinstance(value, float | np.floating | np.datetime64 | np.timedelta64) and bool(
+        value != value
+    )
+
+
+def _place(there: Bools, names: Any) -> str:
+    """The first true entry in words."""
+    first = np.argwhere(there)[0].tolist() if there.ndim else []
+    if len(first) != 2:
+        return f"row {first[0]}" if first else "its value"
+    name = f" ({names[first[1]]})" if names is not None and first[1] < len(names) else ""
+    return f"row {first[0]}, column {first[1]}{name}"

@@ -1,0 +1,143 @@
+"""What a problem must answer, looked at before it can be believed.
+
+A wrong loss or a sample changed in place would end in a certificate of another problem. What costs
+nothing is checked of every answer; the rest is checked once, when the first sample of a risk is
+asked for the first time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import PluginError, StructSVMError
+from structsvm.problem import Problem, Separation
+from structsvm.status import Quality
+from structsvm.storage.plain import shown
+from structsvm.support.unchanged import Snapshot
+
+__all__ = [
+    "check_buffer",
+    "check_feature",
+    "check_loss",
+    "check_separation",
+    "check_truth",
+    "unchanged",
+]
+
+Floats = NDArray[np.float64]
+
+TOLERANCE = 1e-8
+"""Rounding allowed in a loss."""
+
+TRIALS = (1.0, -1.0, 10.0, -10.0)
+"""Sizes of the weights at which another labelling than the truth is looked for."""
+
+
+def check_separation(problem: Problem, answer: object, sample: int, method: str) -> Separation:
+    """The answer of ``separate`` or ``improve``, unless it is none."""
+    asked = f"sample {sample}: {type(problem).__name__}.{method}"
+    if not isinstance(answer, Separation):
+        raise PluginError(f"{asked} returned {shown(answer)}: return Separation(y, slack, quality)")
+    if not isinstance(answer.quality, Quality):
+        raise PluginError(
+            f"{asked} returned the quality {answer.quality!r}: return Quality.EXACT, "
+            "Quality.RELAXATION or Quality.HEURISTIC"
+        )
+    if not answer.slack >= 0:
+        raise PluginError(
+            f"{asked} returned the slack {answer.slack!r}: it is how far the maximum may exceed "
+            "the value found, 0 or more, math.inf if that is not known"
+        )
+    return answer
+
+
+def check_feature(problem: Problem, phi: object, dim: int, sample: int) -> Floats:
+    """What ``joint_feature`` returned: one vector of floats."""
+    asked = f"sample {sample}: {type(problem).__name__}.joint_feature"
+    if not isinstance(phi, np.ndarray) or phi.shape != (dim,):
+        raise PluginError(
+            f"{asked} returned {shown(phi)} where weight_space() has dimension {dim}: return one "
+            f"vector of shape ({dim},)"
+        )
+    if not np.issubdtype(phi.dtype, np.floating):
+        raise PluginError(
+            f"{asked} returned a vector of {phi.dtype}: return floats, .astype(float)"
+        )
+    return phi
+
+
+def check_buffer(problem: Problem, phi: Floats, held: Floats, sample: int) -> None:
+    """A joint feature is still what it was when another one has been asked for."""
+    if not np.array_equal(phi, held, equal_nan=True):
+        raise PluginError(
+            f"sample {sample}: {type(problem).__name__}.joint_feature writes to an array that it "
+            "returned before: return a new one each time"
+        )
+
+
+def check_loss(problem: Problem, loss: object, sample: int, *, signed: bool) -> float:
+    """What ``loss`` returned: one number, negative only where it may be."""
+    asked = f"sample {sample}: {type(problem).__name__}.loss"
+    if not isinstance(loss, int | float | np.bool_ | np.integer | np.floating):
+        raise PluginError(f"{asked} returned {shown(loss)}: return a float")
+    if loss < -TOLERANCE and not signed:
+        raise PluginError(f"{asked} returned {float(loss)!r}: a loss must not be negative")
+    return float(loss)
+
+
+@contextmanager
+def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
+    """Refuse a problem that changes the sample or the labelling it was given in the meantime."""
+    held = [("sample", x, _snapshot(x)), ("labelling", y, _snapshot(y))]
+    yield
+    for what, now, before in held:
+        if before is not None and not before.still_holds(now):
+            raise PluginError(
+                f"sample {sample}: {type(problem).__name__} changed the {what} that it was given, "
+                "in separate, joint_feature or loss: copy before writing"
+            )
+
+
+def check_truth(
+    problem: Problem, x: Any, y: Any, found: Any, sample: int, dim: int, *, signed: bool
+) -> None:
+    """The truth costs nothing, and another labelling than the truth something.
+
+    ``found`` is the answer at the first weight. If it costs nothing, others are looked for: with a
+    loss that is negative wherever it is not zero, the truth is always the best answer.
+    """
+    name = f"sample {sample}: {type(problem).__name__}"
+    scale = 1.0 + abs(float(problem.loss(y, found)))
+    at_truth = check_loss(problem, problem.loss(y, y), sample, signed=True)
+    if abs(at_truth) > TOLERANCE * scale:
+        raise PluginError(
+            f"{name}.loss(y, y) is {at_truth!r} for the true labelling y: the truth must not cost "
+            "anything"
+        )
+    if signed or float(problem.loss(y, found)) > TOLERANCE:
+        return
+    rng, space = np.random.default_rng(0), problem.weight_space()
+    direction = rng.standard_normal(dim)
+    for size in TRIALS:
+        w = space.project(size * direction)
+        try:
+            answer = problem.separate(w, x, y)
+            check_separation(problem, answer, sample, "separate")
+            check_loss(problem, problem.loss(y, answer.y), sample, signed=False)
+        except PluginError:
+            raise
+        except StructSVMError:  # no answer at a weight that learning may never come to
+            continue
+
+
+def _snapshot(value: Any) -> Snapshot | None:
+    """A copy to compare with; None of what cannot be copied, of which nothing can be said."""
+    try:
+        return Snapshot(value)
+    except Exception:
+        return None

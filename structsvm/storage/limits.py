@@ -1,0 +1,176 @@
+"""How much a file may expand to: told by its headers, before anything is read into memory."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Container
+from math import prod
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from structsvm.errors import SettingsError
+
+__all__ = [
+    "BYTES_VARIABLE",
+    "PIXELS_VARIABLE",
+    "TooLarge",
+    "check_bytes",
+    "check_pixels",
+    "npy_shape",
+    "read_npz",
+]
+
+BYTES_VARIABLE, PIXELS_VARIABLE = "STRUCTSVM_MAX_BYTES", "STRUCTSVM_MAX_PIXELS"
+"""Environment variables that override the limits where no argument does."""
+
+BYTES, RATIO = 2**28, 100
+"""A file may expand to 256 MiB, or to a hundred times its own size where that is more. Recordings
+compress by less; a file that is made to fill the memory does by a thousand."""
+
+PIXELS = 50_000_000
+"""Of an image."""
+
+
+class TooLarge(ValueError):
+    """The limit, what was found, and how to raise it; whoever knows the file adds its name."""
+
+
+def check_bytes(expanded: int, size: int, max_bytes: int | None = None) -> None:
+    """Refuse content of ``expanded`` bytes from a file of ``size`` bytes.
+
+    Parameters
+    ----------
+    expanded, size : int
+        In bytes.
+    max_bytes : int, optional
+        By default ``$STRUCTSVM_MAX_BYTES``, or else 256 MiB or 100 times the size of the file,
+        whichever is more.
+
+    Raises
+    ------
+    TooLarge
+    SettingsError
+        When the limit is no number above 0.
+    """
+    limit = _limit("max_bytes", max_bytes, BYTES_VARIABLE)
+    if limit is None:
+        limit = max(BYTES, RATIO * size)
+    if expanded > limit:
+        raise TooLarge(
+            f"{_amount(size)} that expand to {_amount(expanded)}, at most {_amount(limit)} are "
+            f"read: if you trust it, give max_bytes or set {BYTES_VARIABLE} to {expanded} or more"
+        )
+
+
+def check_pixels(height: int, width: int, max_pixels: int | None = None) -> None:
+    """Refuse an image of more than ``max_pixels`` pixels: 50 million, or $STRUCTSVM_MAX_PIXELS.
+
+    Raises
+    ------
+    TooLarge
+    SettingsError
+        When the limit is no number above 0.
+    """
+    limit = _limit("max_pixels", max_pixels, PIXELS_VARIABLE)
+    limit = PIXELS if limit is None else limit
+    if height * width > limit:
+        raise TooLarge(
+            f"{height} x {width} pixels, at most {limit:,} are read: shrink it, or give max_pixels "
+            f"or set {PIXELS_VARIABLE} to {height * width} or more"
+        )
+
+
+def read_npz(
+    file: BinaryIO, names: Container[str] | None = None, max_bytes: int | None = None
+) -> tuple[dict[str, NDArray[Any]], list[str]]:
+    """Arrays of an ``.npz`` file, and the names of all it has.
+
+    Parameters
+    ----------
+    file : binary file
+    names : container of str, optional
+        Of the arrays to read; all by default.
+    max_bytes : int, optional
+        What the arrays may take together, as in :func:`check_bytes`.
+
+    Raises
+    ------
+    TooLarge
+        Before any array is read.
+    zipfile.BadZipFile, ValueError, OSError
+        For a damaged file, one of another kind, and for pickled objects.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    start = file.read(2)
+    if start not in (b"", b"PK", npy.MAGIC_PREFIX[:2]):
+        raise ValueError("it is no .npz file, or one with pickled objects, which are never loaded")
+    with zipfile.ZipFile(file) as archive:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        wanted = {name: info for name, info in members.items() if names is None or name in names}
+        # No more than this comes out of a member, whatever is in it.
+        check_bytes(sum(info.file_size for info in wanted.values()), size, max_bytes)
+        for name, info in wanted.items():
+            with archive.open(info) as member:
+                _check_header(member, info.file_size, name)
+        arrays = {}
+        for name, info in wanted.items():
+            with archive.open(info) as member:
+                arrays[name] = npy.read_array(member, allow_pickle=False)
+        return arrays, list(members)
+
+
+def npy_shape(file: BinaryIO) -> tuple[int, ...]:
+    """The shape of the array of an ``.npy`` file, which is then read from its beginning.
+
+    Raises
+    ------
+    ValueError, OSError
+        For a damaged file, and for one of another kind.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    shape = _check_header(file, size, "the array")
+    file.seek(0)
+    return shape
+
+
+def _check_header(file: Any, size: int, name: str) -> tuple[int, ...]:
+    """The shape of an array; ValueError if it is larger than what there is of it."""
+    version = npy.read_magic(file)
+    if version == (1, 0):
+        shape, _, dtype = npy.read_array_header_1_0(file)
+    elif version == (2, 0):
+        shape, _, dtype = npy.read_array_header_2_0(file)
+    else:
+        raise ValueError(f"{name} is stored in format {version}, 1.0 and 2.0 are read")
+    if not dtype.hasobject and prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"{name} has shape {shape}, which is more than there is of it")
+    return tuple(shape)
+
+
+def _limit(name: str, given: int | None, variable: str) -> int | None:
+    """What was given, or what the environment says, checked."""
+    value: Any = given
+    if given is None:
+        name, value = variable, os.environ.get(variable, "").strip()
+        if not value:
+            return None
+    try:
+        limit = int(value)
+    except (TypeError, ValueError):
+        limit = 0
+    if limit < 1 or isinstance(value, (bool, np.bool_)):
+        raise SettingsError(f"{name} must be an integer >= 1, got {value!r}")
+    return limit
+
+
+def _amount(size: int) -> str:
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size} bytes"

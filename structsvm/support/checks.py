@@ -1,0 +1,69 @@
+"""What kind of value a setting is, whatever was handed in: comparing it raises nothing then."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Container
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from structsvm.errors import SettingsError
+
+__all__ = [
+    "among",
+    "check_n_jobs",
+    "is_number",
+    "is_positive",
+    "is_seed",
+    "is_whole",
+    "refuse_bad_seed",
+]
+
+LARGEST_SEED = 2**32 - 1
+"""What scikit-learn and the older generators of numpy take at most."""
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether this is a single real number, NaN and infinity included, and no truth value.
+
+    Integers beyond the largest floating-point number are none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    return not isinstance(value, int) or abs(value) <= sys.float_info.max
+
+
+def is_positive(value: Any) -> TypeGuard[float]:
+    """Whether this is a finite number above zero."""
+    return is_number(value) and 0 < value < math.inf
+
+
+def is_whole(value: Any) -> TypeGuard[int]:
+    """Whether this is a single integer, and no truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_seed(value: Any) -> TypeGuard[int]:
+    """Whether this seeds a generator: an integer from 0 to 2^32 - 1."""
+    return is_whole(value) and 0 <= value <= LARGEST_SEED
+
+
+def refuse_bad_seed(value: Any) -> None:
+    """Raise SettingsError for a ``random_state`` that seeds no generator."""
+    if not is_seed(value):
+        raise SettingsError(
+            f"random_state must be an integer from 0 to {LARGEST_SEED}, got {value!r}"
+        )
+
+
+def check_n_jobs(value: Any) -> None:
+    """Raise SettingsError for what is no number of workers; None is one."""
+    if value is not None and not (is_whole(value) and value and abs(value) <= LARGEST_SEED):
+        raise SettingsError(f"n_jobs must be an integer other than 0 or None, got {value!r}")
+
+
+def among(value: Any, allowed: Container[Any]) -> TypeGuard[str | None]:
+    """Whether a name, or None, is one of those allowed; nothing else is."""
+    return (value is None or isinstance(value, str)) and value in allowed

@@ -1,0 +1,245 @@
+"""No command writes over what it reads, or over any file without --force."""
+
+import csv
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_kit import TEST, paint
+from PIL import Image
+
+from structsvm.cli import main
+from structsvm.datasets import read_recordings, write_recording
+from structsvm.persistence import load
+
+
+@pytest.fixture(scope="module")
+def cuts(tmp_path_factory):
+    """Return a folder with images, masks and a model that cuts them."""
+    place = tmp_path_factory.mktemp("cuts")
+    rng = np.random.default_rng(0)
+    for kind in ("img", "mask"):
+        (place / kind).mkdir()
+    for i in range(3):
+        image, mask = paint(rng)
+        Image.fromarray(image).save(place / "img" / f"p{i}.png")
+        Image.fromarray(np.uint8(255) * mask).save(place / "mask" / f"p{i}.png")
+    line = f"fit normalized-cut {place} -o {place / 'c.structsvm'} --lam 0.02 --quiet"
+    assert main([*line.split(), "--set", "n_segments=40"]) == 0
+    return place
+
+
+@pytest.fixture
+def place(folder, cuts, tmp_path, monkeypatch):
+    """Return the current folder: recordings of each kind, images, models, and what may be lost."""
+    shutil.copy(folder / "m.structsvm", tmp_path / "m.structsvm")
+    shutil.copytree(cuts, tmp_path / "cuts")
+    shutil.copy(cuts / "c.structsvm", tmp_path / "c.structsvm")
+    (tmp_path / "data").mkdir()
+    names = [*TEST[0].features, "label"]
+    rows = [[*x, int(y)] for x, y in zip(TEST[0].X.tolist(), TEST[0].y, strict=True)]
+    for name in ("rec.csv", "data/a.csv", "data/b.csv"):
+        with (tmp_path / name).open("w", newline="") as file:
+            csv.writer(file).writerows([names, *rows])
+    for name in ("old.csv", "old.html", "old.png", "old.npy", "old"):
+        (tmp_path / name).write_text("precious")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(place, capsys):
+    def run(line):
+        try:
+            code = main(line.split())
+        except SystemExit as end:
+            code = end.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+INTO_INPUTS = [
+    "predict m.structsvm rec.csv -o rec.csv",
+    "predict m.structsvm rec.csv -o ./data/../rec.csv",
+    "predict m.structsvm data -o data/a.csv",
+    "fit change-point rec.csv -o rec.csv",
+    "fit change-point data -o data/b.csv",
+    "fit change-point rec.csv -o new --checkpoint rec.csv",
+    "predict c.structsvm cuts/img/p0.png -o cuts/img/p0.png",
+    "predict c.structsvm cuts -o cuts/mask/p1.png",
+    "fit normalized-cut cuts -o cuts/img/p0.png",
+    "fit normalized-cut cuts/img --masks cuts/mask -o cuts/mask/p0.png",
+    "plot c.structsvm cuts/img/p0.png -o cuts/img/p0.png",
+]
+
+
+@pytest.mark.parametrize("force", ["", " --force"])
+@pytest.mark.parametrize("line", INTO_INPUTS)
+def test_what_is_read_is_never_written_over(run, place, line, force):
+    before = contents(place)
+    code, out, err = run(line + force)
+    assert (code, out) == (1, "")
+    assert "this command" in err
+    assert contents(place) == before
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_link_to_an_input_is_the_input(run, place, link):
+    link(place / "rec.csv", place / "other.csv")
+    before = contents(place)
+    code, _, err = run("predict m.structsvm rec.csv -o other.csv --force")
+    assert code == 1
+    assert "other.csv is read by this command and is never written over" in err
+    assert contents(place) == before
+
+
+OVER_FILES = [
+    "predict m.structsvm rec.csv -o old.csv",
+    "fit change-point data -o old --metric diagonal",
+    "fit change-point data -o m.structsvm --metric diagonal",
+    "report m.structsvm rec.csv -o old.html",
+    "plot m.structsvm rec.csv -o old.png",
+    "plot m.structsvm -o old.png",
+    "compare data -o old.png --metric diagonal --solvers cutting-plane --tol 0.1",
+    "predict c.structsvm cuts/img/p0.png -o old.npy",
+    "fit normalized-cut cuts -o old --lam 0.02 --set n_segments=40",
+]
+
+
+@pytest.mark.parametrize("line", OVER_FILES)
+def test_a_file_that_exists_is_replaced_with_force_only(run, place, line):
+    target = place / line.split()[line.split().index("-o") + 1]
+    before = contents(place)
+    code, out, err = run(line)
+    assert (code, out) == (1, "")
+    assert f"error: {target.name} exists: name another file, or replace it with --force" in err
+    assert contents(place) == before
+    assert run(f"{line} --force")[0] == 0
+    assert target.read_bytes() != before[target]
+
+
+def test_refusals_come_before_any_work(run, monkeypatch):
+    def work(*_):
+        raise AssertionError("work has begun")
+
+    monkeypatch.setattr("structsvm.cli.inputs.find_recordings", work)
+    monkeypatch.setattr("structsvm.cli.cuts.read_images", work)
+    for line in (*INTO_INPUTS, *OVER_FILES):
+        assert run(line)[0] == 1
+
+
+class TestFolders:
+    def test_tables_with_a_column_added(self, run, place):
+        assert run("predict m.structsvm data -o data --quiet")[:2] == (0, "")
+        with (place / "data" / "a.csv").open() as file:
+            given = list(csv.reader(file))
+        with (place / "data" / "a_segments.csv").open() as file:
+            found = list(csv.reader(file))
+        assert [row[:-1] for row in found] == given  # to the letter
+        assert found[0][-1] == "segment"
+        expected = load("m.structsvm").predict([TEST[0].X])[0]
+        assert [int(row[-1]) for row in found[1:]] == expected.tolist()
+
+    def test_a_column_that_is_there_keeps_its_name(self, run, place):
+        text = (place / "rec.csv").read_text()
+        (place / "rec.csv").write_text(text.replace("label", "segment", 1))
+        assert run("predict m.structsvm rec.csv --label-column segment -o out")[0] == 0
+        header = (place / "out" / "rec_segments.csv").read_text().splitlines()[0]
+        assert header.endswith(",segment,segment_predicted")
+
+    def test_arrays_become_tables(self, run, place):
+        write_recording(TEST[0], place / "x.npz")
+        assert run("predict m.structsvm x.npz -o out")[0] == 0
+        (back,) = read_recordings(place / "out" / "x_segments.csv", time_column="segment")
+        np.testing.assert_array_equal(back.X, TEST[0].X)
+        np.testing.assert_array_equal(back.y, TEST[0].y)
+
+    def test_files_within_are_replaced_with_force_only(self, run, place):
+        for line, name in (
+            ("predict m.structsvm rec.csv -o out", "rec_segments.csv"),
+            ("predict c.structsvm cuts/img -o seen", "p1_overlay.png"),
+        ):
+            assert run(line)[0] == 0
+            written = place / line.split()[-1] / name
+            written.write_text("precious")
+            code, _, err = run(line)
+            assert code == 1
+            assert "exists: name another file" in err
+            assert written.read_text() == "precious"
+            assert run(f"{line} --force")[0] == 0
+            assert written.read_bytes() != b"precious"
+
+    def test_label_maps_beside_photographs(self, run, place):
+        photographs = contents(place / "cuts" / "img")
+        assert run("predict c.structsvm cuts/img -o cuts/img")[0] == 0
+        found = contents(place / "cuts" / "img")
+        assert photographs.items() < found.items()
+        added = sorted(path.name for path in set(found) - set(photographs))
+        assert added == sorted(f"p{i}_{kind}.png" for i in range(3) for kind in ("mask", "overlay"))
+
+    def test_two_inputs_of_one_name_are_refused(self, run, place):
+        shutil.copytree(place / "cuts" / "img", place / "more")
+        code, _, err = run("predict c.structsvm cuts/img more -o seen")
+        assert code == 1
+        assert "would be written more than once" in err
+        assert not (place / "seen").exists()
+
+    def test_a_name_with_dots_stays_in_the_folder(self, run, place, monkeypatch):
+        shutil.copy(place / "rec.csv", place / "data" / "rec.csv")
+        monkeypatch.chdir(place / "data")
+        before = contents(place)
+        run(f"predict {place / 'm.structsvm'} rec.csv ../rec.csv -o out")
+        assert {p for p in contents(place) if (place / "data" / "out") not in p.parents} == set(
+            before
+        )
+
+    def test_a_file_is_no_folder(self, run):
+        code, _, err = run("predict m.structsvm rec.csv -o old")
+        assert code == 1
+        assert "old is a file: name a folder" in err
+
+
+class TestGoingOn:
+    LINE = "fit change-point data -o new.structsvm --metric diagonal --checkpoint state --quiet"
+
+    def test_a_run_that_goes_on_replaces_its_model(self, run, place):
+        assert run(self.LINE)[0] == 0
+        first = load(place / "new.structsvm")
+        assert run(self.LINE) == (0, "", "")
+        assert (load(place / "new.structsvm").components_ == first.components_).all()
+
+    def test_but_nothing_else(self, run, place):
+        assert run(self.LINE)[0] == 0
+        (place / "new.structsvm").write_text("precious")
+        assert run(self.LINE)[0] == 1
+        assert (place / "new.structsvm").read_text() == "precious"
+
+    def test_the_checkpoint_is_not_the_model(self, run):
+        code, _, err = run("fit change-point data -o new --checkpoint ./new")
+        assert code == 1
+        assert "--checkpoint new is the model file" in err
+
+
+def test_devices_are_written_to(run):
+    assert run("fit change-point data --metric diagonal --quiet -o /dev/null")[0] == 0
+
+
+def test_a_second_demo_needs_force(run, place):
+    line = "demo --recordings 2 --json --quiet --output demo"
+    assert run(line)[0] == 0
+    (place / "demo" / "digits.structsvm").unlink()
+    (place / "demo" / "digits.png").unlink()
+    before = contents(place)
+    code, _, err = run(line)
+    assert code == 1
+    assert "digits_train_00.npz exists" in err
+    assert contents(place) == before
+    assert json.loads(run(f"{line} --force")[1])["model"] == str(Path("demo/digits.structsvm"))

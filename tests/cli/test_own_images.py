@@ -1,0 +1,160 @@
+"""Images with many parts from the command line, and how long it takes to cut them."""
+
+import json
+
+import numpy as np
+import pytest
+from cli_kit import paint
+from PIL import Image
+
+from structsvm import CutLearner, NormalizedCut, load
+from structsvm.cli import main
+from structsvm.datasets import read_images
+from structsvm.datasets.image_folder import images_and_labels
+from structsvm.graph_cuts.training import shares
+from structsvm.support.progress import share, stage, watching
+
+HUES = np.array([[1.0, 0.8, 0.6], [0.6, 0.8, 1.0], [0.7, 1.0, 0.6], [1.0, 1.0, 0.5]])
+
+
+def stripes(rng, parts):
+    """Return an image of upright stripes, under patches of light and shade, and its label map."""
+    mask = np.repeat(np.arange(parts), 48 // parts)[None, :].repeat(32, axis=0)
+    light = 0.4 + 0.6 * np.kron(rng.random((4, 6)), np.ones((8, 8)))
+    return np.uint8(255 * light[..., None] * HUES[mask]), np.uint8(60 * mask)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder of images of 2 to 4 parts to learn from and of others, and a model."""
+    folder, rng = tmp_path_factory.mktemp("parts"), np.random.default_rng(0)
+    for name in ("learn", "test"):
+        for kind in ("img", "mask"):
+            (folder / name / kind).mkdir(parents=True)
+        for i in range(6):
+            image, mask = stripes(rng, 2 + i % 3)
+            Image.fromarray(image).save(folder / name / "img" / f"p{i}.png")
+            Image.fromarray(mask).save(folder / name / "mask" / f"p{i}.png")
+    line = f"fit normalized-cut {folder / 'learn'} -o {folder / 'm.structsvm'} --lam 0.02 --quiet"
+    assert main([*line.split(), "--set", "n_segments=40"]) == 0
+    return folder
+
+
+@pytest.fixture
+def run(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(line):
+        code = main(line.split())
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_images_with_many_parts_are_cut_without_being_told_how_many(run):
+    code, out, err = run("predict m.structsvm test --json")
+    assert code == 0, err
+    found = [image["n_clusters"] for image in json.loads(out)["images"]]
+    assert np.mean(np.array(found) == [2, 3, 4, 2, 3, 4]) > 0.5
+    assert run("plot m.structsvm test/img/p2.png -o p2.png")[0] == 0
+
+
+def test_fit_says_what_it_makes_of_their_numbers(run):
+    line = "fit normalized-cut learn -o n.structsvm --lam 0.02 --set n_segments=40"
+    assert "the images have 2 to 4 parts" in run(line)[2]
+    assert load("n.structsvm").problem_.n_clusters == "unknown"
+    code, _, err = run(f"{line} --set n_clusters=known")
+    assert code == 0
+    assert "parts:" not in err
+    code, _, err = run("predict n.structsvm test")
+    assert code == 1
+    assert "--n-clusters" in err
+    assert "NormalizedCut(" not in err
+    assert run("predict n.structsvm test --n-clusters 3")[0] == 0
+
+
+def test_the_jaccard_distance_is_that_of_images_with_two_parts(run):
+    code, out, _ = run("evaluate m.structsvm test")
+    assert code == 0
+    assert "Jaccard distance of 2 with two parts" in out
+    assert json.loads(run("evaluate m.structsvm test --json")[1])["n_two_parts"] == 2
+    assert run("report m.structsvm test -o r.html")[0] == 0
+    with open("r.html", encoding="utf-8") as file:
+        assert "Jaccard distance of 2 with two parts" in file.read()
+
+
+def test_messages_name_files_and_what_is_typed(run, folder, tmp_path):
+    for kind in ("img", "mask"):
+        (tmp_path / kind).mkdir()
+        for i in (0, 1):
+            (tmp_path / kind / f"p{i}.png").write_bytes(
+                (folder / "learn" / kind / f"p{i}.png").read_bytes()
+            )
+    Image.fromarray(np.zeros((32, 48), dtype=np.uint8)).save(tmp_path / "mask" / "p1.png")
+    line = f"fit normalized-cut {tmp_path} -o {tmp_path / 'm'} --lam 0.02 --set n_segments=40"
+    code, _, err = run(line)
+    assert code == 0, err
+    assert f"all nodes of {tmp_path / 'img' / 'p1.png'} have the same label" in err
+    code, _, err = run("predict m.structsvm test/img/p1.png --n-clusters 900")
+    assert code == 1
+    assert "--set n_segments=N" in err
+
+
+def test_label_maps_of_very_many_parts(run, tmp_path):
+    labels = np.arange(32 * 48).reshape(32, 48) // 4
+    np.save(tmp_path / "p0.npy", labels)
+    (found,) = read_images("test/img/p0.png", tmp_path)
+    assert found.labels.max() == labels.max()
+    from structsvm.cli.cuts import _encoded
+
+    (tmp_path / "p0.npy").unlink()
+    (tmp_path / "many.png").write_bytes(_encoded(labels, ".png"))
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "many.png")), labels)
+
+
+class TestProgress:
+    def test_weights_and_shares_add_up(self):
+        notes = []
+        with watching(lambda words, part: notes.append((words, round(part, 3)))):
+            with share("first", 0.0, 0.2):
+                list(stage("a", [1, 2], [3.0, 1.0]))
+            with share("then", 0.2, 1.0):
+                list(stage("b", [1, 2]))
+        assert notes == [
+            ("first", 0.0),
+            ("first: a", 0.0),
+            ("first: a", 0.15),
+            ("then", 0.2),
+            ("then: b", 0.2),
+            ("then: b", 0.6),
+        ]
+
+    def test_learning_to_cut_tells_one_course(self, rng):
+        images, masks = zip(*[paint(rng) for _ in range(4)], strict=True)
+        notes = []
+        with watching(lambda words, part: notes.append((words, part))):
+            CutLearner(NormalizedCut("unknown", n_segments=40)).fit(images, masks)
+        parts = [part for _, part in notes]
+        assert parts == sorted(parts)
+        assert parts[0] == 0.0
+        assert 0.8 < parts[-1] <= 1.0
+        stages = list(dict.fromkeys(words.partition(":")[0] for words, _ in notes))
+        assert stages[:2] == ["making graphs", "choosing"]
+        assert stages[-1] == "counting clusters"
+
+    def test_no_time_is_guessed_of_a_single_run(self, rng):
+        assert shares(0, 5, NormalizedCut()) == (0.0, 0.0, 0.0)
+        images, masks = zip(*[paint(rng) for _ in range(2)], strict=True)
+        notes = []
+        with watching(lambda words, part: notes.append(part)):
+            CutLearner(NormalizedCut(n_segments=40), lam=0.02).fit(images, masks)
+        assert set(notes) == {0.0}
+
+
+def test_images_are_learned_from_as_they_were(folder):
+    images, labels = images_and_labels(read_images(folder / "learn"))
+    assert load(folder / "m.structsvm").training_data_.n_clusters == tuple(
+        np.unique(y).size for y in labels
+    )
+    assert len(images) == 6

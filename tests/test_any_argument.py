@@ -1,0 +1,286 @@
+"""Whatever is handed to a parameter: our own errors leave, or one that names the parameter.
+
+The parameters are found by their signatures, so that those of tomorrow are tried as well.
+"""
+
+import inspect
+import warnings
+from dataclasses import is_dataclass
+
+import numpy as np
+import pytest
+
+import structsvm
+from structsvm import (
+    Alternation,
+    ChangePoint,
+    Clustering,
+    Custom,
+    CutLearner,
+    DistributionChange,
+    EquivalenceMatrix,
+    MetricLearner,
+    MetricLearnerCV,
+    NormalizedCut,
+    PartialLabels,
+    Region,
+    SquaredNorm,
+    Trace,
+    regularizers,
+)
+from structsvm.errors import StructSVMError
+from structsvm.graphs import FeatureGraph, GraphOfImage
+from structsvm.masters.auto import AutoMaster
+from structsvm.masters.base import Master
+from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.masters.interior import InteriorPointMaster
+from structsvm.masters.newton import NewtonMaster
+from structsvm.parallel import Auto, Dask, Processes, Serial, Threads
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.regularizers import Regularizer
+from structsvm.solvers.base import Solver, Stopping
+from structsvm.solvers.cccp import CCCP
+from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.frank_wolfe import BlockFrankWolfe
+from structsvm.solvers.quasi_newton import QuasiNewton
+from structsvm.solvers.subgradient import ProjectedSubgradient
+
+
+class Nothing:
+    """Compares with nothing, has no length, is no number."""
+
+    __hash__ = None
+
+    def __repr__(self):
+        return "Nothing()"
+
+
+ODD = {
+    "None": None,
+    "text": "spam",
+    "empty": "",
+    "minus one": -1,
+    "zero": 0,
+    "huge": 10**30,
+    "infinite": np.inf,
+    "nan": np.nan,
+    "half": 0.5,
+    "truth": True,
+    "complex": 1j,
+    "list": [],
+    "texts": ["a", "b"],
+    "pair": (1, 2),
+    "mapping": {},
+    "vector": np.arange(3),
+    "matrix": np.full((2, 3), np.nan),
+    "object": Nothing(),
+    "class": Nothing,
+    "bytes": b"spam",
+}
+
+XS = [np.vstack([np.zeros((4, 2)), np.ones((4, 2))]) + 0.1 * np.eye(8, 2) for _ in range(3)]
+YS = [np.arange(8) // 4] * 3
+GRAPH = FeatureGraph(XS[0])
+SOME = [np.where(np.arange(8) < 6, y, -1) for y in YS]
+
+NEEDED = {
+    Region: {"start": 0, "end": 4, "changes": 1},
+    Custom: {"expression": sum},
+    regularizers.Separable: {"parts": (SquaredNorm(), Trace())},
+    FeatureGraph: {"X": XS[0]},
+}
+"""What a constructor cannot do without."""
+
+SETTINGS = [
+    Alternation,
+    ChangePoint,
+    Clustering,
+    DistributionChange,
+    NormalizedCut,
+    PartialLabels,
+    Region,
+    SquaredNorm,
+    Trace,
+    Custom,
+    regularizers.Separable,
+    GraphOfImage,
+    FeatureGraph,
+    Stopping,
+    CuttingPlane,
+    BlockFrankWolfe,
+    ProjectedSubgradient,
+    QuasiNewton,
+    CCCP,
+    AutoMaster,
+    CvxpyMaster,
+    InteriorPointMaster,
+    NewtonMaster,
+    Auto,
+    Dask,
+    Processes,
+    Serial,
+    Threads,
+]
+"""Made at once of their parameters."""
+
+USES = {
+    Alternation: lambda made: MetricLearner(alternation=made).fit(XS, SOME),
+    PartitionProblem: lambda made: MetricLearner(made).fit(XS, YS),
+    Regularizer: lambda made: MetricLearner(regularizer=made, max_iter=2).fit(XS, YS),
+    Solver: lambda made: MetricLearner(solver=made).fit(XS, YS),
+    Stopping: lambda made: CuttingPlane(stopping=made),
+    Master: lambda made: MetricLearner(master=made, max_iter=2).fit(XS, YS),
+    NormalizedCut: lambda made: CutLearner(made, lam=0.1, max_iter=2).fit([GRAPH] * 2, YS[:2]),
+    FeatureGraph: lambda made: CutLearner(lam=0.1, max_iter=2).fit([made], YS[:1]),
+    PartialLabels: lambda made: MetricLearner().fit(XS, [YS[0], YS[1], made]),
+    Region: lambda made: MetricLearner().fit(XS, [*YS[:2], PartialLabels(regions=[made])]),
+}
+"""What is done with those that are made; a region, say, has to suit its recording."""
+
+
+def parameters(function):
+    """The names of what can be given, ``self`` apart."""
+    found = inspect.signature(function).parameters.values()
+    return [p.name for p in found if p.name != "self" and p.kind not in (p.VAR_KEYWORD,)]
+
+
+def attempt(call, name, value, what):
+    """Call it; anything but a legal error is a failure that says what led to it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return call()
+        except StructSVMError:
+            return None
+        except (TypeError, ValueError) as error:
+            if name in str(error):
+                return None
+            reason = error
+        except Exception as error:  # what this test is about
+            reason = error
+    pytest.fail(f"{what}({name}={value!r}): {type(reason).__name__}: {reason}")
+
+
+def cases(subjects):
+    """One for each parameter of each subject; the id says which."""
+    return [
+        pytest.param(subject, name, id=f"{getattr(subject, '__qualname__', subject)}-{name}")
+        for subject in subjects
+        for name in parameters(subject)
+    ]
+
+
+@pytest.mark.parametrize(("kind", "name"), cases(SETTINGS))
+def test_constructors(kind, name):
+    """Refused when it is made, or when it is used."""
+    needed = NEEDED.get(kind, {})
+    for label, value in ODD.items():
+        made = attempt(lambda v=value: kind(**{**needed, name: v}), name, value, kind.__name__)
+        use = next((use for base, use in USES.items() if isinstance(made, base)), None)
+        if use is not None and not callable(value) and label != "huge":  # legal, and long
+            attempt(lambda m=made, u=use: u(m), name, value, f"use of {kind.__name__}")
+
+
+@pytest.mark.parametrize(("kind", "name"), cases([MetricLearner, MetricLearnerCV, CutLearner]))
+def test_settings_of_learners(kind, name):
+    """Refused when learning begins; those that pass are not learned with to the end."""
+    quick = {"max_iter": 2} if kind is not MetricLearnerCV else {"max_iter": 2, "lams": (0.1,)}
+    data = ([GRAPH] * 2, YS[:2]) if kind is CutLearner else (XS, YS)
+    for label, value in ODD.items():
+        if callable(value) and name in ("constraints", "callback"):
+            continue  # a function of the user's, whose errors are the user's own
+        if label == "huge" and name in ("cv", "max_iter"):
+            continue  # legal, and long
+        settings = {**quick, name: value}
+        attempt(lambda s=settings: kind(**s).fit(*data), name, value, kind.__name__)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """One learner of each kind."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {
+            MetricLearner: MetricLearner(metric="diagonal").fit(XS, YS),
+            MetricLearnerCV: MetricLearnerCV(lams=(0.1,), cv=3).fit(XS, YS),
+            CutLearner: CutLearner(lam=0.1).fit([GRAPH] * 2, YS[:2]),
+        }
+
+
+def public_methods(kind):
+    """Those the package itself defines; scikit-learn's are its own affair."""
+    return [
+        method
+        for name, method in inspect.getmembers(kind, inspect.isfunction)
+        if not name.startswith("_") and method.__module__.startswith("structsvm")
+    ]
+
+
+METHODS = [
+    pytest.param(kind, method, name, id=f"{kind.__name__}.{method.__name__}-{name}")
+    for kind in (MetricLearner, MetricLearnerCV, CutLearner)
+    for method in public_methods(kind)
+    for name in parameters(method)
+    if name not in ("learner", "detector")
+]
+
+
+@pytest.mark.parametrize(("kind", "method", "name"), METHODS)
+def test_methods_of_learners(fitted, kind, method, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # "spam" is the name of a file for some
+    learner = fitted[kind]
+    cut = kind is CutLearner
+    usual = {
+        "Xs": [GRAPH] if cut else XS[:1],
+        "ys": YS[:1],
+        "pairs": np.zeros((1, 2, 2)),
+        "metric": next(iter(learner.baselines_.values())),
+        "sample_weight": None,
+    }
+    if method.__name__ == "fit":
+        usual |= {"Xs": [GRAPH] * 2 if cut else XS, "ys": YS[:2] if cut else YS}
+    given = {p: usual[p] for p in parameters(method) if p in usual}
+    for value in ODD.values():
+        target = (
+            structsvm.MetricLearner(metric="diagonal", max_iter=2)
+            if (method.__name__ == "fit" and kind is MetricLearner)
+            else learner
+        )
+        arguments = {**given, name: value}
+        what = f"{kind.__name__}.{method.__name__}"
+        attempt(lambda t=target, a=arguments: method(t, **a), name, value, what)
+
+
+PROBLEMS = [ChangePoint(), DistributionChange(), Clustering()]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: type(p).__name__)
+def test_labels_of_problems(problem):
+    for value in ODD.values():
+        attempt(lambda v=value: problem.encode(v, 8), "y", value, "encode")
+        attempt(lambda v=value: MetricLearner(problem).fit(XS, [*YS[:2], v]), "ys", value, "fit")
+
+
+@pytest.mark.parametrize("name", ["from_labels", "from_breakpoints", "from_factor"])
+def test_partitions(name):
+    make = getattr(EquivalenceMatrix, name)
+    for label, value in ODD.items():
+        if label != "huge":
+            attempt(lambda v=value: make(v), parameters(make)[0], value, name)
+
+
+@pytest.mark.parametrize("name", parameters(PartialLabels.constraint))
+def test_what_partial_labels_allow(name):
+    labels = PartialLabels(labels=[0, 0, -1, 1], regions=[(1, 4, "1+")])
+    for value in ODD.values():
+        given = {"n_samples": 4, "contiguous": True, name: value}
+        attempt(lambda g=given: labels.constraint(**g), name, value, "constraint")
+
+
+def test_every_public_class_of_settings_is_tried():
+    public = {getattr(structsvm, name) for name in structsvm.__all__ if name[0].isupper()}
+    made = {kind for kind in public if is_dataclass(kind) and "__post_init__" in vars(kind)}
+    assert made <= set(SETTINGS)
+    assert {kind for kind in Solver.__subclasses__() if "structsvm" in kind.__module__} <= set(
+        SETTINGS
+    )

@@ -1,0 +1,190 @@
+"""A recording that is there twice is one, and a spread that is not seen is no certainty."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.model_selection import LeaveOneOut
+
+from structsvm import MetricLearner, MetricLearnerCV
+from structsvm.datasets import relevant_changes
+from structsvm.errors import VerdictWarning
+from structsvm.evaluation import Evaluation, RecordingScores, Scores, evaluate
+from structsvm.model_selection.folds import split
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.report import report_page
+from structsvm.verdict import Contrast, Verdict, contents, once_each
+
+
+def recordings(n, seed=0):
+    found = relevant_changes(n, n_samples=200, n_features=8, n_relevant=2, random_state=seed)
+    return [r.X for r in found], [r.y for r in found]
+
+
+def repeated(data, numbers):
+    """Copies of the arrays, not the arrays themselves."""
+    return tuple([np.array(part[i]) for i in numbers] for part in data)
+
+
+def search(data, **settings):
+    learner = MetricLearnerCV(
+        candidates=("untrained", "rca", "diagonal"), lams=(0.2, 0.02), random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VerdictWarning)
+        return learner.fit(*data, **settings)
+
+
+@pytest.fixture(scope="module")
+def learner():
+    data = recordings(6)
+    return MetricLearner(metric="diagonal").fit(*data).fit_baselines(*data)
+
+
+def test_six_copies_of_one_recording_are_too_few_to_tell():
+    verdict = search(repeated(recordings(1), [0] * 6)).verdict_
+    assert str(verdict).startswith("Too few to tell: 1 independent recording cannot support")
+    assert "On 1 held-out recording (5 copies of it do not count again)," in str(verdict)
+    assert "interval" not in str(verdict)
+    assert (verdict.untrained.n, verdict.untrained.units, verdict.copies) == (1, 1, 5)
+    assert not verdict.pays
+
+
+def test_copies_are_held_out_together_and_count_once():
+    data = recordings(6)
+    twice = [0, 1, 2, 3, 4, 5, 0, 0, 3]
+    found = search(repeated(data, twice))
+    folds = found.fold_
+    assert folds[0] == folds[6] == folds[7]
+    assert folds[3] == folds[8]
+    verdict = found.verdict_
+    assert (verdict.untrained.n, verdict.untrained.units, verdict.copies) == (6, 6, 3)
+    assert "6 held-out recordings (3 copies of them do not count again)" in str(verdict)
+    losses = found.losses_[:, 0] - verdict.untrained.mean
+    assert np.isfinite(losses).all()
+    plain = json.loads(json.dumps(verdict.to_dict()))
+    assert plain["copies"] == 3
+
+
+def test_an_evaluation_is_the_same_with_copies(learner):
+    data = recordings(5, seed=1)
+    once = evaluate(learner, *data)
+    more = evaluate(learner, *repeated(data, [0, 1, 2, 3, 4, 4, 4, 0]))
+    assert more.verdict.copies == 3
+    assert once.verdict.copies == 0
+    assert "copies" not in str(once.verdict)
+    assert "5 held-out recordings (3 copies of them do not count again)" in str(more.verdict)
+    for name, contrast in once.verdict.contrasts.items():
+        again = more.verdict.contrasts[name]
+        assert again.mean == pytest.approx(contrast.mean)
+        assert again.se == pytest.approx(contrast.se)
+        assert (again.n, again.units) == (contrast.n, contrast.units)
+        assert (again.won, again.lost) == (contrast.won, contrast.lost)
+        assert more.contrast(name) == again
+    assert len(more.recordings) == 8
+
+
+def test_the_report_tells_of_copies(learner):
+    data = recordings(5, seed=1)
+    page = report_page(learner, *repeated(data, [0, 1, 2, 3, 4, 4]))
+    assert "(1 copy of them does not count again)" in page
+
+
+def test_folds_of_copies():
+    truths = [EquivalenceMatrix.from_labels([0, 1])] * 6
+    numbers = np.array([0, 0, 1, 1, 2, 2])
+    folds = split(5, truths, random_state=0, numbers=numbers)
+    assert len(folds) == 3
+    assert all(len(set(folds.held_out[[i, i + 1]])) == 1 for i in (0, 2, 4))
+    assert folds.units.tolist() == numbers.tolist()
+    assert not folds.grouped
+    own = split(LeaveOneOut(), truths, numbers=numbers)  # who gives folds has them
+    assert len(own) == 6
+    assert own.units.tolist() == numbers.tolist()
+    joined = split(2, truths, list("abbcdd"), numbers=np.array([0, 1, 2, 0, 3, 4]))
+    assert joined.units.tolist() == [0, 1, 1, 0, 2, 2]
+    assert joined.held_out[0] == joined.held_out[3]
+    assert joined.grouped
+    alone = split(3, truths, numbers=np.zeros(6, dtype=np.int64))
+    assert len(alone) == 3
+    assert set(alone.units) == {0}
+
+
+def test_contents_are_those_of_the_values():
+    X = np.arange(6.0).reshape(3, 2)
+    found = contents([X, X.copy(), X[::-1], np.asfortranarray(X), X[:2]])
+    assert found[0] == found[1] == found[3]
+    assert len(set(found.tolist())) == 3
+    np.testing.assert_array_equal(
+        once_each(np.array([1.0, 3.0, 5.0]), np.array([0, 0, 1]), np.array([1.0, 3.0, 0.0])),
+        [2.5, 0.0],
+    )
+
+
+# ---- what an interval is worth
+
+
+@pytest.mark.parametrize("gain", [2.0, -2.0, 0.1 + 0.2])
+def test_differences_that_are_all_the_same_have_no_interval(gain):
+    contrast = Contrast.of("untrained", np.full(7, gain), np.arange(7))
+    assert (contrast.low, contrast.high) == (-np.inf, np.inf)
+    verdict = Verdict(contrast, None, 1.0, None, grouped=False)
+    assert verdict.answer.startswith("Cannot tell: the difference is the same on every recording")
+    assert not verdict.pays
+    assert not verdict.harms
+    assert "interval" not in str(verdict)
+    assert "(the same on each of them: better on" in str(verdict)
+    assert verdict.to_dict()["contrasts"]["untrained"]["low"] is None
+
+
+def test_no_difference_at_all_shows_nothing():
+    verdict = Verdict(
+        Contrast.of("untrained", np.zeros(7), np.arange(7)), None, 1.0, None, grouped=False
+    )
+    assert verdict.answer.startswith("Nothing shows that learning pays")
+    assert "interval" not in str(verdict)
+
+
+# ---- the best of all rivals
+
+
+def judged(**losses):
+    """An evaluation with these losses of each metric, by recording."""
+    n = len(losses["learned"])
+
+    def scores(loss):
+        return Scores(loss, covering=0.5, adjusted_rand=0.5, f1=0.5, disagreement=loss)
+
+    rows = [
+        RecordingScores(str(i), 3, {name: scores(row[i]) for name, row in losses.items()})
+        for i in range(n)
+    ]
+    return Evaluation(tuple(rows), margin=5).verdict
+
+
+NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])
+OURS, WORSE = np.ones(6), 3 + NOISE
+
+
+@pytest.mark.parametrize(
+    ("pca", "rca", "answer", "rival"),
+    [
+        (1 + NOISE, WORSE, "Learning pays, but PCA may do as well.", "pca"),
+        (WORSE, 1 + NOISE, "Learning pays, but RCA may do as well.", "rca"),
+        (0.5 + NOISE / 2, 1 + NOISE, "Learning pays, but PCA pays more.", "pca"),
+        (WORSE, WORSE + 1, "Learning pays.", "pca"),
+        (1.5 + 9 * NOISE, 1.4 + NOISE, "Learning pays, but PCA may do as well.", "rca"),
+    ],
+)
+def test_the_verdict_is_about_the_best_of_all_rivals(pca, rca, answer, rival):
+    verdict = judged(learned=OURS, untrained=WORSE, pca=pca, rca=rca)
+    assert verdict.answer == answer
+    assert verdict.rival.rival == rival
+    assert set(verdict.contrasts) == {"untrained", "pca", "rca"}
+    assert verdict.beats_rival == (answer == "Learning pays.")
+    named = answer.removeprefix("Learning pays, but ").split()[0]
+    assert named == "Learning" or f"than that of {named}" in verdict.found
+    plain = json.loads(json.dumps(verdict.to_dict()))
+    assert plain["rival"] == rival
+    assert set(plain["contrasts"]) == {"untrained", "pca", "rca"}

@@ -1,0 +1,586 @@
+"""Every problem in every view: what a user can ask of a model works, or is refused with a reason.
+
+A new problem is a row of PROBLEMS, a new view a function among VIEWS. What a problem has no use for
+stands in its row with the reason, and has to end in an error of ours, never in a raw one.
+"""
+
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.model_selection import cross_val_score
+
+from structsvm import (
+    ChangePoint,
+    Clustering,
+    CutLearner,
+    DistributionChange,
+    MetricLearner,
+    MetricLearnerCV,
+    NormalizedCut,
+    evaluate,
+    load,
+    plotting,
+    save,
+)
+from structsvm.cli import main
+from structsvm.errors import StructSVMError
+from structsvm.fitted import feature_names, n_metric_features
+from structsvm.plugins import problem_class
+from structsvm.report import eigenvalues, feature_weights, report_page, scaled_metric
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "plugin-circular"
+
+Sample = tuple[np.ndarray, np.ndarray]
+
+
+# ---- problems
+
+
+def recording(rng: np.random.Generator) -> Sample:
+    """Return three segments that the first of two features tells apart."""
+    y = np.repeat([0, 1, 2], rng.integers(12, 18, 3))
+    return np.column_stack([3.0 * y, 0.0 * y]) + rng.normal(size=(y.size, 2)) * [0.3, 2.0], y
+
+
+def changing_scale(rng: np.random.Generator) -> Sample:
+    """Return three segments, the middle one of which is louder in the first of two features."""
+    y = np.repeat([0, 1, 2], rng.integers(30, 36, 3))
+    loud = np.where(y == 1, 6.0, 1.0)
+    return rng.normal(size=(y.size, 2)) * np.column_stack([loud, np.ones(y.size)]), y
+
+
+def table(rng: np.random.Generator) -> Sample:
+    """Return three groups of rows that the first of two features tells apart."""
+    y = rng.permutation(np.repeat([0, 1, 2], 10))
+    return np.column_stack([4.0 * y, 0.0 * y]) + rng.normal(size=(30, 2)) * [0.3, 2.0], y
+
+
+def circle(rng: np.random.Generator) -> Sample:
+    """Return a sequence without beginning or end in which one arc differs."""
+    first, last = rng.integers(5, 9), rng.integers(18, 25)
+    y = np.zeros(30, dtype=int)
+    y[first:last] = 1
+    return np.column_stack([3.0 * y, 0.0 * y]) + rng.normal(size=(30, 2)) * [0.3, 2.0], y
+
+
+def photograph(rng: np.random.Generator) -> Sample:
+    """Return an image of a disc that differs by hue, and its label map."""
+    y, x = np.mgrid[:24, :24]
+    row, column = rng.integers(9, 15, 2)
+    mask = (y - row) ** 2 + (x - column) ** 2 < 40
+    light = 0.3 + 0.7 * np.kron(rng.random((4, 4)), np.ones((6, 6)))
+    colour = np.where(mask[..., None], [1.0, 0.8, 0.6], [0.6, 0.8, 1.0])
+    return np.round(255 * light[..., None] * colour).astype(np.uint8), mask.astype(int)
+
+
+def write_tables(folder: Path, samples: list[Sample]) -> None:
+    """Write one .csv file for each sample."""
+    folder.mkdir()
+    for i, (X, y) in enumerate(samples):
+        rows = "".join(f"{a},{b},{k}\n" for (a, b), k in zip(X.tolist(), y, strict=True))
+        (folder / f"s{i}.csv").write_text(f"signal,noise,label\n{rows}", encoding="utf-8")
+
+
+def write_images(folder: Path, samples: list[Sample]) -> None:
+    """Write a folder of images and one of label maps."""
+    for kind in ("img", "mask"):
+        (folder / kind).mkdir(parents=True)
+    for i, (image, labels) in enumerate(samples):
+        Image.fromarray(image).save(folder / "img" / f"s{i}.png")
+        Image.fromarray((255 * labels).astype(np.uint8)).save(folder / "mask" / f"s{i}.png")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem, data it suits, and the views it is not for."""
+
+    sample: Callable[[np.random.Generator], Sample]
+    problem: Callable[[], Any]
+    """Makes the problem; a plugin can be imported only once it is on the path."""
+    fit: str
+    """Options of ``structsvm fit`` that say the same as ``problem`` and ``learner``."""
+    learner: Callable[[Any], Any] = MetricLearner
+    """Makes the learner of a problem."""
+    write: Callable[[Path, list[Sample]], None] = write_tables
+    one: str = "s0.csv"
+    """The file of the first sample."""
+    labels_of_one: str = ""
+    """Options of ``structsvm plot`` that say where the labels of the first sample are."""
+    n_parts: int = 3
+    """A number of clusters that can be asked for."""
+    not_for: Mapping[str, str] = field(default_factory=dict)
+    """The views that it is not for, each with the reason."""
+
+
+NO_ORDER = {
+    "plot_segmentation": "clusters do not follow one another",
+    "plot_segmentation of features": "clusters do not follow one another",
+    "cli plot of one, its features": "what is drawn are clusters in two directions of the metric",
+}
+
+PROBLEMS = {
+    "change-point": Problem(recording, ChangePoint, "change-point"),
+    "clustering": Problem(table, Clustering, "clustering", not_for=NO_ORDER),
+    "distribution-change": Problem(
+        changing_scale, lambda: DistributionChange(3), "distribution-change --set n_moments=3"
+    ),
+    "normalized-cut": Problem(
+        photograph,
+        lambda: NormalizedCut(n_segments=20),
+        "normalized-cut --set n_segments=20 --lam 0.02",
+        learner=lambda problem: CutLearner(problem, lam=0.02),
+        write=write_images,
+        one="img/s0.png",
+        labels_of_one="--masks {test}/mask",
+        n_parts=2,
+        not_for={
+            "MetricLearnerCV": "CutLearner cross-validates lam itself, with lam='cv'",
+            "plot_segmentation": "parts of an image do not follow one another",
+            "plot_segmentation of features": "parts of an image do not follow one another",
+            "plot_clusters": "an image is drawn with its parts, by plot_cut",
+            "plot_gap against oracle calls": "descent on a risk that is not convex counts none",
+            "cli plot of one, its directions": "an image is drawn with its parts",
+            "cli plot of one, its features": "an image is drawn with its parts",
+        },
+    ),
+    "circular": Problem(
+        circle, lambda: problem_class("circular")(), "circular", n_parts=2, not_for=NO_ORDER
+    ),
+}
+
+
+# ---- views
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A problem with a fitted learner, held-out samples, and all of it in files."""
+
+    problem: Problem
+    learner: Any
+    train: list[Sample]
+    test: list[Sample]
+    folder: Path
+
+    @property
+    def Xs(self) -> list[np.ndarray]:
+        return [X for X, _ in self.test]
+
+    @property
+    def ys(self) -> list[np.ndarray]:
+        return [y for _, y in self.test]
+
+    @cached_property
+    def size(self) -> int:
+        return n_metric_features(self.learner)
+
+    @cached_property
+    def names(self) -> list[str]:
+        return feature_names(self.learner)
+
+
+@dataclass(frozen=True, eq=False)
+class Shell:
+    """Runs ``structsvm`` on the files of a case."""
+
+    case: Case
+    out: Path
+    """A folder to write into."""
+    captured: Callable[[], Any]
+
+    def __call__(self, line: str) -> str:
+        """Return what a command prints; its errors are raised again.
+
+        ``{model}``, ``{learn}``, ``{test}``, ``{one}`` and ``{out}`` stand for paths.
+        """
+        folder = self.case.folder
+        paths = {
+            "model": folder / "m.structsvm",
+            "learn": folder / "learn",
+            "test": folder / "test",
+            "one": folder / "test" / self.case.problem.one,
+            "out": self.out,
+        }
+        code = main([word.format(**paths) for word in line.split()])
+        printed = self.captured()
+        if code == 1:
+            assert printed.err.startswith("error: ")
+            assert not printed.out
+            raise StructSVMError(printed.err)
+        assert code == 0, printed.err
+        return str(printed.out)
+
+    def json(self, line: str) -> Any:
+        """Return what a command reports with ``--json``."""
+        return json.loads(self(f"{line} --json"))
+
+
+VIEWS: dict[str, Callable[[Case, Shell], None]] = {}
+
+
+def view(name: str) -> Callable[[Callable[[Case, Shell], None]], Callable[[Case, Shell], None]]:
+    """Add a function to VIEWS."""
+
+    def added(function: Callable[[Case, Shell], None]) -> Callable[[Case, Shell], None]:
+        VIEWS[name] = function
+        return function
+
+    return added
+
+
+@view("fit")
+def fit(case: Case, shell: Shell) -> None:
+    assert case.learner.components_.shape[1] == case.size == len(set(case.names))
+    assert case.learner.baselines_["untrained"].factor.shape[0] == case.size
+    assert case.learner.converged_
+
+
+@view("predict")
+def predict(case: Case, shell: Shell) -> None:
+    for y, found in zip(case.ys, case.learner.predict(case.Xs), strict=True):
+        assert found.shape == y.shape
+        assert found.dtype == np.int64
+
+
+@view("predict with K")
+def predict_with_k(case: Case, shell: Shell) -> None:
+    K = case.problem.n_parts
+    for found in case.learner.predict(case.Xs, K):
+        assert np.unique(found).tolist() == list(range(K))
+    counts = [K, *[K + 1] * (len(case.Xs) - 1)]
+    found = case.learner.predict(case.Xs, counts)
+    assert [np.unique(labels).size for labels in found] == counts
+
+
+@view("score")
+def score(case: Case, shell: Shell) -> None:
+    assert np.isfinite(case.learner.score(case.Xs, case.ys))
+    assert case.learner.score(case.Xs, case.ys, [1] * len(case.Xs)) == pytest.approx(
+        case.learner.score(case.Xs, case.ys)
+    )
+
+
+@view("transform")
+def transform(case: Case, shell: Shell) -> None:
+    for Z in case.learner.transform(case.Xs):
+        assert Z.shape[1] == len(case.learner.components_)
+        assert np.isfinite(Z).all()
+
+
+@view("encode")
+def encode(case: Case, shell: Shell) -> None:
+    for y, truth in zip(case.ys, case.learner.encode(case.Xs, case.ys), strict=True):
+        assert truth.n_clusters == np.unique(y).size
+
+
+@view("evaluate")
+def evaluation(case: Case, shell: Shell) -> None:
+    for count in (None, "true", case.problem.n_parts):
+        found = evaluate(case.learner, case.Xs, case.ys, count)
+        assert {"learned", "untrained"} < set(found.scores)
+        assert all(scores.loss >= 0.0 for scores in found.scores.values())
+        assert str(found.verdict)
+        json.dumps(found.to_dict(), allow_nan=False)
+
+
+@view("cross_val_score")
+def cross_validation(case: Case, shell: Shell) -> None:
+    learner = case.problem.learner(case.problem.problem())
+    Xs, ys = zip(*case.train, strict=True)
+    assert np.isfinite(cross_val_score(learner, list(Xs), list(ys), cv=2)).all()
+
+
+@view("MetricLearnerCV")
+def search(case: Case, shell: Shell) -> None:
+    found = searched(case)
+    assert found.components_.shape[1] == case.size
+    assert len(found.predict(case.Xs, use="best")) == len(case.Xs)
+    assert str(found.verdict_)
+    plotting.plot_path(found)
+
+
+@view("save and load")
+def save_and_load(case: Case, shell: Shell) -> None:
+    path = shell.out / "copy.structsvm"
+    save(case.learner, path)
+    copy = load(path)
+    assert feature_names(copy) == case.names
+    assert copy.problem_ == case.learner.problem_
+    np.testing.assert_array_equal(feature_weights(copy), feature_weights(case.learner))
+    for mine, its in zip(case.learner.predict(case.Xs), copy.predict(case.Xs), strict=True):
+        np.testing.assert_array_equal(mine, its)
+
+
+@view("metric in numbers")
+def numbers(case: Case, shell: Shell) -> None:
+    B = scaled_metric(case.learner)
+    assert B.shape == (case.size, case.size)
+    np.testing.assert_allclose(feature_weights(case.learner), np.diag(B), rtol=1e-9)
+    np.testing.assert_allclose(eigenvalues(case.learner).sum(), np.trace(B), rtol=1e-9)
+    assert eigenvalues(case.learner).shape == (case.size,)
+
+
+@view("pair_distance")
+def pair_distance(case: Case, shell: Shell) -> None:
+    pairs = np.random.default_rng(0).normal(size=(4, 2, case.size))
+    B, difference = case.learner.get_mahalanobis_matrix(), pairs[:, 1] - pairs[:, 0]
+    expected = np.sqrt(np.einsum("np,pq,nq->n", difference, B, difference))
+    np.testing.assert_allclose(case.learner.pair_distance(pairs), expected)
+    np.testing.assert_allclose(case.learner.pair_score(pairs), -expected)
+    assert case.learner.get_metric()(*pairs[0]) == pytest.approx(expected[0])
+
+
+@view("report")
+def report(case: Case, shell: Shell) -> None:
+    check_page(case, report_page(case.learner, case.Xs, case.ys))
+
+
+@view("plot_weights")
+def weights(case: Case, shell: Shell) -> None:
+    ax = plotting.plot_weights(case.learner)
+    assert {label.get_text() for label in ax.get_yticklabels()} == set(case.names)
+
+
+@view("plot_cut_weights")
+def weights_on_a_logarithmic_scale(case: Case, shell: Shell) -> None:
+    ax = plotting.plot_cut_weights(case.learner)
+    assert {label.get_text() for label in ax.get_yticklabels()} == set(case.names)
+
+
+@view("plot_metric")
+def heat_map(case: Case, shell: Shell) -> None:
+    ax = plotting.plot_metric(case.learner)
+    assert ax.images[0].get_array().shape == (case.size, case.size)
+    assert {label.get_text() for label in ax.get_yticklabels()} == set(case.names)
+
+
+@view("plot_spectrum")
+def spectrum(case: Case, shell: Shell) -> None:
+    ax = plotting.plot_spectrum(case.learner)
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), eigenvalues(case.learner))
+
+
+@view("plot_gap")
+def gap(case: Case, shell: Shell) -> None:
+    for against in ("iteration", "seconds"):
+        ax = plotting.plot_gap(case.learner, against=against)
+        assert ax.get_xlabel() == against
+        assert len(ax.lines[0].get_ydata()) > 1
+
+
+@view("plot_gap against oracle calls")
+def gap_against_calls(case: Case, shell: Shell) -> None:
+    plotting.plot_gap(case.learner, against="oracle_calls")
+
+
+@view("plot_path of a learner")
+def path_of_a_learner(case: Case, shell: Shell) -> None:
+    with pytest.raises(StructSVMError, match="MetricLearnerCV"):
+        plotting.plot_path(case.learner)
+
+
+@view("plot_segmentation")
+def segmentation(case: Case, shell: Shell) -> None:
+    for n_segments in (None, "true", case.problem.n_parts):
+        plotting.plot_segmentation(case.learner, case.Xs[0], case.ys[0], n_segments=n_segments)
+    plotting.plot_segmentation(case.learner, case.Xs[0])
+
+
+@view("plot_segmentation of features")
+def segmentation_of_features(case: Case, shell: Shell) -> None:
+    ax = plotting.plot_segmentation(case.learner, case.Xs[0], show="features", n_traces=2)
+    heaviest = np.argsort(-feature_weights(case.learner), kind="stable")[:2]
+    drawn = [label.get_text() for label in ax.get_yticklabels()][:2]
+    assert drawn == [case.names[j] for j in heaviest]
+
+
+@view("plot_clusters")
+def clusters(case: Case, shell: Shell) -> None:
+    for n_clusters in (None, "true", case.problem.n_parts):
+        plotting.plot_clusters(case.learner, case.Xs[0], case.ys[0], n_clusters=n_clusters)
+
+
+@view("cli fit")
+def cli_fit(case: Case, shell: Shell) -> None:
+    described = shell.json(f"fit {case.problem.fit} {{learn}} -o {{out}}/new.structsvm -q")
+    check_description(case, described)
+    learned = load(shell.out / "new.structsvm")
+    assert len(described["weights"]) == n_metric_features(learned)
+
+
+@view("cli show")
+def cli_show(case: Case, shell: Shell) -> None:
+    check_description(case, shell.json("show {model}"))
+    assert all(name in shell("show {model} --top 50") for name in case.names)
+
+
+@view("cli predict")
+def cli_predict(case: Case, shell: Shell) -> None:
+    for options in ("", f"--n-segments {case.problem.n_parts}"):
+        assert len(shell(f"predict {{model}} {{test}} {options}").splitlines()) == len(case.test)
+        ((_, found),) = shell.json(f"predict {{model}} {{test}} {options}").items()
+        assert len(found) == len(case.test)
+    shell("predict {model} {test} -o {out}/found")
+    assert len(list((shell.out / "found").glob("s?.*"))) == len(case.test)
+
+
+@view("cli evaluate")
+def cli_evaluate(case: Case, shell: Shell) -> None:
+    for options in ("", "--n-segments true"):
+        assert "learned" in shell(f"evaluate {{model}} {{test}} {options}")
+        assert shell.json(f"evaluate {{model}} {{test}} {options}")["verdict"]
+
+
+@view("cli report")
+def cli_report(case: Case, shell: Shell) -> None:
+    told = shell.json("report {model} {test} -o {out}/page.html")
+    check_page(case, Path(told["page"]).read_text(encoding="utf-8"))
+
+
+def cli_picture(options: str) -> Callable[[Case, Shell], None]:
+    """Draw with ``structsvm plot``."""
+
+    def draw(case: Case, shell: Shell) -> None:
+        shell(f"plot {{model}} {options} -o {{out}}/a.png")
+        told = shell.json(f"plot {{model}} {options} -o {{out}}/b.png")
+        assert Path(told["figure"]).read_bytes() == (shell.out / "a.png").read_bytes()
+
+    return draw
+
+
+for shown in ("weights", "metric", "spectrum", "gap"):
+    VIEWS[f"cli plot of {shown}"] = cli_picture(f"--show {shown}")
+VIEWS["cli plot of one"] = cli_picture("{one}")
+VIEWS["cli plot of one, its directions"] = cli_picture("{one} --show components")
+VIEWS["cli plot of one, its features"] = cli_picture("{one} --show features")
+
+
+@view("cli plot of one, as many as in truth")
+def cli_plot_as_many_as_in_truth(case: Case, shell: Shell) -> None:
+    cli_picture(f"{{one}} --n-segments true {case.problem.labels_of_one}")(case, shell)
+
+
+@view("cli plot of the model, each time another")
+def cli_pictures_differ(case: Case, shell: Shell) -> None:
+    drawn = set()
+    for shown in ("weights", "metric", "spectrum", "gap"):
+        shell(f"plot {{model}} --show {shown} -o {{out}}/{shown}.png")
+        drawn.add((shell.out / f"{shown}.png").read_bytes())
+    assert len(drawn) == 4
+
+
+def check_description(case: Case, described: Mapping[str, Any]) -> None:
+    """What ``show --json`` says fits the metric."""
+    assert {row["feature"] for row in described["weights"]} == set(case.names)
+    assert len(described["weights"]) == case.size
+
+
+def check_page(case: Case, page: str) -> None:
+    """The data of a report fit the metric."""
+    found = re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert found
+    data = json.loads(found[1])
+    assert data["metric"]["n_features"] == case.size
+    assert len(data["metric"]["eigenvalues"]) == case.size
+    assert {row["name"] for row in data["metric"]["weights"]} == set(case.names)
+    assert len(data["recordings"]) == len(case.test)
+
+
+def searched(case: Case) -> Any:
+    """A fitted MetricLearnerCV."""
+    Xs, ys = zip(*case.train, strict=True)
+    return MetricLearnerCV(case.problem.problem(), ("untrained", "diagonal"), lams=[0.1], cv=2).fit(
+        list(Xs), list(ys)
+    )
+
+
+# ---- tests
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Put the circular plugin on the path, its entry points declared."""
+    site = tmp_path_factory.mktemp("site")
+    declared = site / "structsvm_circular-0.1.0.dist-info"
+    declared.mkdir()
+    (declared / "METADATA").write_text("Name: structsvm-circular\nVersion: 0.1.0\n")
+    (declared / "entry_points.txt").write_text(
+        "[structsvm.problems]\ncircular = structsvm_circular:Circular\n"
+        "[structsvm.oracles]\ncircular = structsvm_circular:CircularOracle\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(EXAMPLE)
+        patch.syspath_prepend(site)
+        yield
+        for name in [name for name in sys.modules if name.startswith("structsvm_circular")]:
+            del sys.modules[name]
+
+
+@pytest.fixture(scope="module", params=PROBLEMS)
+def case(
+    request: pytest.FixtureRequest, plugin: None, tmp_path_factory: pytest.TempPathFactory
+) -> Case:
+    """Return each problem with a fitted learner; of named features, as files have them."""
+    problem, rng = PROBLEMS[request.param], np.random.default_rng(0)
+    train, test = ([problem.sample(rng) for _ in range(n)] for n in (4, 2))
+    Xs, ys = (list(part) for part in zip(*train, strict=True))
+    names = {} if Xs[0].ndim == 3 else {"feature_names": ["signal", "noise"]}
+    learner = problem.learner(problem.problem()).fit(Xs, ys, **names)
+    learner.fit_baselines(Xs, ys)
+    folder = tmp_path_factory.mktemp(request.param)
+    problem.write(folder / "learn", train)
+    problem.write(folder / "test", test)
+    save(learner, folder / "m.structsvm")
+    return Case(problem, learner, train, test, folder)
+
+
+@pytest.fixture
+def shell(case: Case, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """Return what runs commands on the files of the case."""
+    monkeypatch.setenv("COLUMNS", "200")
+    return Shell(case, tmp_path, capsys.readouterr)
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_works_or_is_refused_with_a_reason(name: str, case: Case, shell: Shell) -> None:
+    if name not in case.problem.not_for:
+        VIEWS[name](case, shell)
+        return
+    with pytest.raises(StructSVMError) as refused:
+        VIEWS[name](case, shell)
+    assert len(str(refused.value)) > 20
+
+
+@pytest.fixture(autouse=True)
+def closed_figures() -> Iterator[None]:
+    """Close the figures that a test draws."""
+    yield
+    from matplotlib import pyplot
+
+    pyplot.close("all")
+
+
+def test_what_a_problem_is_not_for_is_a_view() -> None:
+    for name, problem in PROBLEMS.items():
+        assert set(problem.not_for) <= set(VIEWS), name
+
+
+def test_every_picture_of_a_learner_is_a_view() -> None:
+    of_learners = {
+        name
+        for name in plotting.__all__
+        if next(iter(inspect.signature(getattr(plotting, name)).parameters)) in ("learner", "runs")
+    }
+    assert of_learners <= set(VIEWS)
+    assert {"plot_path"} <= set(plotting.__all__) - of_learners

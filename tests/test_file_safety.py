@@ -1,0 +1,505 @@
+"""Files that cannot be written, are left behind, are larger than they look, or have odd names."""
+
+import io
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import textwrap
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+from enumerated import listed_risk
+from numpy.lib import format as npy
+from PIL import Image
+
+from structsvm import MetricLearner, load, save
+from structsvm.cli import main
+from structsvm.datasets import read_images, read_recordings
+from structsvm.datasets.regions import read_regions
+from structsvm.errors import (
+    CheckpointWarning,
+    DataError,
+    ModelFileError,
+    SettingsError,
+    StructSVMError,
+)
+from structsvm.graphs import GraphOfImage, from_image, images
+from structsvm.parallel import leftovers
+from structsvm.parallel.local import Processes
+from structsvm.persistence import read_header
+from structsvm.regularizers import SquaredNorm
+from structsvm.solvers import checkpoint
+from structsvm.solvers.auto import solver_from
+from structsvm.solvers.base import Stopping
+from structsvm.storage.atomic import write_atomically
+from structsvm.weights import PSD
+
+
+def risk():
+    return listed_risk(PSD(3), SquaredNorm(0.05), n_samples=12, n_labels=60, seed=6)
+
+
+def python(code, *arguments, timeout=120):
+    """Run a program of its own; its standard output."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class TestCheckpointsThatCannotBeWritten:
+    """Real failures of the file system, to root as well: a limit of size, a folder that is gone."""
+
+    def test_a_full_disk_takes_nothing_from_what_was_learned(self, tmp_path):
+        """The disk is full for the first rounds; the file is there once it is not."""
+        code = """
+            import os, resource, sys, warnings
+            sys.path.insert(0, sys.argv[1])
+            from enumerated import listed_risk
+            from structsvm.errors import CheckpointWarning
+            from structsvm.regularizers import SquaredNorm
+            from structsvm.solvers import checkpoint
+            from structsvm.solvers.auto import solver_from
+            from structsvm.solvers.base import Stopping
+            from structsvm.weights import PSD
+
+            checkpoint.EVERY, file = 0.0, sys.argv[2]
+            risk = listed_risk(PSD(3), SquaredNorm(0.05), n_samples=12, n_labels=60, seed=6)
+            method = solver_from("cutting-plane", Stopping(1e-4, 14))
+            there = []
+
+            def room(size):
+                hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+                resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+
+            def callback(entry):
+                there.append(os.path.exists(file))
+                room(hard if entry.iteration >= 3 else 64)
+
+            hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+            expected = method.solve(risk)
+            room(64)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                found = method.solve(risk, callback, resume=file)
+            room(hard)
+            assert found.w.tobytes() == expected.w.tobytes()
+            assert [w.category for w in told] == [CheckpointWarning], told
+            assert "cannot be written" in str(told[0].message), told[0]
+            assert there[:4] == [False] * 4 and there[-1], there
+            assert os.listdir(os.path.dirname(file)) == ["run.npz"]
+            again = method.solve(risk, resume=file)
+            assert again.w.tobytes() == expected.w.tobytes()
+            print("done")
+        """
+        out = python(code, Path(__file__).parent, tmp_path / "run.npz")
+        assert out == "done\n"
+
+    @pytest.mark.parametrize("name", ["cutting-plane", "one-slack", "frank-wolfe", "subgradient"])
+    def test_a_folder_that_is_gone_and_comes_back(self, name, tmp_path, monkeypatch):
+        monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+        folder, away = tmp_path / "state", tmp_path / "away"
+        folder.mkdir()
+        file = folder / "run.npz"
+        method = solver_from(name, Stopping(1e-6, 8))
+
+        def callback(entry):
+            if entry.iteration == 0:
+                folder.rename(away)
+            if entry.iteration == 2:
+                folder.mkdir()
+
+        with pytest.warns(CheckpointWarning, match=r"run.npz: cannot be written: No such") as told:
+            found = method.solve(risk(), callback, resume=file)
+        assert len([w for w in told if w.category is CheckpointWarning]) == 1
+        np.testing.assert_array_equal(found.w, method.solve(risk()).w)
+        assert file.is_file()
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """Return the folder of temporary files."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+class TestCopiesOfRecordings:
+    def test_they_are_readable_by_the_owner_alone(self, temporary):
+        before = os.umask(0)
+        try:
+            with Processes(2).open(["some", "recordings"]):
+                (folder,) = temporary.iterdir()
+                modes = [stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()]
+                assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+                assert modes == [0o600, 0o600]
+        finally:
+            os.umask(before)
+        assert not list(temporary.iterdir())
+
+    def test_those_of_a_killed_process_are_removed_by_the_next(self, temporary):
+        code = """
+            import sys, time
+            from structsvm.parallel.local import Processes
+            with Processes(1).open(["precious"]):
+                print("open", flush=True)
+                time.sleep(600)
+        """
+        environment = os.environ | {"TMPDIR": str(temporary)}
+        command = [sys.executable, "-c", textwrap.dedent(code)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        assert process.stdout is not None
+        with process, process.stdout:
+            assert process.stdout.readline() == "open\n"
+            (left,) = temporary.iterdir()
+            leftovers.remove()
+            assert left.exists()  # it is at work
+            os.kill(process.pid, signal.SIGKILL)
+        assert left.exists()
+        with Processes(1).open(["other"]):
+            assert not left.exists()
+
+    def test_a_number_that_another_process_has_now(self, temporary):
+        name = leftovers.prefix()
+        mine = temporary / f"{name}x"
+        before, pid = name.rstrip("-").rpartition("-")[0], os.getpid()
+        assert before.endswith(f"-{pid}")
+        earlier = temporary / f"{before}-1-x"
+        elsewhere = temporary / f"structsvm-00000000-{pid}-1-x"
+        strange = temporary / "structsvm-mine"
+        target = temporary / "target"
+        for folder in (mine, earlier, elsewhere, strange, target):
+            folder.mkdir()
+        link = temporary / f"{before}-2-x"
+        link.symlink_to(target)
+        leftovers.remove()
+        assert not earlier.exists()
+        for path in (mine, elsewhere, strange, target, link):
+            assert path.exists(), path
+
+
+class TestNames:
+    @pytest.mark.parametrize("length", [255, 250, 230])
+    def test_the_longest_names_can_be_written(self, tmp_path, length):
+        path = tmp_path / ("a" * length)
+        for content in (b"first", b"second"):
+            write_atomically(path, content)
+            assert path.read_bytes() == content
+        assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def bomb(path, names, n_bytes, chunk=2**24):
+    """Write arrays of zeros that expand to so many bytes each; the size of the file."""
+    header = io.BytesIO()
+    shape = (n_bytes // 80, 10)
+    npy.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name in names:
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                member.write(header.getvalue())
+                left = shape[0] * 80
+                while left:
+                    left -= member.write(bytes(min(left, chunk)))
+    return path.stat().st_size
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory):
+    """Return a file of 2 MB that expands to 400 MB."""
+    path = tmp_path_factory.mktemp("bombs") / "bomb.npz"
+    assert bomb(path, ["X"], 4 * 10**8) < 2.5e6
+    return path
+
+
+READERS = {
+    "load": "from structsvm import load; load(path)",
+    "header": "from structsvm.persistence import read_header; read_header(path)",
+    "recordings": "from structsvm.datasets import read_recordings; read_recordings(path)",
+    "resume": """
+import numpy as np
+from structsvm import MetricLearner
+X = [np.random.default_rng(i).normal(size=(20, 2)) for i in range(2)]
+MetricLearner().fit(X, [[10, 20]] * 2, resume=path)
+""",
+}
+
+
+class TestArchivesThatExpand:
+    @pytest.mark.parametrize("reader", READERS)
+    def test_they_are_refused_before_they_are_read(self, reader, big):
+        code = f"""
+import resource, sys
+from structsvm.errors import StructSVMError
+import structsvm.datasets, structsvm.persistence
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+path = sys.argv[1]
+try:
+    exec({READERS[reader]!r})
+except StructSVMError as error:
+    print(error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+        told, grown = python(code, big).splitlines()
+        assert "bomb.npz: " in told
+        assert "expand to " in told
+        assert "STRUCTSVM_MAX_BYTES" in told
+        assert int(grown) < 100_000  # kilobytes
+
+    def test_the_limit_is_in_the_users_hand(self, tmp_path, monkeypatch):
+        path = tmp_path / "zeros.npz"
+        bomb(path, ["X"], 8 * 10**6)
+        (recording,) = read_recordings(path, need_labels=False)  # 8 MB are no matter
+        assert recording.X.shape == (100_000, 10)
+        with pytest.raises(DataError, match="that expand to 8 MB, at most 1 MB are read"):
+            read_recordings(path, need_labels=False, max_bytes=10**6)
+        monkeypatch.setenv("STRUCTSVM_MAX_BYTES", "1000000")
+        with pytest.raises(DataError, match="at most 1 MB are read"):
+            read_recordings(path, need_labels=False)
+        assert read_recordings(path, need_labels=False, max_bytes=10**8)
+        with pytest.raises(SettingsError, match="max_bytes must be an integer >= 1, got 0"):
+            read_recordings(path, need_labels=False, max_bytes=0)
+        for reader in (load, read_header):
+            with pytest.raises(ModelFileError, match="at most 1 MB are read"):
+                reader(path)
+        monkeypatch.setenv("STRUCTSVM_MAX_BYTES", "much")
+        for reader in (load, read_recordings):
+            with pytest.raises(SettingsError, match="STRUCTSVM_MAX_BYTES must be an integer"):
+                reader(path)
+
+    def test_what_is_not_read_does_not_count(self, tmp_path):
+        path = tmp_path / "beside.npz"
+        content = io.BytesIO()
+        npy.write_array(content, np.zeros((4, 2)))
+        bomb(path, ["other"], 4 * 10**8)
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("X.npy", content.getvalue())
+        assert read_recordings(path, need_labels=False)[0].X.shape == (4, 2)
+
+    def test_parquet(self, tmp_path):
+        path = tmp_path / "zeros.parquet"
+        pandas.DataFrame({"a": np.zeros(10**6), "b": np.zeros(10**6)}).to_parquet(path)
+        with pytest.raises(DataError, match=r"zeros.parquet: .* expand to 16 MB, at most 1 MB"):
+            read_recordings(path, need_labels=False, max_bytes=10**6)
+        assert len(read_recordings(path, need_labels=False)[0].X) == 10**6
+
+    def test_headers_that_lie(self, tmp_path):
+        """A member that says that it is larger than it is, and one with pickled objects."""
+        path = tmp_path / "lie.npz"
+        header = io.BytesIO()
+        told = {"descr": "<f8", "fortran_order": False, "shape": (10**12, 10)}
+        npy.write_array_header_1_0(header, told)
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("X.npy", header.getvalue() + bytes(800))
+        with pytest.raises(DataError, match=r"X has shape \(1000000000000, 10\), which is more"):
+            read_recordings(path, need_labels=False)
+        np.savez(path, X=np.array([None, {}], dtype=object))
+        with pytest.raises(DataError, match="never loaded"):
+            read_recordings(path, need_labels=False)
+
+
+class TestPhotographs:
+    def test_more_pixels_than_the_limit_are_refused_before_they_are_decoded(self, tmp_path):
+        """17 kB that took 24 GB."""
+        path = tmp_path / "huge.png"
+        Image.new("1", (12_000, 12_000)).save(path)
+        assert path.stat().st_size < 20_000
+        code = """
+import resource, sys
+from structsvm.datasets import read_images
+from structsvm.errors import DataError
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    read_images(sys.argv[1], need_labels=False)
+except DataError as error:
+    print(error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+        told, grown = python(code, path).splitlines()
+        assert told.startswith(f"{path}: 12000 x 12000 pixels, at most 50,000,000 are read")
+        assert "STRUCTSVM_MAX_PIXELS" in told
+        assert int(grown) < 50_000  # kilobytes
+
+    def test_the_limit_is_in_the_users_hand(self, tmp_path, monkeypatch):
+        path = tmp_path / "img" / "small.png"
+        (tmp_path / "img").mkdir()
+        (tmp_path / "mask").mkdir()
+        Image.new("RGB", (40, 30)).save(path)
+        np.save(tmp_path / "mask" / "small.npy", np.zeros((40, 50), dtype=np.int64))
+        assert read_images(path, need_labels=False, max_pixels=1200)[0].image.shape == (30, 40, 3)
+        with pytest.raises(DataError, match=r"small.png: 30 x 40 pixels, at most 1,199 are read"):
+            read_images(path, need_labels=False, max_pixels=1199)
+        with pytest.raises(DataError, match=r"small.npy: 40 x 50 pixels, at most 1,999 are read"):
+            read_images(tmp_path, max_pixels=1999)
+        monkeypatch.setenv("STRUCTSVM_MAX_PIXELS", "1000")
+        with pytest.raises(DataError, match=r"at most 1,000 are read"):
+            read_images(path, need_labels=False)
+
+    def test_label_maps_whose_header_lies(self, tmp_path):
+        header = io.BytesIO()
+        told = {"descr": "<i8", "fortran_order": False, "shape": (5000, 5000)}
+        npy.write_array_header_1_0(header, told)
+        (tmp_path / "img").mkdir()
+        (tmp_path / "mask").mkdir()
+        Image.new("RGB", (40, 30)).save(tmp_path / "img" / "a.png")
+        (tmp_path / "mask" / "a.npy").write_bytes(header.getvalue() + bytes(80))
+        with pytest.raises(DataError, match=r"a.npy: cannot be read as an array: the array has"):
+            read_images(tmp_path)
+
+    def test_large_images_are_cut_as_their_reductions(self, monkeypatch):
+        """To the last bit when every block is of one colour; the label map is scaled back."""
+        rng = np.random.default_rng(0)
+        small = rng.integers(0, 256, (40, 60, 3), dtype=np.uint8)
+        large = small.repeat(3, axis=0).repeat(3, axis=1)
+        settings = GraphOfImage(n_segments=20)
+        expected = from_image(small, settings)
+        monkeypatch.setattr(images, "MOST_PIXELS", 40 * 60)
+        found = from_image(large, settings)
+        np.testing.assert_allclose(found.X, expected.X, atol=1e-9)
+        np.testing.assert_array_equal(found.regions[::3, ::3], expected.regions)
+        np.testing.assert_array_equal(found.regions[2::3, 1::3], expected.regions)
+        np.testing.assert_array_equal(found.sizes, 9 * expected.sizes)
+        odd = from_image(large[:-1, :-2], settings)  # blocks at the edges are narrower
+        assert odd.regions.shape == (119, 178)
+        assert odd.sizes.sum() == 119 * 178
+
+    @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64, np.bool_])
+    def test_every_kind_of_values_is_reduced(self, dtype, monkeypatch):
+        monkeypatch.setattr(images, "MOST_PIXELS", 300)
+        image = np.zeros((40, 41), dtype=dtype)
+        image[10:, 20:] = True if dtype is np.bool_ else 1
+        image = image * np.asarray(np.iinfo(dtype).max if image.dtype.kind == "u" else 1, dtype)
+        graph = from_image(image, GraphOfImage(n_segments=8, features="colour+position"))
+        assert graph.regions.shape == (40, 41)
+        assert 0 <= graph.X[:, 0].min() < graph.X[:, 0].max() <= 4.0
+
+    def test_small_images_are_not_reduced(self):
+        assert images._factor(np.empty((1000, 1000, 3), dtype=np.uint8)) == 1
+        assert images._factor(np.empty((1000, 1001), dtype=np.uint8)) == 2
+        assert images._factor(np.empty((3000, 4000, 3), dtype=np.uint8)) == 4
+
+    def test_twelve_megapixels_within_a_gigabyte(self, tmp_path):
+        """Learned from and cut, label maps and overlay written."""
+        y, x = np.mgrid[:3000, :4000]
+        mask = (y - 1500) ** 2 + (x - 1700) ** 2 < 900**2
+        pixels = np.where(mask[..., None], np.uint8([200, 90, 60]), np.uint8([80, 120, 180]))
+        for kind in ("img", "mask"):
+            (tmp_path / kind).mkdir()
+        Image.fromarray(pixels).save(tmp_path / "img" / "photograph.jpg")
+        Image.fromarray(np.uint8(255) * mask).save(tmp_path / "mask" / "photograph.png")
+        del pixels, mask, x, y
+        code = """
+import resource, sys
+from structsvm.cli import main
+folder = sys.argv[1]
+model = f"{folder}/m.structsvm"
+assert main(["fit", "normalized-cut", folder, "-o", model, "--lam", "0.02", "--quiet"]) == 0
+assert main(["predict", model, f"{folder}/img", "-o", f"{folder}/cut", "--quiet"]) == 0
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+        used = int(python(code, tmp_path, timeout=300).splitlines()[-1])
+        assert used < 1_000_000  # kilobytes
+        found = np.asarray(Image.open(tmp_path / "cut" / "photograph_mask.png"))
+        assert found.shape == (3000, 4000)
+        truth = np.asarray(Image.open(tmp_path / "mask" / "photograph.png"))
+        agreement = np.mean(found == truth)
+        assert max(agreement, 1 - agreement) > 0.9
+
+
+class TestNamesThatAreNotText:
+    NAME = os.fsdecode(b"caf\xe9")
+
+    def test_recordings_are_called_what_can_be_printed(self, tmp_path):
+        path = tmp_path / f"{self.NAME}.npz"
+        np.savez(path, X=np.eye(4), y=[0, 0, 1, 1])
+        for found in (read_recordings(path), read_recordings(tmp_path)):
+            assert [recording.name for recording in found] == ["caf\\xe9"]
+        (tmp_path / "bad").mkdir()
+        bad = tmp_path / "bad" / f"{self.NAME}.npz"
+        np.savez(bad, Z=np.eye(4))
+        with pytest.raises(DataError, match=r"caf\\xe9.npz: no array 'X'") as raised:
+            read_recordings(bad)
+        str(raised.value).encode()
+
+    def test_the_command_line(self, tmp_path):
+        """In a process of its own, whose output is strict."""
+        rng = np.random.default_rng(0)
+        y = np.repeat([0, 1, 0], 20)
+        for name in (self.NAME, "other"):
+            X = np.column_stack([3.0 * y, np.zeros(60)]) + rng.standard_normal((60, 2))
+            np.savez(tmp_path / f"{name}.npz", X=X, y=y)
+        code = """
+import os, sys
+from structsvm.cli import main
+os.chdir(sys.argv[1])
+name = os.fsdecode(b"caf\\xe9")
+model = f"{name}.structsvm"
+fit = ["fit", "change-point", f"{name}.npz", "other.npz", "-o", model, "--metric", "diagonal"]
+assert main(fit) == 0
+for line in (
+    ["predict", model, f"{name}.npz"],
+    ["predict", model, f"{name}.npz", "--json"],
+    ["predict", model, f"{name}.npz", "-o", "one.csv"],
+    ["predict", model, f"{name}.npz", "-o", "many"],
+    ["evaluate", model, "other.npz", f"{name}.npz"],
+    ["evaluate", model, "other.npz", f"{name}.npz", "--json"],
+    ["report", model, f"{name}.npz", "-o", f"{name}.html"],
+    ["plot", model, f"{name}.npz", "-o", f"{name}.png", "--json"],
+    ["show", model],
+    ["show", model, "--json"],
+):
+    assert main(line) == 0, line
+assert main(["show", f"{name}.npz"]) == 1
+assert main(["fit", "change-point", name, "-o", "new"]) == 1
+"""
+        out = python(code, tmp_path)
+        assert "caf\\xe9: " in out
+        assert "caf\\xe9" in (tmp_path / "one.csv").read_text(encoding="utf-8")
+        assert (tmp_path / "many" / "caf\\xe9_segments.csv").is_file()
+
+
+class TestNamesThatAreTooLong:
+    LONG = "a" * 300
+
+    @pytest.mark.parametrize("name", [LONG, "zero\0byte"])
+    def test_our_errors(self, tmp_path, name):
+        path = tmp_path / name
+        X, y = [np.eye(6)[:, :2]] * 2, [[3, 6]] * 2
+        for attempt in (
+            lambda: read_recordings(path),
+            lambda: read_images(path),
+            lambda: read_images(tmp_path, masks=path),
+            lambda: load(path),
+            lambda: save(MetricLearner(max_iter=2, tol=0.5).fit(X, y), path),
+            lambda: MetricLearner().fit(X, y, resume=path),
+            lambda: read_regions(path),
+        ):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                with pytest.raises(StructSVMError):
+                    attempt()
+
+    @pytest.mark.parametrize("name", [LONG, "zero\0byte"])
+    def test_at_the_command_line(self, tmp_path, name, capsys):
+        np.savez(tmp_path / "x.npz", X=np.eye(4), y=[0, 0, 1, 1])
+        path = str(tmp_path / name)
+        data = str(tmp_path / "x.npz")
+        for line in (
+            ["fit", "change-point", data, "-o", path],
+            ["fit", "change-point", path, "-o", str(tmp_path / "m")],
+            ["fit", "change-point", data, "-o", str(tmp_path / "m"), "--checkpoint", path],
+            ["fit", "change-point", data, "-o", str(tmp_path / "m"), "--regions", path],
+            ["show", path],
+            ["demo", "--output", path],
+            ["new", "problem", "tree-cuts", "-o", path],
+        ):
+            assert main(line) == 1, line
+            assert capsys.readouterr().err.startswith("error: "), line

@@ -1,0 +1,259 @@
+"""What numbers may not do: offsets, extreme settings, values that overflow, inaccurate solvers."""
+
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import structsvm.masters.conic
+from structsvm import Custom, MetricLearner, SquaredNorm, Status
+from structsvm.errors import CertificateError, DataError, DataWarning, OracleError, SettingsError
+from structsvm.masters.base import Master, MasterSolution
+from structsvm.masters.conic import dual_bound
+from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.oracles.sequential import SequentialOracle
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.metric import Metric
+from structsvm.partitions.oracle import Argmax, Quality
+from structsvm.partitions.samples import centred
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.problems.clustering import Clustering
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.certificate import Certificate
+from structsvm.solvers.cutting_plane import CuttingPlane
+
+EXACT = MetricLearner(standardize=None, tol=1e-6)
+
+
+def recordings(N=4, T=40, P=3, seed=0):
+    rng = np.random.default_rng(seed)
+    Xs, ys = [], []
+    for _ in range(N):
+        y = np.repeat(np.arange(4), T // 4)
+        X = rng.normal(size=(T, P))
+        X[:, 0] += 3 * rng.normal(size=4)[y]
+        Xs.append(X)
+        ys.append(y)
+    return Xs, ys
+
+
+@pytest.fixture(scope="module")
+def data():
+    return recordings()
+
+
+class TestOffsets:
+    @pytest.mark.parametrize("offset", [1e4, 1e6, 1e7, 1e9])
+    def test_an_offset_leaves_the_optimum_where_it_is(self, data, offset):
+        Xs, ys = data
+        right = EXACT.fit(Xs, ys).solution_
+        found = MetricLearner(standardize=None, tol=1e-6).fit([X + offset for X in Xs], ys)
+        error = 10 * np.finfo(float).eps * offset  # of the recordings themselves
+        assert found.solution_.status is Status.OPTIMAL
+        assert found.solution_.lower <= right.upper + error
+        assert right.lower <= found.solution_.upper + error
+        agreed = zip(found.predict([X + offset for X in Xs]), EXACT.predict(Xs), strict=True)
+        assert all(np.array_equal(a, b) for a, b in agreed)
+
+    @pytest.mark.parametrize("drift", [1e6, 1e8])
+    def test_levels_that_drift_between_recordings_leave_it_too(self, data, drift):
+        Xs, ys = data
+        drifting = [X + drift * i for i, X in enumerate(Xs)]
+        found = MetricLearner(standardize="training", tol=1e-4).fit(drifting, ys).solution_
+        assert found.status is Status.OPTIMAL
+        assert found.lower <= found.upper
+        right = EXACT.fit(Xs, ys).solution_  # equal scales do not matter
+        assert abs(found.upper - right.upper) < 1e-3
+
+    @pytest.mark.parametrize("oracle", ["relaxed", "rounded"])
+    def test_tables_with_an_offset_are_learned_like_others(self, data, oracle):
+        X, y = data[0][0][:, :2], data[1][0]
+        problem = Clustering(oracle=oracle)
+        fits = [
+            MetricLearner(problem, standardize=None, tol=1e-4, max_iter=40).fit([X + offset], [y])
+            for offset in (0.0, 1e6)
+        ]
+        (a, b) = (fit.solution_ for fit in fits)
+        assert a.lower == pytest.approx(b.lower, rel=1e-3)
+        assert a.upper == pytest.approx(b.upper, rel=1e-3)
+        if oracle == "relaxed":
+            assert max(a.lower, b.lower) <= min(a.upper, b.upper) + 1e-6
+
+    def test_the_conic_path_sees_the_same_problem(self, data):
+        Xs, ys = data
+        found = [
+            MetricLearner(metric="diagonal", regularizer=Custom(l1), standardize=None, max_iter=15)
+            .fit([X + offset for X in Xs], ys)
+            .solution_
+            for offset in (0.0, 1e7)
+        ]
+        assert found[0].lower <= found[1].upper + 1e-6
+        assert found[1].lower <= found[0].upper + 1e-6
+
+    def test_features_that_are_centred_keep_their_last_bit(self, rng):
+        X = rng.normal(size=(50, 3))
+        assert centred(X) is X
+        X = np.column_stack((X[:, 0], X[:, 1] + 1e6))
+        assert np.array_equal(centred(X)[:, 0], X[:, 0])
+        assert abs(centred(X)[:, 1].mean()) < 1e-9
+
+    def test_transformed_recordings_keep_their_level(self, data):
+        Xs, ys = data
+        learner = MetricLearner(standardize=None).fit([X + 1e3 for X in Xs], ys)
+        expected = (Xs[0] + 1e3) @ learner.components_.T
+        assert np.array_equal(learner.transform(Xs[0] + 1e3), expected)
+
+
+def l1(B):
+    return cp.norm1(B)
+
+
+class TestSettingsAndValues:
+    @pytest.mark.parametrize("lam", [1e-320, 1e-200, 1e200])
+    @pytest.mark.parametrize("regularizer", ["squared", "trace", Custom(l1)])
+    def test_a_strength_beyond_arithmetic_is_refused(self, data, lam, regularizer):
+        with pytest.raises(SettingsError, match=r"lam must be from 1e-100 to 1e100, got"):
+            MetricLearner(lam=lam, regularizer=regularizer).fit(*data)
+
+    @pytest.mark.parametrize("lam", [1e-100, 1e-30])
+    def test_a_tiny_strength_is_never_certified_by_overflow(self, data, lam):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of convergence
+            solution = MetricLearner(lam=lam, max_iter=5).fit(*data).solution_
+        assert 0 <= solution.lower <= solution.upper
+
+    def test_a_weight_beyond_arithmetic_is_refused(self):
+        with pytest.raises(SettingsError, match="got 1e-200: beyond, bounds"):
+            SquaredNorm(1e-200)
+
+    @pytest.mark.parametrize("value", [1e200, -1e160])
+    def test_values_whose_squares_overflow_are_refused_by_place(self, data, value):
+        Xs, ys = data
+        learner = MetricLearner().fit(Xs, ys)
+        broken = [X.copy() for X in Xs]
+        broken[2][3, 1] = value
+        for use in (learner.predict, lambda Xs: MetricLearner().fit(Xs, ys)):
+            with pytest.raises(DataError, match=r"recording 2 has .* in row 3, column 1.*scale"):
+                use(broken)
+
+    def test_values_that_overflow_in_the_metric_are_refused(self):
+        with pytest.raises(OracleError, match=r"reach 1e\+200 in the metric.*scale the data"):
+            TraceObjective(np.array([[1e200], [0.0]]))
+
+    def test_large_values_that_have_squares_are_segmented(self, data):
+        Xs, ys = data
+        learner = MetricLearner().fit([1e120 * X for X in Xs], ys)
+        same = MetricLearner().fit(Xs, ys)
+        assert learner.predict_breakpoints([1e120 * Xs[0]]) == same.predict_breakpoints([Xs[0]])
+
+
+def test_jumps_that_leave_the_noise_no_digits_are_warned_of(data):
+    X = data[0][0][:, :1]
+    metric = Metric(np.eye(1), 10.0)
+    quiet = metric.decode(SequentialOracle(), X)
+    steps = 1e8 * (np.arange(len(X)) >= 25)[:, None]
+    with pytest.warns(DataWarning, match="rounding may hide changes"):
+        metric.decode(SequentialOracle(), X + steps)
+    steps = 1e4 * (np.arange(len(X)) >= 20)[:, None]
+    assert set(quiet.breakpoints) <= {20, *metric.decode(SequentialOracle(), X + steps).breakpoints}
+
+
+class TestContradiction:
+    def test_a_lower_bound_above_the_upper_one_is_no_success(self):
+        certificate = Certificate(floor=0.0)
+        certificate.best, certificate.upper, certificate.null = np.ones(1), 1.0, 2.0
+        certificate.update_lower(1.1, "certified")
+        with pytest.raises(CertificateError, match=r"bound 1\.1 is above the upper bound 1\.0"):
+            certificate.solution(Status.OPTIMAL, 1)
+
+    def test_an_infinite_bound_is_none(self):
+        certificate = Certificate(floor=0.0)
+        certificate.update_lower(np.inf, "certified")
+        assert certificate.lower == 0.0
+
+    def test_an_oracle_that_lies_is_found_out(self, data, monkeypatch):
+        """It finds worse labellings at some weights and calls them exact."""
+        real, calls = SequentialOracle.maximize, [0]
+
+        def worse(self, objective, *constraint):
+            answer = real(self, objective, *constraint)
+            calls[0] += 1
+            if calls[0] < 20:
+                return answer
+            y = EquivalenceMatrix.from_labels(np.zeros(objective.n_samples, dtype=int))
+            value = objective.value(y)
+            return Argmax(y, value, value, Quality.EXACT)
+
+        risk = MetricLearner().risk(*data)
+        monkeypatch.setattr(SequentialOracle, "maximize", worse)
+        try:
+            solution = CuttingPlane(Stopping(1e-6, 20)).solve(risk)
+        except CertificateError:
+            return
+        assert solution.status is not Status.OPTIMAL or solution.lower <= solution.upper
+
+
+class Garbage(Master):
+    """Weights and multipliers of nothing."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def solve(self, risk, cuts, request=None):
+        w = np.abs(self.rng.normal(size=risk.space.dim)) * 10.0 ** self.rng.integers(-3, 3)
+        alpha = self.rng.normal(size=len(cuts)) * 10.0 ** self.rng.integers(-3, 3)
+        return MasterSolution(w, alpha, "garbage")
+
+
+class TestSabotage:
+    @pytest.mark.parametrize("metric", ["full", "diagonal"])
+    @pytest.mark.parametrize("regularizer", ["squared", "trace", "custom"])
+    def test_bounds_hold_whatever_the_master_and_the_conic_solver_say(
+        self, metric, regularizer, monkeypatch
+    ):
+        for seed in range(3):
+            Xs, ys = recordings(2, 12, 2, seed)
+            chosen = Custom(l1) if regularizer == "custom" else regularizer
+            learner = MetricLearner(metric=metric, regularizer=chosen, tol=1e-6)
+            risk = learner.risk(Xs, ys)
+            right = CuttingPlane(Stopping(1e-6, 60)).solve(risk)
+            real = cp.Problem.solve
+
+            def sloppy(self, real=real, seed=seed, **options):
+                eps = 10.0 ** -(1 + seed % 3)
+                return real(self, solver="SCS", eps=eps, max_iters=20 * (1 + seed))
+
+            with monkeypatch.context() as patch:
+                solvers = [CuttingPlane(Stopping(1e-6, 8), master=Garbage(seed))]
+                patch.setattr(cp.Problem, "solve", sloppy)
+                solvers.append(CuttingPlane(Stopping(1e-6, 8), master=CvxpyMaster()))
+                found = [solver.solve(risk) for solver in solvers]
+            for solution in found:
+                assert solution.lower <= right.upper
+                assert right.lower <= solution.upper
+                assert solution.lower <= solution.upper
+
+    @pytest.mark.parametrize("steps", [1, 3, 6, 10, 200])
+    def test_a_conic_bound_holds_however_early_its_solver_stops(self, rng, steps, monkeypatch):
+        """Every kind of cone; the exact minima are known."""
+        options = {"CLARABEL": {"max_iter": steps}}
+        monkeypatch.setattr(structsvm.masters.conic, "PRECISE_OPTIONS", options)
+        a, n = rng.normal(size=3), 3
+        x, X = cp.Variable(n), cp.Variable((n, n), symmetric=True)
+        C = rng.normal(size=(n, n))
+        C = C + C.T
+        eigenvalue = float(np.linalg.eigvalsh(C)[0])
+        cases = [
+            (cp.sum_squares(x - a) + 1.5, [], 1.5),
+            (cp.norm1(x - a), [x >= 0], float(np.abs(np.minimum(a, 0)).sum())),
+            (cp.norm2(x) + a @ x / (2 * np.linalg.norm(a)), [], 0.0),
+            (cp.trace(C @ X), [X >> 0, cp.trace(X) == 1], eigenvalue),
+            (cp.sum(cp.exp(x) - x), [], 3.0),
+            (cp.sum(cp.power(x, 1.5)) - cp.sum(x) * 1.5, [x >= 0], -1.5),
+        ]
+        for objective, constraints, minimum in cases:
+            bound = dual_bound(cp.Problem(cp.Minimize(objective), constraints))
+            assert bound <= minimum + 1e-12
+            if steps == 200:
+                assert bound >= minimum - 1e-4

@@ -1,0 +1,251 @@
+"""Files and frames nobody prepared: long tables, time among the features, marks for labels."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from structsvm.datasets import Recording, from_long, read_recordings
+from structsvm.datasets.columns import warn_about_columns
+from structsvm.datasets.indicators import looks_like_changes, read_labels_as
+from structsvm.errors import DataError, DataWarning, SettingsError
+
+
+def long_frame(ids=("ann", "ben"), T=30, seed=0):
+    """Return a table of a recording for each id, with a change in its middle."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for name in ids:
+        label = np.where(np.arange(T) < T // 2, "rest", "walk")
+        x = rng.normal(size=T) + 5.0 * (label == "walk")
+        frame = {"who": name, "t": np.arange(T), "x": x, "z": rng.normal(size=T), "label": label}
+        parts.append(pd.DataFrame(frame))
+    return pd.concat(parts, ignore_index=True)
+
+
+def recording(**columns):
+    X = np.column_stack(list(columns.values())).astype(float)
+    return Recording("one", X, None, tuple(columns))
+
+
+class TestFolders:
+    def test_all_kinds_of_a_folder_are_read(self, tmp_path):
+        frame = pd.DataFrame({"a": [1.0, 4.0, 2.0], "label": [0, 0, 1]})
+        frame.to_csv(tmp_path / "b.csv", index=False)
+        frame.to_parquet(tmp_path / "c.parquet")
+        np.savez(tmp_path / "a.npz", X=frame[["a"]], y=frame["label"], features=["a"])
+        assert [r.name for r in read_recordings(tmp_path)] == ["a", "b", "c"]
+
+    def test_one_name_in_two_kinds_is_refused(self, tmp_path):
+        frame = pd.DataFrame({"a": [1.0, 4.0], "label": [0, 1]})
+        frame.to_csv(tmp_path / "walk.csv", index=False)
+        frame.to_parquet(tmp_path / "walk.parquet")
+        with pytest.raises(DataError, match=r"walk.csv and walk.parquet have one name"):
+            read_recordings(tmp_path)
+
+    def test_tables_that_are_not_read_are_refused(self, tmp_path):
+        (tmp_path / "one.csv").write_text("a,label\n1,0\n2,1\n")
+        (tmp_path / "two.tsv").write_text("a\tlabel\n1\t0\n")
+        with pytest.raises(DataError, match=r"beside 'one.csv' there is 'two.tsv'"):
+            read_recordings(tmp_path)
+        (tmp_path / "two.tsv").rename(tmp_path / "LICENSE")
+        assert len(read_recordings(tmp_path)) == 1
+
+
+class TestLongTables:
+    def test_a_column_tells_recordings_apart(self):
+        frame = long_frame()
+        found = from_long(frame, recording="who", time="t", label="label")
+        assert [r.name for r in found] == ["ann", "ben"]
+        assert found[0].features == ("x", "z")
+        np.testing.assert_array_equal(found[1].X, frame[["x", "z"]].to_numpy()[30:])
+        np.testing.assert_array_equal(found[1].y, frame["label"].to_numpy()[30:])
+
+    def test_a_multi_index_is_enough(self):
+        frame = long_frame()
+        expected = from_long(frame, recording="who", time="t")
+        for names in (["who", "t"], [None, None]):
+            indexed = frame.set_index(["who", "t"]).rename_axis(names)
+            for one, other in zip(from_long(indexed), expected, strict=True):
+                assert (one.name, one.features) == (other.name, other.features)
+                np.testing.assert_array_equal(one.X, other.X)
+
+    def test_polars_frames(self):
+        polars = pytest.importorskip("polars")
+        frame = long_frame()
+        expected = from_long(frame, recording="who", time="t")
+        for one, other in zip(
+            from_long(polars.DataFrame(frame.to_dict("list")), recording="who", time="t"),
+            expected,
+            strict=True,
+        ):
+            np.testing.assert_array_equal(one.X, other.X)
+            assert one.y.tolist() == other.y.tolist()
+
+    @pytest.mark.parametrize("dates", [False, True])
+    def test_rows_are_put_in_the_order_of_time(self, dates):
+        frame = long_frame()
+        if dates:
+            days = pd.Timestamp("2024-01-01") + pd.to_timedelta(frame["t"], unit="D")
+            frame["t"] = days.dt.strftime("%Y-%m-%d")
+        expected = from_long(frame, recording="who", time="t")
+        mixed = frame.sample(frac=1.0, random_state=0)
+        with pytest.warns(DataWarning, match="not in the order of 't'"):
+            found = from_long(mixed, recording="who", time="t")
+        by_name = {r.name: r for r in found}
+        for other in expected:
+            np.testing.assert_array_equal(by_name[other.name].X, other.X)
+
+    def test_files(self, tmp_path):
+        frame = long_frame()
+        frame.to_csv(tmp_path / "long.csv", index=False)
+        frame.set_index(["who", "t"]).to_parquet(tmp_path / "long.parquet")
+        for kind in ("csv", "parquet"):
+            found = read_recordings(
+                tmp_path / f"long.{kind}", recording_column="who", time_column="t"
+            )
+            assert [r.name for r in found] == ["ann", "ben"]
+            assert found[0].features == ("x", "z")
+            assert "long" in found[0].where
+            assert "ann" in found[0].where
+
+    def test_recordings_of_several_files_have_longer_names(self, tmp_path):
+        for name in ("mon", "tue"):
+            long_frame().to_csv(tmp_path / f"{name}.csv", index=False)
+        found = read_recordings(tmp_path, recording_column="who", time_column="t")
+        assert [r.name for r in found] == ["mon/ann", "mon/ben", "tue/ann", "tue/ben"]
+
+    def test_a_name_is_no_path(self):
+        found = from_long(long_frame(["../up", "b"]), recording="who", time="t")
+        assert found[0].name == ".._up"
+        with pytest.raises(DataError, match="two recordings would be called 'a_b'"):
+            from_long(long_frame(["a/b", "a_b"]), recording="who", time="t")
+
+    def test_what_cannot_be_taken_apart(self, tmp_path):
+        frame = long_frame()
+        with pytest.raises(SettingsError, match="needs recording="):
+            from_long(frame)
+        with pytest.raises(DataError, match="no column 'nobody'"):
+            from_long(frame, recording="nobody")
+        with pytest.raises(DataError, match="no feature 'nothing'"):
+            from_long(frame, recording="who", features=["nothing"])
+        with pytest.raises(DataError, match="got list"):
+            from_long([1, 2], recording="who")
+        frame.loc[3, "who"] = None
+        with pytest.raises(DataError, match="row 3 is of no recording, column 'who' is blank"):
+            from_long(frame, recording="who", time="t")
+        np.savez(tmp_path / "a.npz", X=np.ones((3, 1)), y=[0, 0, 1])
+        with pytest.raises(DataError, match=r"has no column 'who': only tables have"):
+            read_recordings(tmp_path, recording_column="who")
+
+    def test_a_missing_time_is_named(self):
+        frame = long_frame().astype({"t": float})
+        frame.loc[4, "t"] = np.nan
+        with pytest.raises(DataError, match="no time in row 4, column 't'"):
+            from_long(frame, recording="who", time="t")
+
+
+class TestColumns:
+    def told(self, *recordings):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            warn_about_columns(recordings)
+        return [str(warning.message) for warning in found]
+
+    def test_time_is_named(self, rng):
+        (said,) = self.told(recording(clock=np.arange(50) / 10, x=rng.normal(size=50)))
+        assert said.startswith("column 'clock' only rises")
+        assert "--time-column clock" in said
+        assert "time_column=" in said
+
+    def test_only_if_it_rises_in_every_recording(self, rng):
+        one = recording(a=np.arange(50), x=rng.normal(size=50))
+        other = replace(one, X=one.X[::-1])
+        assert self.told(one, other) == []
+
+    def test_what_is_measured_is_not_named(self, rng):
+        level = np.repeat([0.0, 1.0, 2.0], 20)
+        assert self.told(recording(level=level, x=rng.normal(size=60))) == []
+        assert self.told(recording(a=np.arange(6), b=np.arange(6) ** 2)) == []
+
+    def test_an_identifier_is_named(self, rng):
+        who = rng.integers(0, 5, 50)
+        for name in ("subject", "patient_id", "trialNumber", "ID"):
+            (said,) = self.told(recording(**{name: who, "x": rng.normal(size=50)}))
+            assert f"--recording-column {name}" in said
+        assert self.told(recording(width=who, x=rng.normal(size=50))) == []
+
+    def test_a_long_table_is_recognised(self, rng):
+        one = recording(
+            nr=np.repeat([4, 2, 7], 20), t=np.tile(np.arange(20), 3), x=rng.normal(size=60)
+        )
+        (said,) = self.told(one)
+        assert "--recording-column nr --time-column t" in said
+
+    def test_readers_say_so(self, tmp_path):
+        frame = long_frame(["a"]).drop(columns="who")
+        frame.to_csv(tmp_path / "one.csv", index=False)
+        with pytest.warns(DataWarning, match="column 't' only rises"):
+            read_recordings(tmp_path)
+        assert len(read_recordings(tmp_path, time_column="t")) == 1
+        with pytest.warns(DataWarning, match="column 't' only rises"):
+            from_long(long_frame(), recording="who")
+
+    def test_real_recordings_have_none(self, shared_data):
+        for name in ("har_spsw", "mocap6", "beedance", "skab", "hasc1", "tep"):
+            assert self.told(*read_recordings(shared_data / name)) == []
+
+
+class TestChanges:
+    marks = np.zeros(100, dtype=int)
+    marks[[30, 70]] = 1
+
+    def labelled(self, y):
+        return Recording("walk", np.zeros((len(y), 1)), np.asarray(y), ("x",))
+
+    def test_marks_are_asked_about(self):
+        for y in (self.marks, self.marks.astype(float), self.marks == 1, self.marks.astype(str)):
+            with pytest.raises(DataError, match="walk: the labels are 0 but for 2 single samples"):
+                read_labels_as([self.labelled(y)], None, ask=True)
+            (found,) = read_labels_as([self.labelled(y)], "changes", ask=True)
+            assert found.y.tolist() == [0] * 30 + [1] * 40 + [2] * 30
+            (found,) = read_labels_as([self.labelled(y)], "states", ask=True)
+            assert found.y.tolist() == list(y)
+
+    @pytest.mark.parametrize(
+        "y",
+        [
+            np.repeat([0, 1, 0], [30, 2, 68]),
+            np.tile([0, 1], 50),
+            np.repeat([0, 1], 50),
+            np.zeros(100, dtype=int),
+            np.where(marks == 1, 2, 0),
+            np.where(marks == 1, "odd", "even"),
+        ],
+    )
+    def test_states_are_not(self, y):
+        assert not looks_like_changes([self.labelled(y)])
+
+    def test_one_recording_of_states_settles_it(self):
+        states = self.labelled(np.repeat([0, 1], 50))
+        assert not looks_like_changes([self.labelled(self.marks), states])
+
+    def test_what_is_no_mark(self):
+        with pytest.raises(DataError, match="walk: labels that are changes must be 0 or 1, got 2"):
+            read_labels_as([self.labelled([0, 2, 1])], "changes", ask=True)
+        with pytest.raises(DataError, match="where a label is blank write 0"):
+            read_labels_as([self.labelled([0, -1, 1])], "changes", ask=True)
+        with pytest.raises(SettingsError, match="got 'marks'"):
+            read_labels_as([], "marks", ask=True)
+
+    def test_readers_ask(self, tmp_path):
+        np.savez(tmp_path / "one.npz", X=np.zeros((100, 1)), y=self.marks)
+        with pytest.raises(DataError, match="--labels-are changes"):
+            read_recordings(tmp_path)
+        (found,) = read_recordings(tmp_path, labels_are="changes")
+        assert np.unique(found.y).tolist() == [0, 1, 2]
+        frame = pd.DataFrame({"who": "a", "x": self.marks, "label": self.marks})
+        with pytest.raises(DataError, match="labels_are='changes'"):
+            from_long(frame, recording="who")

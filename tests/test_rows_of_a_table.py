@@ -1,0 +1,110 @@
+"""What learning is worth on the rows of one table, and what question that answers."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from tables import table
+
+from structsvm import ChangePoint, Clustering, MetricLearner
+from structsvm.errors import DataError, DataWarning, LearningError
+from structsvm.model_selection import rows
+from structsvm.model_selection.rows import ROW_GROUPS, _groups, evaluate_rows, fewest_rows
+from structsvm.partitions.equivalence import EquivalenceMatrix
+
+X, Y = load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def learner():
+    return MetricLearner(Clustering()).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def found(learner):
+    return evaluate_rows(learner, X, Y)
+
+
+def test_the_table_learned_from_is_cross_validated(found):
+    assert found.learned_again
+    assert len(found.groups.recordings) == 10
+    assert {r.n_segments for r in found.groups.recordings} == {3}
+    assert found.verdict.is_supported
+    assert found.verdict.words is ROW_GROUPS
+    assert "10 held-out row groups" in str(found.verdict)
+    assert "by a metric learned from the others" in found.question
+
+
+def test_a_group_is_not_learned_from_itself(learner, monkeypatch):
+    learned, groups = [], _groups(X, EquivalenceMatrix.from_labels(Y))
+    inner = rows._learned
+    monkeypatch.setattr(
+        rows, "_learned", lambda own, Z, y: learned.append((Z, y)) or inner(own, Z, y)
+    )
+    evaluate_rows(learner, X, Y)
+    for (Z, y), group in zip(learned, groups, strict=True):
+        assert len(Z) == len(y) == len(X) - group.size
+        seen = {tuple(row) for row in Z.tolist()}
+        assert not any(tuple(row) in seen for row in X[group].tolist())
+
+
+def test_a_group_without_which_nothing_can_be_learned_is_named(learner, rng):
+    with pytest.raises(LearningError) as caught:
+        evaluate_rows(learner, X, rng.permutation(Y))
+    assert "without row group 0 of 10" in caught.value.__notes__[0]
+
+
+def test_rivals_are_tuned_again_if_they_were(found):
+    learner = MetricLearner(Clustering()).fit(X, Y).fit_baselines(X, Y)
+    assert set(found.groups.scores) == {"learned", "untrained"}
+    assert set(evaluate_rows(learner, X, Y).groups.scores) == {"learned", "untrained", "pca", "rca"}
+
+
+def test_a_table_not_learned_from_is_clustered_by_the_model():
+    learner = MetricLearner(Clustering()).fit(X[::2], Y[::2])
+    found = evaluate_rows(learner, X[1::2], Y[1::2])
+    assert not found.learned_again
+    assert len(found.groups.recordings) == 6
+    assert "clustered by itself" in found.question
+    assert found.groups.learned.loss < found.groups.untrained.loss
+    assert json.loads(json.dumps(found.to_dict()))["learned_again"] is False
+
+
+def test_equal_rows_are_in_one_group():
+    rng = np.random.default_rng(0)
+    values, labels = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
+    twice, both = np.repeat(values, 2, axis=0), np.repeat(labels, 2)
+    groups = _groups(twice, EquivalenceMatrix.from_labels(both))
+    assert sorted(np.concatenate(groups).tolist()) == list(range(80))
+    for group in groups:
+        assert set(group.tolist()) == {2 * (i // 2) for i in group} | {
+            2 * (i // 2) + 1 for i in group
+        }
+
+
+def test_groups_have_rows_of_every_cluster():
+    groups = _groups(X, EquivalenceMatrix.from_labels(Y))
+    assert all(np.unique(Y[group]).size == 3 for group in groups)
+
+
+def test_a_cluster_of_one_row_is_no_obstacle():
+    values, labels = table()
+    rare = labels.copy()
+    rare[0] = labels.max() + 1
+    learner = MetricLearner(Clustering()).fit(values, rare)
+    assert evaluate_rows(learner, values, rare).groups.learned.loss >= 0
+
+
+def test_what_cannot_be_split(learner):
+    n = fewest_rows(Y)
+    few = np.arange(0, 150, 7)[: n - 4]
+    with pytest.raises(DataError, match="of which none can be held out: 24 different rows are the"):
+        evaluate_rows(learner, X[few], Y[few])
+    both = MetricLearner(Clustering()).fit([X[::2], X[1::2]], [Y[::2], Y[1::2]])
+    with pytest.raises(DataError, match="learned from this table and 1 more"):
+        evaluate_rows(both, X[::2], Y[::2])
+    with pytest.warns(DataWarning, match="one labelled recording"):
+        recordings = MetricLearner(ChangePoint()).fit(X, Y)
+    with pytest.raises(DataError, match="have an order"):
+        evaluate_rows(recordings, X, Y)

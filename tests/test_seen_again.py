@@ -1,0 +1,31 @@
+"""Judging a metric by what it was learned from is said, in Python as at the command line."""
+
+import warnings
+
+import numpy as np
+import pytest
+from cut_cases import planted
+
+from structsvm import CutLearner, MetricLearner, evaluate
+from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.errors import DataWarning
+
+XS, YS = arrays_and_labels(
+    relevant_changes(4, n_samples=200, n_features=3, n_relevant=2, random_state=0)
+)
+
+
+def test_recordings_that_were_learned_from():
+    learner = MetricLearner(metric="diagonal").fit(XS[:2], YS[:2])
+    with pytest.warns(DataWarning, match="learned from 2 of these 4 recordings: the figures"):
+        evaluate(learner, XS, YS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate(learner, XS[2:], YS[2:])
+
+
+def test_graphs_that_were_learned_from():
+    graphs, labels = planted(np.random.default_rng(1), n=3)
+    learner = CutLearner(lam=0.02).fit(graphs[:2], labels[:2])
+    with pytest.warns(DataWarning, match="learned from 1 of these 2 graphs"):
+        evaluate(learner, graphs[1:], labels[1:])

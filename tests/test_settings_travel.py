@@ -1,0 +1,121 @@
+"""The settings of a problem come back from a file and from the command line as they were."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from structsvm import MetricLearner, load, save
+from structsvm.cli.settings import problem_with
+from structsvm.errors import PluginError, SettingsError
+from structsvm.problems.change_point import ChangePoint
+from structsvm.storage.plain import finite
+
+
+@dataclass(frozen=True)
+class Settled(ChangePoint):
+    """A problem with settings of many kinds."""
+
+    parents: tuple[int, ...] = ()
+    nested: Any = None
+    depth: int | None = None
+    counts: "tuple[int | None, ...] | None" = None
+    names: list[str] = field(default_factory=list, hash=False)
+    levels: dict[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
+    kinds: frozenset[str] = frozenset()
+    derived: int = field(init=False, default=7)
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch):
+    """As if a distribution declared it."""
+    monkeypatch.setattr("structsvm.persistence.problem_name", lambda problem: "settled")
+    monkeypatch.setattr("structsvm.persistence.problem_class", lambda name: Settled)
+    monkeypatch.setattr("structsvm.cli.settings.problem_class", lambda name: Settled)
+
+
+def returned(problem, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 10)
+    Xs = [rng.normal(size=(20, 2)) + 3 * y[:, None] for _ in range(2)]
+    learner = MetricLearner(problem=problem).fit(Xs, [y, y])
+    save(learner, tmp_path / "m")
+    again = load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(Xs)[0], learner.predict(Xs)[0])
+    return again.problem
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        (0, 0, 1),
+        (),
+        (None, 1.5, "a", True),
+        ((0, (1, 2)), [3, (4,)]),
+        [(1, 2), None],
+        {"a": (1, None), (0, 1): {"b": [()]}, 3: None},
+        frozenset({1, "a", (2, 3)}),
+        {1, 2},
+        {"tuple": [1], "array": [2], "unstored": "no", "type": "SquaredNorm"},
+        float("inf"),
+        None,
+    ],
+)
+def test_a_setting_comes_back_equal(value, tmp_path):
+    problem = Settled(parents=(0, 0, 1), nested=value)
+    found = returned(problem, tmp_path)
+    assert found == problem
+    assert type(found.nested) is type(value)
+
+
+def test_a_problem_comes_back_with_its_hash(tmp_path):
+    problem = Settled(parents=(0, 0, 1), nested=(None, (1,)), kinds=frozenset("ab"))
+    assert hash(returned(problem, tmp_path)) == hash(problem)
+
+
+@pytest.mark.parametrize(
+    "array", [np.arange(6, dtype=np.int8).reshape(2, 3), np.zeros((0, 3)), np.array([True])]
+)
+def test_arrays_come_back_with_type_and_shape(array, tmp_path):
+    found = returned(Settled(nested=(array,)), tmp_path).nested[0]
+    assert found.dtype == array.dtype
+    np.testing.assert_array_equal(found, array)
+
+
+def test_what_a_file_cannot_hold_is_refused_by_name(tmp_path):
+    with pytest.raises(PluginError, match=r"settled: a model file cannot hold the setting nested="):
+        returned(Settled(nested=(1, [{"a": len}])), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"parents": "(0,0,1)"}, {"parents": (0, 0, 1)}),
+        ({"parents": "0,0,1"}, {"parents": (0, 0, 1)}),
+        ({"parents": "[0, 0, 1]"}, {"parents": (0, 0, 1)}),
+        ({"parents": "()"}, {"parents": ()}),
+        ({"counts": "(1, None, 2)"}, {"counts": (1, None, 2)}),
+        ({"counts": "none"}, {"counts": None}),
+        ({"depth": "none"}, {"depth": None}),
+        ({"depth": "3"}, {"depth": 3}),
+        ({"names": "['a', 'b']"}, {"names": ["a", "b"]}),
+        ({"levels": "{'a': (1, 2)}"}, {"levels": {"a": (1, 2)}}),
+        ({"kinds": "{'a', 'b'}"}, {"kinds": frozenset("ab")}),
+    ],
+)
+def test_settings_as_they_are_typed(given, expected):
+    assert problem_with("settled", given) == Settled(**expected)
+
+
+@pytest.mark.parametrize("text", ["3", "(0,", "print(1)", "a,b", "{'a': 1}"])
+def test_a_text_that_is_no_tuple(text):
+    with pytest.raises(SettingsError, match=r"parents must be tuple\[int, \.\.\.\], got "):
+        problem_with("settled", {"parents": text})
+
+
+def test_settings_of_any_kind_have_a_form_in_json():
+    found = finite({"a": (1, frozenset("ba")), (0, 1): float("inf")})
+    assert json.loads(json.dumps(found, allow_nan=False)) == {"a": [1, ["a", "b"]], "(0, 1)": None}
