@@ -33,7 +33,7 @@ from structsvm.oracles._clusters.starts import across, kmeans, ward, with_exactl
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, LocalSearch, Quality
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
 
 __all__ = ["ClusteringOracle"]
@@ -51,7 +51,7 @@ an objective of 2 on average, in half of the sweeps."""
 
 
 @dataclass(frozen=True)
-class ClusteringOracle(LocalSearch):
+class ClusteringOracle(Oracle):
     """Maximises ``Tr(A M)`` over partitions of a set, approximately.
 
     Parameters
@@ -121,20 +121,6 @@ class ClusteringOracle(LocalSearch):
         y = EquivalenceMatrix.from_labels(best)
         value = objective.value(y)
         return Argmax(y, value, max(value, bound), Quality.HEURISTIC)
-
-    def improve(
-        self, objective: TraceObjective, constraint: Constraint, start: EquivalenceMatrix
-    ) -> Argmax:
-        """Hartigan moves from one partition; links are refused."""
-        assert start.labels is not None
-        K = number_of_clusters(constraint, objective.n_samples)
-        grouped = GroupedObjective.of(objective)
-        order = np.random.default_rng(self.random_state).permutation(objective.n_samples)
-        with single_threaded():
-            labels = _start(start.labels, grouped, K)
-            labels = improve(grouped, labels, K is not None, order, self.max_sweeps)
-        y = EquivalenceMatrix.from_labels(labels)
-        return Argmax(y, objective.value(y), np.inf, Quality.HEURISTIC)
 
     def _race(
         self, objective: GroupedObjective, starts: Sequence[Ints], fixed: bool, order: Ints

@@ -18,7 +18,7 @@ from structsvm.status import Quality
 from structsvm.support.contract import Contract
 from structsvm.weights import WeightSpace
 
-__all__ = ["ImprovableProblem", "Problem", "RegularizedRisk", "Separation"]
+__all__ = ["CompositeRisk", "Outline", "Problem", "RegularizedRisk", "Risk", "Separation"]
 
 Floats = NDArray[np.float64]
 
@@ -64,19 +64,15 @@ class Problem(Contract):
         """Inference: maximise ``<w, joint_feature(x, y)>`` over y."""
 
 
-class ImprovableProblem(Problem):
-    """A problem some of whose oracles are searches that can start from a known labelling.
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """What a solver has to know of a risk to say whether it can minimise it, before any work."""
 
-    Then solvers have them start from an earlier answer too, and take the better of both.
-    """
-
-    @abstractmethod
-    def improves(self, x: Any) -> bool:
-        """Whether the oracle of this sample is such a search, and wants to."""
-
-    @abstractmethod
-    def improve(self, w: Floats, x: Any, y: Any, known: Any) -> Separation:
-        """As :meth:`separate`, by a search that starts from the labelling ``known``."""
+    space: WeightSpace
+    regularizer: Regularizer
+    constraints: Callable[[Any], list[Any]] | None
+    n_samples: int
+    is_convex: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +105,48 @@ class RegularizedRisk:
         """N."""
         return len(self.xs)
 
+    @property
+    def outline(self) -> Outline:
+        """What a solver looks at before any work."""
+        return Outline(self.space, self.regularizer, self.constraints, self.n_samples)
+
     def penalty(self, w: Floats) -> float:
         """Omega(w)."""
         return self.regularizer.value(w, self.space)
+
+
+class CompositeRisk(Contract):
+    """``F(w) = Omega(w) + sum_i h_i(c_i(w))``: each ``h_i`` convex, each ``c_i`` smooth.
+
+    The hinge losses of a similarity that is not linear in the metric are of this kind: convex in
+    the similarity matrix, but not in the metric. There is no certified lower bound.
+    """
+
+    space: WeightSpace
+    """The cone of ``w``; a field of every such risk, as the next ones."""
+    regularizer: Regularizer
+    """Omega."""
+    start: Floats
+    """The weight from which to descend, (d,)."""
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int:
+        """N."""
+
+    @abstractmethod
+    def losses(self, w: Floats) -> tuple[float, Floats]:
+        """``sum_i h_i(c_i(w))`` and its gradient (or a subgradient), (d,)."""
+
+    @abstractmethod
+    def model(self, w: Floats, regularizer: Regularizer) -> RegularizedRisk:
+        """The convex risk in which every ``c_i`` is replaced by its tangent at ``w``."""
+
+    @property
+    def outline(self) -> Outline:
+        """What a solver looks at before any work."""
+        return Outline(self.space, self.regularizer, None, self.n_samples, is_convex=False)
+
+
+Risk = RegularizedRisk | CompositeRisk
+"""What a solver minimises."""

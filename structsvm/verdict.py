@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from structsvm.partitions.words import RECORDINGS, Words
+from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.storage.plain import finite
 
 __all__ = ["LEARNED", "MIN_UNITS", "STRONGEST", "Contrast", "Verdict", "chosen", "standard_error"]

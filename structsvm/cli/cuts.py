@@ -23,7 +23,7 @@ from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graph_cuts.evaluation import evaluate_cuts
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graphs.graph import FeatureGraph
-from structsvm.partitions.words import GRAPHS
+from structsvm.partitions.traits import GRAPHS
 from structsvm.persistence import save
 from structsvm.plotting.cuts import overlay, plot_cut, plot_cut_weights
 from structsvm.problems.normalized_cut import NormalizedCut

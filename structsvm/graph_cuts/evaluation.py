@@ -16,7 +16,7 @@ from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels, jaccard_distance, region_loss, region_rand
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import asked_counts
-from structsvm.partitions.words import GRAPHS, IMAGES, Words
+from structsvm.partitions.traits import GRAPHS, IMAGES, Words
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.support.progress import stage
 from structsvm.verdict import LEARNED, Contrast, Verdict

@@ -14,7 +14,7 @@ from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels, node_labels
 from structsvm.graphs.similarity import Similarity
 from structsvm.partitions.samples import check_weights
-from structsvm.partitions.words import GRAPHS
+from structsvm.partitions.traits import GRAPHS
 
 __all__ = ["as_list", "counted", "encode_all", "start_scale", "teaching"]
 

@@ -26,7 +26,7 @@ from structsvm.learner.training_summary import TrainingSummary
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import metric_space
 from structsvm.partitions.samples import Counts, check_weights, cluster_counts
-from structsvm.partitions.words import GRAPHS
+from structsvm.partitions.traits import GRAPHS
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.descent import Callback, Descent

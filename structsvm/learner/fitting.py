@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm import baselines
 from structsvm.errors import LearningError
+from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
-from structsvm.parallel import Backend
 from structsvm.partial_labels.alternate import Alternated
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import Calibration, Metric, calibrate, metric_factor
-from structsvm.partitions.problem import MetricProblem, certified_upper
+from structsvm.partitions.metric import Calibration, Metric, metric_factor
+from structsvm.partitions.objective import Objective, certified_upper
 from structsvm.partitions.units import LearningUnits
-from structsvm.problem import RegularizedRisk
-from structsvm.regularizers import Regularizer
-from structsvm.solution import HistoryEntry, Solution
-from structsvm.solvers.base import Solver
+from structsvm.problem import Risk
+from structsvm.solution import Solution
 
-__all__ = ["FitPlan", "FitResult", "FitState", "is_zero", "learn", "usable_factor"]
+__all__ = ["FitResult", "FitState", "is_zero", "learn", "usable_factor"]
 
 Floats = NDArray[np.float64]
 
@@ -38,45 +34,14 @@ logger = logging.getLogger("structsvm")
 
 
 @dataclass(frozen=True, eq=False)
-class FitPlan:
-    """What to learn, and with what."""
-
-    problem: MetricProblem
-    regularizer: Regularizer
-    """Weighted."""
-    lam: float
-    constraints: Callable[[Any], list[Any]] | None
-    shrinkage: float | None
-    """Of the whitening; None for none."""
-    solver: Solver
-    backend: Backend
-    callback: Callable[[HistoryEntry], None] | None
-
-    def check(self, samples: Sequence[Floats]) -> None:
-        """Raise SettingsError if the solver does not suit, before any work."""
-        nothing = [EquivalenceMatrix.from_labels(np.zeros(X.shape[0])) for X in samples]
-        null, ones = self.problem.null_weight(), np.ones(len(nothing))
-        self.solver.check(
-            RegularizedRisk(
-                self.problem, samples, nothing, self.regularizer, ones, null, self.constraints
-            )
-        )
-
-    def without_callback(self) -> FitPlan:
-        """The same for a preparation nobody has to watch."""
-        return replace(self, callback=None)
-
-
-@dataclass(frozen=True, eq=False)
 class FitResult:
     """A metric of the standardised features, and what came of learning it."""
 
-    factor: Floats
-    """``L``, (P, r)."""
+    metric: Metric
     calibration: Calibration
     solution: Solution
     upper: float
-    start: LearningUnits
+    units: LearningUnits
     untrained: Metric
     truths: Sequence[EquivalenceMatrix]
     """What was learned from: the labels, completed where they were partial."""
@@ -85,58 +50,64 @@ class FitResult:
 
 @dataclass(frozen=True, eq=False)
 class FitState:
-    """Standardised recordings whose partitions are known, and what ``lam`` has no part in."""
+    """Standardised samples whose partitions are known, and what ``lam`` has no part in."""
 
     data: TrainingSet
+    objective: Objective
     untrained: Metric
-    start: LearningUnits
-    risk: RegularizedRisk
+    units: LearningUnits
+    risk: Risk
 
     @classmethod
-    def of(cls, learning: FitPlan, data: TrainingSet, untrained: Metric | None = None) -> FitState:
-        """The objective, from the units in which the untrained metric is the identity.
+    def of(
+        cls, settings: Settings, data: TrainingSet, untrained: Metric | None = None
+    ) -> FitState:
+        """The objective, in the units in which the untrained metric is the identity.
 
         Parameters
         ----------
-        untrained : DecodingMetric, optional
-            The identity with its calibrated penalty, if that is known already.
+        untrained : Metric, optional
+            The untrained metric, if it has been calibrated already.
         """
-        problem, truths, weights = learning.problem, data.truths, data.weights
-        partition = problem.partition
+        problem, samples, truths, weights = data.problem, data.samples, data.truths, data.weights
         if untrained is None:
-            untrained = baselines.untrained(partition.decoder, data.arrays, truths, weights)
-        start = LearningUnits.of(
-            partition, data.arrays, truths, untrained.penalty, learning.shrinkage, weights
-        )
-        units = [start(X) for X in data.arrays]
-        risk = problem.risk(units, truths, learning.regularizer, learning.constraints, weights)
-        return cls(data, untrained, start, risk)
+            untrained = problem.untrained(samples, truths, weights)
+        units = problem.units(samples, truths, untrained, settings.shrinkage, weights)
+        objective = settings.objective(data.n_features)
+        scaled = [sample.with_features(units(sample.X)) for sample in samples]
+        omega = settings.weighted(objective)
+        risk = objective.risk(scaled, truths, omega, settings.constraints, weights)
+        return cls(data, objective, untrained, units, risk)
 
-    def risk_of(self, learning: FitPlan) -> RegularizedRisk:
+    def risk_of(self, settings: Settings) -> Risk:
         """The objective with another ``lam``."""
-        return replace(self.risk, regularizer=learning.regularizer)
+        return replace(self.risk, regularizer=settings.weighted(self.objective))
 
-    def learned(self, learning: FitPlan, risk: RegularizedRisk, solution: Solution) -> FitResult:
-        """The metric of a solution, its penalty calibrated."""
-        data, problem = self.data, learning.problem
-        factor = self.start.restore(usable_factor(problem, solution, learning.lam))
-        Zs = [X @ factor for X in data.arrays]
-        calibration = calibrate(problem.partition.decoder, Zs, data.truths, data.weights)
-        upper = certified_upper(risk, solution)
+    def result(self, settings: Settings, risk: Risk, solution: Solution) -> FitResult:
+        """The metric of a solution, its price calibrated."""
+        data = self.data
+        factor = self.units.restore(usable_factor(self.objective, solution, settings))
+        calibration = data.problem.calibrate(factor, data.samples, data.truths, data.weights)
         return FitResult(
-            factor, calibration, solution, upper, self.start, self.untrained, data.truths
+            metric=calibration.metric(factor),
+            calibration=calibration,
+            solution=solution,
+            upper=certified_upper(risk, solution),
+            units=self.units,
+            untrained=self.untrained,
+            truths=data.truths,
         )
 
 
 def learn(
-    learning: FitPlan, data: TrainingSet, resume: str | PathLike[str] | None = None
+    settings: Settings, data: TrainingSet, resume: str | PathLike[str] | None = None
 ) -> FitResult:
-    """Learn from standardised recordings whose partitions are known."""
-    prepared = FitState.of(learning, data)
-    solution = learning.solver.solve(
-        prepared.risk, learning.callback, backend=learning.backend, resume=resume
+    """Learn from standardised samples whose partitions are known."""
+    state = FitState.of(settings, data)
+    solution = settings.solver.solve(
+        state.risk, settings.callback, backend=settings.backend, resume=resume
     )
-    return prepared.learned(learning, prepared.risk, solution)
+    return state.result(settings, state.risk, solution)
 
 
 def is_zero(L: Floats) -> bool:
@@ -144,19 +115,19 @@ def is_zero(L: Floats) -> bool:
     return bool(np.sum(L**2) <= ZERO_METRIC * L.shape[0])
 
 
-def usable_factor(problem: MetricProblem, solution: Solution, lam: float) -> Floats:
+def usable_factor(objective: Objective, solution: Solution, settings: Settings) -> Floats:
     """``L`` of the learned metric; warn or refuse when there is reason to."""
     logger.info("%s", solution.summary())
     if not solution.status.converged:
         warnings.warn(solution.summary(), ConvergenceWarning, stacklevel=4)
-    L = metric_factor(problem.split(solution.w)[0])
+    L = metric_factor(objective.split(solution.w)[0])
     if is_zero(L):
-        part = problem.partition.words.part
+        part = settings.problem.traits.words.part
         way_out = f"lower lam, or check that the labelled {part}s differ in the features"
         if not solution.status.converged:
             way_out = "let it run longer"
         raise LearningError(
-            f"the best metric found is zero, so it separates nothing (lam={lam}, "
+            f"the best metric found is zero, so it separates nothing (lam={settings.lam}, "
             f"{solution.status.value}): {way_out}",
             solution.status,
         )

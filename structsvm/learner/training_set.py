@@ -1,20 +1,22 @@
-"""The door of learning: recordings and what is known of their partitions, checked once."""
+"""The door of learning: samples and what is known of their partitions, checked once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.errors import DataError
 from structsvm.partial_labels.complete import Known, known_parts, part_weights, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import PartitionProblem, encode_all
-from structsvm.partitions.samples import Standardizer, check_samples, check_weights
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import check_weights
 
-__all__ = ["TrainingSet"]
+__all__ = ["TrainingSet", "complete_labels"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,26 +24,27 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Recordings to learn from; N of them, :func:`len`."""
+    """Samples to learn from; N of them, :func:`len`. What ``fit`` takes in place of ``Xs, ys``."""
 
-    partition: PartitionProblem
-    arrays: Sequence[Floats]
+    problem: PartitionProblem
+    samples: Sequence[Sample]
     labels: Sequence[Known]
     weights: Floats
-    """(N,); a weight of 2 stands for a recording that is there twice, 0 for one that is not."""
+    """(N,); a weight of 2 stands for a sample that is there twice, 0 for one that is not."""
     names: list[str] | None = None
     """Of the features, if they have any."""
+    state_names: Sequence[NDArray[Any]] | None = None
+    """A name for each item of each sample, (T_i,), where labels are names of states."""
 
     @classmethod
     def read(
         cls,
-        partition: PartitionProblem,
+        problem: PartitionProblem,
         Xs: Any,
         ys: Any,
         feature_names: Sequence[str] | None = None,
         sample_weight: Any = None,
-        *,
-        complete: bool = False,
+        n_features: int | None = None,
     ) -> TrainingSet:
         """From what users write.
 
@@ -49,34 +52,30 @@ class TrainingSet:
         ----------
         Xs, ys, feature_names, sample_weight
             As for :meth:`structsvm.MetricLearner.fit`.
-        complete : bool
-            Whether to refuse labels that leave anything open.
+        n_features : int, optional
+            Number of features the samples must have.
 
         Raises
         ------
         DataError
-            Naming the recording and what is wrong with it.
+            Naming the sample and what is wrong with it.
         """
-        words = partition.words
-        arrays, names = check_samples(Xs, feature_names, words=words)
-        weights = check_weights(sample_weight, len(arrays), words)
-        if complete:
-            truths = encode_all(partition, arrays, ys)
-            labels = [Known.of(truth, partition.contiguous) for truth in truths]
-        else:
-            labels = read_labels(partition, arrays, ys)
-        return cls(partition, arrays, labels, weights, names)
+        samples, names = problem.read(Xs, feature_names, n_features)
+        weights = check_weights(sample_weight, len(samples), problem.traits.words)
+        return cls(problem, samples, read_labels(problem, samples, ys), weights, names)
 
     def __len__(self) -> int:
         """N."""
-        return len(self.arrays)
+        return len(self.samples)
 
     def at(self, which: Sequence[int] | Ints) -> TrainingSet:
         """Some of them."""
+        states = self.state_names
         return replace(
             self,
-            arrays=[self.arrays[i] for i in which],
+            samples=[self.samples[i] for i in which],
             labels=[self.labels[i] for i in which],
+            state_names=None if states is None else [states[i] for i in which],
             weights=self.weights[np.asarray(which, dtype=np.intp)],
         )
 
@@ -84,25 +83,61 @@ class TrainingSet:
         """Those whose weight is not zero."""
         return self.at(np.flatnonzero(self.weights))
 
-    def mapped(self, change: Callable[[Floats], Floats]) -> TrainingSet:
-        """The same with other features, such as standardised ones."""
-        return replace(self, arrays=[change(X) for X in self.arrays])
+    def with_features(self, Xs: Sequence[Floats]) -> TrainingSet:
+        """The same samples with other features, (T_i, P') each."""
+        pairs = zip(self.samples, Xs, strict=True)
+        return replace(self, samples=[sample.with_features(X) for sample, X in pairs])
 
-    def standardizer(self, kind: str | None) -> Standardizer:
-        """What standardises them."""
-        return Standardizer.fit(kind, self.arrays, self.partition, self.weights)
+    @property
+    def arrays(self) -> list[Floats]:
+        """The features of each, (T_i, P)."""
+        return [sample.X for sample in self.samples]
+
+    @property
+    def n_features(self) -> int:
+        """P."""
+        return self.samples[0].n_features
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every partition is known."""
+        return all(known.truth is not None for known in self.labels)
 
     @property
     def truths(self) -> list[EquivalenceMatrix]:
-        """The partitions, where they are all known."""
-        truths = [known.truth for known in self.labels if known.truth is not None]
-        assert len(truths) == len(self)
-        return truths
+        """The partitions, all of which have to be known."""
+        return complete_labels(self.labels, self.problem)
 
     @property
     def parts(self) -> TrainingSet:
-        """Everything whose partition is known, as recordings of their own."""
-        arrays, truths = known_parts(self.arrays, self.labels)
-        labels = [Known.of(truth, self.partition.contiguous) for truth in truths]
-        weights = part_weights(self.labels, self.weights)
-        return replace(self, arrays=arrays, labels=labels, weights=weights)
+        """Everything whose partition is known, as samples of their own."""
+        if self.is_complete:
+            return self
+        samples, truths = known_parts(self.problem, self.samples, self.labels)
+        contiguous = self.problem.traits.contiguous
+        labels = [Known.of(truth, contiguous) for truth in truths]
+        return replace(
+            self,
+            samples=samples,
+            labels=labels,
+            weights=part_weights(self.labels, self.weights),
+            state_names=None,
+        )
+
+
+def complete_labels(labels: Sequence[Known], problem: PartitionProblem) -> list[EquivalenceMatrix]:
+    """The partitions of samples of which everything is known.
+
+    Raises
+    ------
+    DataError
+        When something is not, naming the sample.
+    """
+    for i, known in enumerate(labels):
+        if known.truth is None:
+            raise DataError(
+                f"{problem.traits.words.whole} {i}: is labelled in part only (-1 marks "
+                f"{problem.traits.words.item}s without a label), which is enough to learn from "
+                "but not for this"
+            )
+    return [known.truth for known in labels if known.truth is not None]

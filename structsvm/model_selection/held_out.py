@@ -16,7 +16,7 @@ from structsvm.model_selection.candidates import LEARNED, Candidate
 from structsvm.model_selection.folds import Folds
 from structsvm.model_selection.trials import Fold, Trial, try_fixed, try_path
 from structsvm.partitions.problem import measure
-from structsvm.partitions.words import Words
+from structsvm.partitions.traits import Words
 from structsvm.verdict import Contrast, Verdict, chosen, standard_error
 
 __all__ = ["HeldOut"]

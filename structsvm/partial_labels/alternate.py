@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import MasterError
 from structsvm.parallel import Backend
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import RegularizedRisk, Risk
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
 from structsvm.solvers.evaluation import Evaluator
@@ -51,7 +51,7 @@ class Completions(Contract):
         """For every sample the best labelling at ``w`` that agrees with what is known of it."""
 
     @abstractmethod
-    def risk(self, labels: Sequence[Any]) -> RegularizedRisk:
+    def risk(self, labels: Sequence[Any]) -> Risk:
         """The risk once the labels are these; weights and units do not depend on them."""
 
     @abstractmethod
@@ -84,7 +84,7 @@ class Alternated:
 
     solution: Solution
     """Of the round that is kept; its certificate holds for the completed labels."""
-    risk: RegularizedRisk
+    risk: Risk
     labels: Sequence[Any]
     """The completions it was learned from."""
     rounds: tuple[Round, ...]

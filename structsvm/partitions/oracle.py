@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
 from structsvm.support.contract import Contract
 
-__all__ = ["UNCONSTRAINED", "Argmax", "Constraint", "LocalSearch", "Oracle", "Quality", "Region"]
+__all__ = ["UNCONSTRAINED", "Argmax", "Constraint", "Oracle", "Quality", "Region"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,10 @@ class Constraint:
     def has_links(self) -> bool:
         """Whether any samples have to be together or apart."""
         return bool(self.together or self.apart)
+
+    def with_clusters(self, n_clusters: int | None) -> Constraint:
+        """The same with this number of clusters, if one is given."""
+        return self if n_clusters is None else replace(self, n_clusters=n_clusters)
 
     def validate(self, n_samples: int) -> None:
         """Raise OracleError when no segmentation of ``n_samples`` samples satisfies this."""
@@ -158,13 +162,3 @@ class Oracle(Contract):
         OracleError
             When the constraint cannot be satisfied or the objective is not finite.
         """
-
-
-class LocalSearch(Oracle):
-    """An oracle that can start from any partition, say from one it found for another metric."""
-
-    @abstractmethod
-    def improve(
-        self, objective: TraceObjective, constraint: Constraint, start: EquivalenceMatrix
-    ) -> Argmax:
-        """A partition that ``constraint`` allows, found from ``start`` and none other."""

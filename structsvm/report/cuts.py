@@ -15,7 +15,7 @@ from structsvm.errors import DataError
 from structsvm.graph_cuts.evaluation import CutEvaluation, cut_with_all
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graphs.graph import FeatureGraph
-from structsvm.partitions.words import IMAGES
+from structsvm.partitions.traits import IMAGES
 from structsvm.report.sheet import Sheet, checked_names
 from structsvm.storage.plain import finite
 from structsvm.support.extras import require

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from structsvm.errors import SettingsError
 from structsvm.masters.auto import master_from
 from structsvm.masters.base import Master
 from structsvm.solvers.base import Solver, Stopping
+from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
+from structsvm.solvers.quasi_newton import QuasiNewton
 from structsvm.solvers.subgradient import ProjectedSubgradient
 
 __all__ = ["SOLVER_NAMES", "solver_from"]
 
 SOLVER_NAMES = ("auto", "cutting-plane", "one-slack", "frank-wolfe", "subgradient")
+DESCENT_NAMES = ("auto", "quasi-newton", "cccp")
+"""Of the solvers of objectives that are not convex."""
 
 
 def solver_from(
@@ -20,6 +26,8 @@ def solver_from(
     stopping: Stopping | None = None,
     master: str | Master = "auto",
     slack: str = "n",
+    *,
+    convex: bool = True,
 ) -> Solver:
     """A solver itself, with its own stopping rule, or the one of a name with the one given.
 
@@ -33,8 +41,9 @@ def solver_from(
         ``master`` or ``slack`` is given to what has none, or to a solver, which has its own.
     """
     own = isinstance(name, Solver)
-    if not own and name not in SOLVER_NAMES:
-        raise SettingsError(f"solver must be a Solver or one of {list(SOLVER_NAMES)}, got {name!r}")
+    names = SOLVER_NAMES if convex else DESCENT_NAMES
+    if not own and name not in names:
+        raise SettingsError(f"solver must be a Solver or one of {list(names)}, got {name!r}")
     if own or name in ("frank-wolfe", "subgradient"):
         for setting, value, usual in (("master", master, "auto"), ("slack", slack, "n")):
             if value != usual:
@@ -46,6 +55,9 @@ def solver_from(
                 )
     if isinstance(name, Solver):
         return name
+    if not convex:
+        descent = CCCP() if name == "cccp" else QuasiNewton()
+        return descent if stopping is None else replace(descent, stopping=stopping)
     stopping = stopping or Stopping()
     if name == "frank-wolfe":
         return BlockFrankWolfe(stopping)

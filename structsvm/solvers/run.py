@@ -148,9 +148,9 @@ class Run:
 
     def _called(self, w: Floats, groups: Ints, cache: PlaneCache | None) -> Evaluation:
         if cache is None or cache.capacity == 0:
-            return self._evaluator(w, groups, self.certificate.best)
+            return self._evaluator(w, groups)
         samples = np.arange(self.risk.n_samples)
-        evaluation = self._evaluator(w, samples, self.certificate.best)
+        evaluation = self._evaluator(w, samples)
         for i in range(self.risk.n_samples):
             cache.add(i, float(evaluation.intercepts[i]), evaluation.slopes[i])
         return evaluation if np.array_equal(groups, samples) else evaluation.summed(groups)

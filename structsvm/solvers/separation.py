@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, StructSVMError
-from structsvm.problem import ImprovableProblem, Problem, RegularizedRisk, Separation
+from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.status import Quality
 
 __all__ = ["Block", "BlockAnswer", "Plane", "Query", "blocks_of", "separate_block"]
@@ -50,10 +50,6 @@ class Query:
     """Group of every sample, (N,)."""
     deadline: float = np.inf
     """The time (``time.time()``) after which no oracle is called."""
-    earlier: Floats | None = None
-    """A weight at which the oracles were called before: where a search may start from its answer
-    there. The answer is found again if it is not at hand, so that nothing depends on where it is.
-    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,31 +82,10 @@ class Block:
     sample_weight: Floats
     keeps_truths: bool
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
-    _answers: dict[int, dict[bytes, Any]] = field(default_factory=dict, init=False, repr=False)
-    """The labellings that :meth:`plane` may start from next, by sample and weight."""
 
-    def plane(self, j: int, w: Floats, earlier: Floats | None = None) -> Plane:
-        """Call the oracle of the ``j``-th sample of this block.
-
-        Where a search can start from its answer at an ``earlier`` weight, it does so as well.
-        """
-        answer = self._separate(j, w)
-        plane = self._plane(j, w, answer)
-        if not isinstance(self.problem, ImprovableProblem) or not self.problem.improves(self.xs[j]):
-            return plane
-        known = self._known(j, w, answer.y, w if earlier is None else earlier)
-        if earlier is None:
-            return plane
-        improved = self.problem.improve(w, self.xs[j], self.ys[j], known)
-        return max(plane, self._plane(j, w, improved), key=lambda plane: plane.value)
-
-    def _known(self, j: int, w: Floats, y: Any, earlier: Floats) -> Any:
-        """The oracle's own answer at an earlier weight; that at ``w`` is kept for later."""
-        answers = self._answers.get(j, {}) | {w.tobytes(): y}
-        key = earlier.tobytes()
-        known = answers[key] if key in answers else self._separate(j, earlier).y
-        self._answers[j] = {key: known, w.tobytes(): y}
-        return known
+    def plane(self, j: int, w: Floats) -> Plane:
+        """Call the oracle of the ``j``-th sample of this block."""
+        return self._plane(j, w, self._separate(j, w))
 
     def _plane(self, j: int, w: Floats, answer: Separation) -> Plane:
         omega = float(self.sample_weight[j])
@@ -177,7 +152,7 @@ def separate_block(block: Block, query: Query) -> BlockAnswer:
     for j, place in enumerate(places):
         if time.time() > query.deadline:
             break
-        plane = block.plane(j, query.w, query.earlier)
+        plane = block.plane(j, query.w)
         calls += 1
         slopes[place] += plane.slope
         intercepts[place] += plane.intercept

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_summary import TrainingSummary
-from structsvm.partitions.words import RECORDINGS, Words
+from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solution import Solution
 
 __all__ = [

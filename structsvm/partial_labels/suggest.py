@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, SettingsError
-from structsvm.learner.fitted import Fitted, standardized
+from structsvm.learner.learner import MetricLearner
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.oracle import Constraint, Region
