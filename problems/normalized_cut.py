@@ -3,36 +3,58 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataWarning, OracleError, SettingsError
+from structsvm.errors import DataError, DataWarning, OracleError, SettingsError
 from structsvm.graphs.convert import as_graph
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
-from structsvm.graphs.labels import NodeLabels, region_loss, region_rand
+from structsvm.graphs.inputs import as_list, start_scale, teaching
+from structsvm.graphs.labels import (
+    NodeLabels,
+    jaccard_distance,
+    node_codes,
+    node_labels,
+    region_rand,
+)
 from structsvm.graphs.similarity import Similarity
 from structsvm.oracles._spectra.cut_hinge import CutHinge, NormalizedHinge, PlainHinge, Point
-from structsvm.oracles.normalized_cut import CutDecoder, Embedding
+from structsvm.oracles.normalized_cut import CutDecoder, Embedding, constrained_cut
+from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import metric_factor
-from structsvm.problem import Problem, RegularizedRisk, Separation
-from structsvm.regularizers import Regularizer
-from structsvm.solvers.descent import CompositeRisk
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.metric import Calibration, Metric, metric_factor
+from structsvm.partitions.objective import Objective, metric_space
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.traits import GRAPHS, Traits
+from structsvm.partitions.units import LearningUnits
+from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
+from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.status import Quality
+from structsvm.support.progress import stage
 from structsvm.weights import Nonnegative, WeightSpace
 
-__all__ = ["CutModel", "CutRisk", "NormalizedCut", "Tangent"]
+__all__ = ["CutObjective", "CutRisk", "NormalizedCut", "TangentModel"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 INVISIBLE, COLLAPSE = 0.05, 0.5
-"""Margins of the plain objective below which the loss is invisible, and from which on the zero
+"""Kappas of the plain objective below which the loss is invisible, and from which on the zero
 metric is the best: with ``2 kappa >= 1`` the constant vector leaves M."""
+
+MOST_CLUSTERS = 20
+"""Where counting clusters ends."""
+
+APPEARANCE_SCALES = 2.0 ** np.arange(-5, 5)
+SPATIAL_SCALES = np.append(0.0, APPEARANCE_SCALES)
 
 
 @dataclass(frozen=True)
@@ -179,7 +201,7 @@ class NormalizedCut(PartitionProblem):
             graph.warn_of_free_cuts(f"graph {i}")
         return [Sample(graph.X, graph) for graph in graphs], names
 
-    def encode(self, y: Any, sample: Sample) -> NodeLabels:
+    def encode(self, y: Any, sample: Sample) -> Any:
         """The true partition of the nodes, and how much of each node has each label."""
         return node_labels(y, sample.side)
 
@@ -190,15 +212,16 @@ class NormalizedCut(PartitionProblem):
     def decode(self, M: EquivalenceMatrix, sample: Sample) -> NDArray[Any]:
         """A label map (H, W) for an image, a vector (T,) for another graph."""
         assert M.labels is not None
-        return sample.side.label_map(np.array(M.labels))
+        graph: FeatureGraph = sample.side
+        return graph.label_map(np.array(M.labels))
 
     def restrict(self, sample: Sample, rows: Ints) -> Sample:
         """The graph of some of the nodes, with the edges between them."""
         return Sample(sample.X[rows], sample.side.induced(rows))
 
-    def check_training(self, truths: Sequence[NodeLabels]) -> None:
+    def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
         """At least one graph with two labels."""
-        if all(truth.M.n_clusters == 1 for truth in truths):
+        if all(truth.n_clusters == 1 for truth in truths):
             raise DataError(
                 f"all nodes of {'the graph' if len(truths) == 1 else 'each graph'} have the same "
                 "label: there is nothing to cut"
@@ -206,9 +229,7 @@ class NormalizedCut(PartitionProblem):
 
     # ---- learning
 
-    def untrained_factor(
-        self, samples: Sequence[Sample], weights: Floats | None = None
-    ) -> Floats:
+    def untrained_factor(self, samples: Sequence[Sample], weights: Floats | None = None) -> Floats:
         """A scale for each feature, at which learning starts."""
         weights = np.ones(len(samples)) if weights is None else weights
         return np.diag(start_scale([_graph(sample) for sample in samples], weights))
@@ -264,7 +285,7 @@ class NormalizedCut(PartitionProblem):
         self,
         factor: Floats,
         samples: Sequence[Sample],
-        truths: Sequence[NodeLabels],
+        truths: Sequence[Any],
         weights: Floats | None = None,
     ) -> Calibration:
         """The threshold whose numbers of clusters agree best with the truth, by adjusted Rand.
@@ -275,6 +296,7 @@ class NormalizedCut(PartitionProblem):
         good as each other, the middle one. Thresholds that count more than twice as many clusters
         as any training graph has, and two, are not tried.
         """
+        truths = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
         if self.traits.given_k:
             counts = {truth.n_clusters for truth in truths}
             usual = counts.pop() if len(counts) == 1 else None
@@ -289,7 +311,7 @@ class NormalizedCut(PartitionProblem):
             counts_at = [rounder.n_clusters(embedding, float(cut)) for cut in cuts]
             found = {K: rounder.partition(embedding, K) for K in set(counts_at)}
             rand = {K: region_rand(truth, M) for K, M in found.items()}
-            loss = {K: region_loss(truth, M) for K, M in found.items()}
+            loss = {K: partition_loss(truth, M) for K, M in found.items()}
             indices.append([rand[K] for K in counts_at])
             losses.append([loss[K] for K in counts_at])
         agreement = np.average(indices, axis=0, weights=weights)
@@ -302,16 +324,17 @@ class NormalizedCut(PartitionProblem):
         self,
         name: str,
         samples: Sequence[Sample],
-        truths: Sequence[NodeLabels],
+        truths: Sequence[Any],
         weights: Floats | None = None,
     ) -> Metric | None:
         """The paper's rival "grid": one scale of appearance and one of position."""
         if name != "grid":
             return None
-        factor = self._grid(samples, truths, weights)
+        labels = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
+        factor = self._grid(samples, labels, weights)
         return self.calibrate(factor, samples, truths, weights).metric(factor)
 
-    def agreement(self, truth: NodeLabels, guess: EquivalenceMatrix | NodeLabels) -> float:
+    def agreement(self, truth: Any, guess: Any) -> float:
         """What model selection maximises: minus the loss, or the adjusted Rand index.
 
         The index where the number of clusters is unknown: one single cluster has a loss of K - 1,
@@ -319,14 +342,14 @@ class NormalizedCut(PartitionProblem):
         """
         if isinstance(guess, NodeLabels):  # the truth itself
             return 0.0 if self.traits.given_k else 1.0
-        return -region_loss(truth, guess) if self.traits.given_k else region_rand(truth, guess)
+        return -partition_loss(truth, guess) if self.traits.given_k else region_rand(truth, guess)
 
     def scores(
-        self, truth: NodeLabels, guess: EquivalenceMatrix, tolerance: int
+        self, truth: Any, guess: EquivalenceMatrix, tolerance: int
     ) -> dict[str, float | None]:
         """Scores over pixels if it is a cut of an image; "jaccard" of two true labels alone."""
         return {
-            "loss": region_loss(truth, guess),
+            "loss": partition_loss(truth, guess),
             "jaccard": jaccard_distance(truth, guess),
             "adjusted_rand": region_rand(truth, guess),
             "disagreement": self.agreement(truth, truth) - self.agreement(truth, guess),
@@ -334,7 +357,7 @@ class NormalizedCut(PartitionProblem):
 
     @single_threaded()
     def _grid(
-        self, samples: Sequence[Sample], truths: Sequence[NodeLabels], weights: Floats | None
+        self, samples: Sequence[Sample], truths: Sequence[Any], weights: Floats | None
     ) -> Floats:
         """110 pairs of scales, 2^-5 to 2^4 and position also 0, by the mean loss of the graphs.
 
@@ -349,7 +372,7 @@ class NormalizedCut(PartitionProblem):
                 scales = np.where(spatial, place, appearance) if places.size > 1 else appearance
                 factor = np.diag(np.sqrt(np.broadcast_to(scales, spatial.shape)))
                 losses = [
-                    region_loss(truth, self.partition(x, Metric(factor, None), truth.n_clusters))
+                    partition_loss(truth, self.partition(x, Metric(factor, None), truth.n_clusters))
                     for x, truth in zip(samples, truths, strict=True)
                 ]
                 mean = float(np.average(losses, weights=weights))
@@ -389,7 +412,7 @@ class CutObjective(Objective):
     def risk(
         self,
         samples: Sequence[Sample],
-        truths: Sequence[NodeLabels],
+        truths: Sequence[Any],
         regularizer: Regularizer,
         constraints: Callable[[Any], list[Any]] | None = None,
         weights: Floats | None = None,
@@ -404,6 +427,7 @@ class CutObjective(Objective):
         if constraints is not None:
             raise SettingsError("constraints are for convex objectives: normalized cuts take none")
         weights = np.ones(len(samples)) if weights is None else weights
+        truths = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
         kept = teaching([_graph(sample) for sample in samples], truths)
         return CutRisk(
             hinges=[self._hinge(samples[i], truths[i]) for i in kept],
@@ -411,7 +435,7 @@ class CutObjective(Objective):
             regularizer=regularizer,
             start=self.start(),
             rounder=self.problem.rounder if self.problem.oracle == "rounded" else None,
-            weights=weights[kept],
+            shares=weights[kept] / weights[kept].sum(),
         )
 
     def _hinge(self, sample: Sample, truth: NodeLabels) -> CutHinge:
@@ -421,6 +445,13 @@ class CutObjective(Objective):
         return (NormalizedHinge if normalized else PlainHinge)(
             similarity, Y, self.problem.loss_weight
         )
+
+
+def _node_labels(truth: Any, sample: Sample) -> NodeLabels:
+    """The true partition of a graph; one of the nodes alone where pixels are not labelled."""
+    if isinstance(truth, NodeLabels):
+        return truth
+    return NodeLabels.of_nodes(truth, sample.side.sizes)
 
 
 def _graph(sample: Sample) -> FeatureGraph:
@@ -436,12 +467,16 @@ class CutRisk(CompositeRisk):
     hinges: Sequence[CutHinge]
     space: WeightSpace
     regularizer: Regularizer
-    decoder: CutDecoder | None = None
+    start: Floats
+    shares: Floats
+    """Of the graphs in the mean, (N,)."""
+    rounder: CutDecoder | None = None
     """Rounds the most violated cuts to partitions; None leaves them relaxed."""
-    weights: Floats | None = None
-    """Of the graphs in the mean, (N,); None for all alike."""
-    _starts: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
-    """Where Lanczos begins: at the eigenvectors it found last."""
+
+    @property
+    def n_samples(self) -> int:
+        """N."""
+        return len(self.hinges)
 
     def losses(self, w: Floats) -> tuple[float, Floats]:
         """Mean hinge loss and its gradient."""
@@ -450,7 +485,7 @@ class CutRisk(CompositeRisk):
         total, gradient = 0.0, np.zeros((self.order, self.order))
         for i, hinge in enumerate(self.hinges):
             try:
-                value, G = self._loss(i, hinge, hinge.at(L))
+                value, G = self._loss(hinge, hinge.at(L))
             except OracleError as error:
                 error.add_note(f"while cutting sample {i}")
                 raise
@@ -462,7 +497,7 @@ class CutRisk(CompositeRisk):
         """The convex risk around ``w``."""
         L = metric_factor(self.space.to_metric(w))
         return RegularizedRisk(
-            problem=CutModel(self),
+            problem=TangentModel(self),
             xs=[_Sample(hinge, hinge.at(L), w) for hinge in self.hinges],
             ys=[Tangent(0.0, np.zeros(w.size))] * len(self.hinges),
             regularizer=regularizer,
@@ -470,11 +505,18 @@ class CutRisk(CompositeRisk):
             null=w,
         )
 
-    @property
-    def shares(self) -> Floats:
-        """The weights, their sum being 1."""
-        weights = np.ones(len(self.hinges)) if self.weights is None else self.weights
-        return np.asarray(weights / weights.sum())
+    def regularized(self, regularizer: Regularizer) -> CutRisk:
+        """The same with another Omega."""
+        return replace(self, regularizer=regularizer)
+
+    def started(self, start: Floats) -> CutRisk:
+        """The same with another start."""
+        return replace(self, start=start)
+
+    def part(self, which: Sequence[int]) -> CutRisk:
+        """Some of the graphs, with their shares in the mean."""
+        hinges = [self.hinges[i] for i in which]
+        return replace(self, hinges=hinges, shares=self.shares[list(which)])
 
     @property
     def order(self) -> int:
@@ -494,17 +536,16 @@ class CutRisk(CompositeRisk):
 
     def rounded(self, point: Point, hinge: CutHinge, V: Floats) -> tuple[float, Floats]:
         """Value and gradient of the partition that a relaxed cut is rounded to."""
-        assert self.decoder is not None
+        assert self.rounder is not None
         d, K = point.W.degrees, hinge.Y.shape[1]
         if V.shape[1] < K:  # sqrt(d) is not among them
             V = np.column_stack([np.sqrt(d / d.sum()), V])
-        M = self.decoder.partition(Embedding(np.ones(K), V, d), K)
+        M = self.rounder.partition(Embedding(np.ones(K), V, d), K)
         return hinge.partition(point, M)
 
-    def _loss(self, i: int, hinge: CutHinge, point: Point) -> tuple[float, Floats]:
-        values, V = point.operator.top(hinge.count, self._starts.get(i))
-        self._starts[i] = V.sum(axis=1)
-        if self.decoder is None:
+    def _loss(self, hinge: CutHinge, point: Point) -> tuple[float, Floats]:
+        values, V = point.operator.top(hinge.count)
+        if self.rounder is None:
             return hinge.constant + values.sum() - point.truth, hinge.gradient(point, V)
         value, G = self.rounded(point, hinge, V)
         return (value, G) if value > 0 else (0.0, np.zeros_like(G))
@@ -528,7 +569,7 @@ class Tangent:
 
 
 @dataclass(frozen=True, eq=False)
-class CutModel(Problem):
+class TangentModel(Problem):
     """The structured SVM that is left when similarities are replaced by their tangents.
 
     Labellings are known by the tangents they give: a cut ``V`` contributes
@@ -554,7 +595,7 @@ class CutModel(Problem):
         risk, hinge, point = self.risk, x.hinge, x.point
         operator = hinge.derivative(point, risk.matrix(w - x.w))
         _, V = operator.top(hinge.count)
-        if risk.decoder is None:
+        if risk.rounder is None:
             at_w = hinge.constant + float(np.sum(V * point.operator.apply(V))) - point.truth
             G, quality = hinge.gradient(point, V), Quality.EXACT
         else:
@@ -565,4 +606,4 @@ class CutModel(Problem):
 
     def predict(self, w: Floats, x: _Sample) -> Tangent:
         """A model of training samples predicts nothing."""
-        raise OracleError("a model of training samples predicts nothing: use CutLearner.predict")
+        raise OracleError("a model of training samples predicts nothing")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -91,9 +91,6 @@ class RegularizedRisk:
     """Further cvxpy constraints on the metric as users see it."""
     start: Floats | None = None
     """A sensible weight, (d,), tried before any other, so that the answer is never worse."""
-    anchors: Sequence[Any] | None = None
-    """The labellings whose score is to be highest, if they are not the ``ys`` that the loss is
-    measured against."""
     space: WeightSpace = field(init=False)
 
     def __post_init__(self) -> None:
@@ -113,6 +110,14 @@ class RegularizedRisk:
     def penalty(self, w: Floats) -> float:
         """Omega(w)."""
         return self.regularizer.value(w, self.space)
+
+    def regularized(self, regularizer: Regularizer) -> RegularizedRisk:
+        """The same with another Omega."""
+        return replace(self, regularizer=regularizer)
+
+    def started(self, start: Floats) -> RegularizedRisk:
+        """The same with another start."""
+        return replace(self, start=start)
 
 
 class CompositeRisk(Contract):
@@ -139,6 +144,18 @@ class CompositeRisk(Contract):
         """``sum_i h_i(c_i(w))`` and its gradient (or a subgradient), (d,)."""
 
     @abstractmethod
+    def part(self, which: Sequence[int]) -> CompositeRisk:
+        """The sum over some of the samples alone, without Omega: what a worker evaluates."""
+
+    @abstractmethod
+    def regularized(self, regularizer: Regularizer) -> CompositeRisk:
+        """The same with another Omega."""
+
+    @abstractmethod
+    def started(self, start: Floats) -> CompositeRisk:
+        """The same with another start."""
+
+    @abstractmethod
     def model(self, w: Floats, regularizer: Regularizer) -> RegularizedRisk:
         """The convex risk in which every ``c_i`` is replaced by its tangent at ``w``."""
 
@@ -146,6 +163,10 @@ class CompositeRisk(Contract):
     def outline(self) -> Outline:
         """What a solver looks at before any work."""
         return Outline(self.space, self.regularizer, None, self.n_samples, is_convex=False)
+
+    def penalty(self, w: Floats) -> float:
+        """Omega(w)."""
+        return self.regularizer.value(w, self.space)
 
 
 Risk = RegularizedRisk | CompositeRisk

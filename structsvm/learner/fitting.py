@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
 
 import numpy as np
@@ -59,9 +59,7 @@ class FitState:
     risk: Risk
 
     @classmethod
-    def of(
-        cls, settings: Settings, data: TrainingSet, untrained: Metric | None = None
-    ) -> FitState:
+    def of(cls, settings: Settings, data: TrainingSet, untrained: Metric | None = None) -> FitState:
         """The objective, in the units in which the untrained metric is the identity.
 
         Parameters
@@ -81,7 +79,7 @@ class FitState:
 
     def risk_of(self, settings: Settings) -> Risk:
         """The objective with another ``lam``."""
-        return replace(self.risk, regularizer=settings.weighted(self.objective))
+        return self.risk.regularized(settings.weighted(self.objective))
 
     def result(self, settings: Settings, risk: Risk, solution: Solution) -> FitResult:
         """The metric of a solution, its price calibrated."""

@@ -18,11 +18,11 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.features import RecordingTransformer
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.inputs import Inputs
+from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.parallel import Backend
-from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, Metric
@@ -412,12 +412,12 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             if transform not in CONTAINERS:
                 raise SettingsError(f"transform must be one of {CONTAINERS}, got {transform!r}")
             # The attribute that sklearn.clone takes along.
-            vars(self)["_sklearn_output_config"] = {"transform": transform}
+            self._sklearn_output_config = {"transform": transform}
         return self
 
     def get_feature_names_out(
         self,
-        input_features: Any = None,  # noqa: ARG002 (scikit-learn hands it over)
+        input_features: Any = None,
     ) -> NDArray[Any]:
         """Names of the columns of :meth:`transform`: a feature's where it stands alone, (rank,).
 
@@ -521,9 +521,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     ) -> TrainingSet:
         if isinstance(Xs, TrainingSet):
             return Xs
-        return TrainingSet.read(
-            self._problem, Xs, ys, feature_names, sample_weight, n_features
-        )
+        return TrainingSet.read(self._problem, Xs, ys, feature_names, sample_weight, n_features)
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         """Take what was learned."""
@@ -551,4 +549,3 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             self.baselines_[name] = baselines.fit(
                 name, self.problem_, parts.samples, parts.truths, weights=parts.weights
             )
-

@@ -21,8 +21,8 @@ from structsvm.partitions.metric import (
     metric_factor,
     penalty_grid,
 )
-from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.objective import Objective
+from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Words
@@ -262,7 +262,9 @@ def gain_over_nothing(
     """By how much the loss of each sample is smaller than if no change were found, (N,)."""
     pairs = list(zip(samples, labels, strict=True))
     losses = [known.loss(metric.decode(problem, x, _count(known))) for x, known in pairs]
-    nothing = [known.loss(EquivalenceMatrix.from_labels(np.zeros(x.n_samples))) for x, known in pairs]
+    nothing = [
+        known.loss(EquivalenceMatrix.from_labels(np.zeros(x.n_samples))) for x, known in pairs
+    ]
     return np.subtract(nothing, losses, dtype=np.float64)
 
 

@@ -25,8 +25,9 @@ Floats = NDArray[np.float64]
 class FeatureMap(Protocol):
     """``T phi(x, M)`` with respect to a metric of either kind."""
 
-    name: str
-    """What it is, in a formula."""
+    @property
+    def name(self) -> str:
+        """What it is, in a formula."""
 
     def full(self, x: LabelledSample, y: Any) -> Floats:
         """The slope of the score with respect to a full metric, (P, P)."""
@@ -38,8 +39,9 @@ class FeatureMap(Protocol):
 class Loss(Protocol):
     """What predicting a partition costs when another is true."""
 
-    name: str
-    """What it is, in a formula."""
+    @property
+    def name(self) -> str:
+        """What it is, in a formula."""
 
     def __call__(self, truth: Projector, guess: Projector) -> float:
         """Zero if they are equal, never negative."""

@@ -58,7 +58,7 @@ class Metric:
     @property
     def rank(self) -> int:
         """Number of directions that count, at most P."""
-        return min(self.factor.shape)
+        return int(min(self.factor.shape))
 
     def transform(self, X: Floats) -> Floats:
         """Samples (T, P) in the metric, (T, r): their plain distance is that of ``B``."""

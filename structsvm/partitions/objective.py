@@ -216,10 +216,9 @@ def certified_upper(risk: Risk, solution: Solution) -> float:
     if "heuristic" not in solution.bound or not isinstance(risk, RegularizedRisk):
         return solution.upper
     total = risk.penalty(solution.w)
-    anchors = risk.ys if risk.anchors is None else risk.anchors
-    for x, y, best, omega in zip(risk.xs, risk.ys, anchors, risk.sample_weight, strict=True):
+    for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
         answer = risk.problem.separate(solution.w, x, y)
-        gain = risk.problem.joint_feature(x, answer.y) - risk.problem.joint_feature(x, best)
+        gain = risk.problem.joint_feature(x, answer.y) - risk.problem.joint_feature(x, y)
         found = risk.problem.loss(y, answer.y) + float(gain @ solution.w)
         total += omega * max(0.0, found + answer.slack)
     return float(total)

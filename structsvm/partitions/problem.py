@@ -131,9 +131,7 @@ class PartitionProblem(Contract):
         return None
 
     @hook
-    def untrained_factor(
-        self, samples: Sequence[Sample], weights: Floats | None = None
-    ) -> Floats:
+    def untrained_factor(self, samples: Sequence[Sample], weights: Floats | None = None) -> Floats:
         """The metric without learning, ``L`` (P, r); the identity by default."""
         return np.eye(samples[0].n_features)
 

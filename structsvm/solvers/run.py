@@ -14,6 +14,7 @@ from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.parallel import Session
 from structsvm.problem import RegularizedRisk
+from structsvm.solution import Solution
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.checkpoint import Checkpoint, Saved
 from structsvm.solvers.evaluation import BudgetSpentError, Evaluation, Evaluator
@@ -69,6 +70,14 @@ class Run:
         if checkpoint is not None and step is not None:
             state = partial(self._saved, step)
             checkpoint.keep(self.certificate, state, now)
+
+    def remember(self, step: Step) -> None:
+        """Hand the state of the solver on to the next run on the same samples."""
+        self.memory.state = step.state()
+
+    def solution(self, status: Status) -> Solution:
+        """The best weight with its certificate."""
+        return self.certificate.solution(status, self.oracle_calls)
 
     def _saved(self, step: Step) -> Saved:
         return Saved(dict(step.state()), self.oracle_calls, step.stalled)

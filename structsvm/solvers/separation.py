@@ -77,8 +77,6 @@ class Block:
     indices: Ints
     xs: Sequence[Any]
     ys: Sequence[Any]
-    anchors: Sequence[Any]
-    """Whose score is to be highest; usually the ``ys``."""
     sample_weight: Floats
     keeps_truths: bool
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
@@ -106,7 +104,7 @@ class Block:
     def _truth(self, j: int) -> Floats:
         if j in self._truths:
             return self._truths[j]
-        truth = self.problem.joint_feature(self.xs[j], self.anchors[j])
+        truth = self.problem.joint_feature(self.xs[j], self.ys[j])
         if self.keeps_truths:
             self._truths[j] = truth
         return truth
@@ -127,14 +125,12 @@ class Block:
 def blocks_of(risk: RegularizedRisk) -> list[Block]:
     """The samples of a risk in blocks, whose number depends on that of the samples alone."""
     keeps = risk.n_samples * risk.space.dim * 8 <= TRUTHS_IN_MEMORY
-    anchors = risk.ys if risk.anchors is None else risk.anchors
     return [
         Block(
             risk.problem,
             indices,
             [risk.xs[i] for i in indices],
             [risk.ys[i] for i in indices],
-            [anchors[i] for i in indices],
             risk.sample_weight[indices],
             keeps,
         )
