@@ -159,6 +159,8 @@ class NormalizedCut(PartitionProblem):
             convex=False,
             standardize=None,
             lam=0.02,
+            lams=(0.2, 0.02, 0.002),
+            candidates=("untrained", "grid", "diagonal", "full"),
             baselines=("grid",),
         )
 

@@ -37,8 +37,6 @@ class Inputs:
         features: RecordingTransformer | None,
         standardize: str | None,
         data: TrainingSet,
-        names: Any = None,
-        groups: Any = None,
     ) -> tuple[Inputs, TrainingSet]:
         """Learn the stages, and what the metric sees of the training samples.
 
@@ -47,9 +45,8 @@ class Inputs:
         features : RecordingTransformer, optional
             Cloned before it is fitted.
         standardize : {"recording", "training", None}
-        names : sequence of N labellings, optional
-            A label for each item, for features that learn from labels.
-        groups : sequence of length N, optional
+        data : TrainingSet
+            Its ``state_names`` and ``groups`` are for features that learn from labels.
 
         Raises
         ------
@@ -60,7 +57,7 @@ class Inputs:
         words = data.problem.traits.words
         if features is not None:
             features = clone(features)
-            found = features.fit_transform(data.arrays, names, groups)
+            found = features.fit_transform(data.arrays, data.state_names, data.groups)
             _check_features(found, data.samples, words)
             data = data.with_features(found)
         column_names = data.names if features is None else None

@@ -220,13 +220,13 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             When the best metric is zero: the regularizer outweighs the labels.
         """
         settings = self._settings(callback)
-        read = self._training_set(Xs, ys, feature_names, sample_weight).counted()
+        read = self._training_set(
+            Xs, ys, feature_names=feature_names, sample_weight=sample_weight, groups=groups
+        ).counted()
         how = Alternation() if alternation is None else alternation
         partial = check_labels(read)
         read = informative(read)
-        inputs, data = Inputs.fit(
-            settings.features, settings.standardize, read, read.state_names, groups
-        )
+        inputs, data = Inputs.fit(settings.features, settings.standardize, read)
         settings.check(data.n_features, len(data))
         if not partial:
             result = learn(settings, data, resume)
@@ -251,7 +251,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Of labels in part, on the stretches where they say everything.
         """
         check_is_fitted(self)
-        data = self._training_set(Xs, ys, None, sample_weight, self.n_features_in_).counted()
+        data = self._training_set(
+            Xs, ys, sample_weight=sample_weight, n_features=self.n_features_in_
+        ).counted()
         self._tune_baselines(data.with_features([x.X for x in self.inputs_(data.samples)]))
         return self
 
@@ -262,6 +264,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         *,
         sample_weight: Any = None,
         feature_names: Sequence[str] | None = None,
+        groups: Any = None,
     ) -> TrainingSet:
         """Samples and labels, checked once; :meth:`fit` and its relatives take the result.
 
@@ -270,7 +273,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         DataError
             Naming the sample and what is wrong with it.
         """
-        return TrainingSet.read(self._problem, Xs, ys, feature_names, sample_weight)
+        return TrainingSet.read(self._problem, Xs, ys, feature_names, sample_weight, groups=groups)
 
     def risk(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> Risk:
         """The objective that :meth:`fit` minimises, of fully labelled samples.
@@ -278,8 +281,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Whoever compares solvers, or writes one, begins here (docs/solvers.md).
         """
         settings = self._settings()
-        read = self._training_set(Xs, ys, None, sample_weight).counted()
-        _, data = Inputs.fit(settings.features, settings.standardize, read, read.state_names)
+        read = self._training_set(Xs, ys, sample_weight=sample_weight).counted()
+        _, data = Inputs.fit(settings.features, settings.standardize, read)
         return FitState.of(settings, data).risk
 
     # ---- prediction
@@ -511,17 +514,11 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     def _settings(self, callback: Callable[[HistoryEntry], None] | None = None) -> Settings:
         return Settings.of(self.get_params(deep=False), callback)
 
-    def _training_set(
-        self,
-        Xs: Any,
-        ys: Any,
-        feature_names: Sequence[str] | None,
-        sample_weight: Any,
-        n_features: int | None = None,
-    ) -> TrainingSet:
-        if isinstance(Xs, TrainingSet):
-            return Xs
-        return TrainingSet.read(self._problem, Xs, ys, feature_names, sample_weight, n_features)
+    def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
+        """Samples and labels, checked once."""
+        return (
+            Xs if isinstance(Xs, TrainingSet) else TrainingSet.read(self._problem, Xs, ys, **given)
+        )
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         """Take what was learned."""

@@ -33,6 +33,8 @@ class TrainingSet:
     """(N,); a weight of 2 stands for a sample that is there twice, 0 for one that is not."""
     names: list[str] | None = None
     """Of the features, if they have any."""
+    groups: Sequence[Any] | None = None
+    """Whom or what each sample is of, if that is known, (N,)."""
     state_names: Sequence[NDArray[Any]] | None = None
     """A name for each item of each sample, (T_i,), where labels are names of states."""
 
@@ -45,12 +47,13 @@ class TrainingSet:
         feature_names: Sequence[str] | None = None,
         sample_weight: Any = None,
         n_features: int | None = None,
+        groups: Any = None,
     ) -> TrainingSet:
         """From what users write.
 
         Parameters
         ----------
-        Xs, ys, feature_names, sample_weight
+        Xs, ys, feature_names, sample_weight, groups
             As for :meth:`structsvm.MetricLearner.fit`.
         n_features : int, optional
             Number of features the samples must have.
@@ -62,7 +65,13 @@ class TrainingSet:
         """
         samples, names = problem.read(Xs, feature_names, n_features)
         weights = check_weights(sample_weight, len(samples), problem.traits.words)
-        return cls(problem, samples, read_labels(problem, samples, ys), weights, names)
+        labels = read_labels(problem, samples, ys)
+        if groups is not None:
+            groups = list(groups)
+            if len(groups) != len(samples):
+                words = problem.traits.words
+                raise DataError(f"{words.wholes(len(samples))} but {len(groups)} groups")
+        return cls(problem, samples, labels, weights, names, groups)
 
     def __len__(self) -> int:
         """N."""
@@ -70,11 +79,12 @@ class TrainingSet:
 
     def at(self, which: Sequence[int] | Ints) -> TrainingSet:
         """Some of them."""
-        states = self.state_names
+        states, groups = self.state_names, self.groups
         return replace(
             self,
             samples=[self.samples[i] for i in which],
             labels=[self.labels[i] for i in which],
+            groups=None if groups is None else [groups[i] for i in which],
             state_names=None if states is None else [states[i] for i in which],
             weights=self.weights[np.asarray(which, dtype=np.intp)],
         )
@@ -121,6 +131,7 @@ class TrainingSet:
             samples=samples,
             labels=labels,
             weights=part_weights(self.labels, self.weights),
+            groups=None,
             state_names=None,
         )
 

@@ -63,5 +63,9 @@ class Traits:
     """How features are standardised by default."""
     lam: float = 0.1
     """Strength of the regularizer by default."""
+    lams: tuple[float, ...] = (1.0, 0.2, 0.04, 0.008)
+    """The strengths that model selection chooses from by default."""
+    candidates: tuple[str, ...] = ("untrained", "rca", "diagonal", "full")
+    """The metrics that model selection chooses from by default; a larger menu measured worse."""
     baselines: tuple[str, ...] = ("pca", "rca")
     """The metrics that a learned one is compared with, apart from the untrained one."""
