@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from structsvm.partial_labels.suggest import suggest_labels
     from structsvm.partitions.equivalence import EquivalenceMatrix
     from structsvm.partitions.oracle import Region
-    from structsvm.persistence import load, save
+    from structsvm.learner.files import load, save
     from structsvm.problems.change_point import ChangePoint
     from structsvm.problems.clustering import Clustering
     from structsvm.problems.normalized_cut import NormalizedCut
@@ -45,8 +45,8 @@ _HOME = {
     "StructSVMError": "structsvm.errors",
     "compare_solvers": "structsvm.compare",
     "evaluate": "structsvm.evaluation",
-    "load": "structsvm.persistence",
-    "save": "structsvm.persistence",
+    "load": "structsvm.learner.files",
+    "save": "structsvm.learner.files",
     "suggest_labels": "structsvm.partial_labels.suggest",
 }
 

@@ -10,7 +10,7 @@ from structsvm.interop.breakpoints import (
 )
 from structsvm.interop.export import export_metric
 from structsvm.interop.graphs import weighted_graph
-from structsvm.learner.frames import metric_frame
+from structsvm.interop.frames import metric_frame
 
 __all__ = [
     "breakpoints_to_changepoints",

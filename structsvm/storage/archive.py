@@ -67,7 +67,12 @@ class Archive:
         if number != self.version:
             raise self.error(
                 f"{path}: a {self.kind} of format {number}, and this version of structsvm reads "
-                f"format {self.version}: update structsvm-partitioning"
+                f"format {self.version}: "
+                + (
+                    "update structsvm-partitioning"
+                    if isinstance(number, int) and number > self.version
+                    else "learn again with this version"
+                )
             )
         if checksum.shape or str(checksum) != _checksum(arrays):
             raise self.error(f"{path}: damaged or changed: the contents do not match the checksum")
