@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.oracles.allowed_segments import AllowedSegmentsOracle
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
 from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Traits
+from structsvm.problems.segments import SegmentProblem
 
 __all__ = ["ChangePoint"]
 
@@ -25,7 +26,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ChangePoint(PartitionProblem):
+class ChangePoint(SegmentProblem):
     """Segment recordings where the mean of their features changes.
 
     Lajugie et al., section "Change-point detection by dynamic programming": segmentations ``M`` in
@@ -45,6 +46,10 @@ class ChangePoint(PartitionProblem):
         The weight of the loss. Beyond 1 a fixed penalty no longer outweighs the reward the loss
         puts on each segment, and the metric collapses.
 
+    min_length, max_length : int, int or None
+        Fewest and most samples of a segment. A shorter recording is one segment. With either the
+        time of a decision grows with the square of T.
+
     Examples
     --------
     >>> from structsvm.problems import ChangePoint
@@ -55,6 +60,8 @@ class ChangePoint(PartitionProblem):
     segment_count: str = "unknown"
     penalty: str = "learned"
     kappa: float = 1.0
+    min_length: int = 1
+    max_length: int | None = None
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -69,6 +76,13 @@ class ChangePoint(PartitionProblem):
             raise SettingsError(
                 f"kappa must be in (0, 1], got {self.kappa}: a larger one rewards every segment "
                 "by more than it costs, and the metric collapses"
+            )
+        shortest, longest = self.min_length, self.max_length
+        if isinstance(shortest, bool) or not isinstance(shortest, int) or shortest < 1:
+            raise SettingsError(f"min_length must be an integer >= 1, got {shortest!r}")
+        if longest is not None and (not isinstance(longest, int) or longest < shortest):
+            raise SettingsError(
+                f"max_length must be None or an integer >= min_length={shortest}, got {longest!r}"
             )
 
     @property
@@ -91,40 +105,17 @@ class ChangePoint(PartitionProblem):
         """``|M - M_i|_F^2``."""
         return SQUARED_DISTANCE
 
+    def allows(self, start: Any, end: Any, n_samples: int) -> Any:
+        """Neither too short, unless the recording is, nor too long."""
+        length = end - start
+        longest = np.inf if self.max_length is None else self.max_length
+        return (length >= min(self.min_length, n_samples)) & (length <= longest)
+
     def decoder(self, sample: Sample) -> Oracle:
-        """Exact dynamic programming."""
-        return SequentialOracle()
-
-    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
-        """Segmentation of T samples from a label for each, or from breakpoints.
-
-        A vector of length T holds labels: every change of label is a change-point, whatever the
-        labels are. Anything else is a list of segment ends as in ruptures: sorted, without 0, the
-        last being T. (A recording whose T segments all have one sample reads the same both ways.)
-
-        Raises
-        ------
-        DataError
-            When it is neither.
-        """
-        T, values = sample.n_samples, np.asarray(y)
-        if values.ndim != 1 or values.size == 0:
-            raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
-        if values.size == T:
-            return EquivalenceMatrix.from_labels(_runs(values))
-        if not np.issubdtype(values.dtype, np.integer):
-            raise DataError(
-                f"{values.size} labels for {T} samples: give one label per sample, "
-                "or breakpoints as integers"
-            )
-        outside = values[(values < 1) | (values > T)]
-        if outside.size or values[-1] != T:
-            raise DataError(
-                f"{values.size} labels for {T} samples; read as breakpoints they must lie "
-                f"in 1..{T} and end with {T}, got "
-                f"{int(outside[0]) if outside.size else f'{int(values[-1])} at the end'}"
-            )
-        return EquivalenceMatrix.from_breakpoints(values)
+        """Exact dynamic programming; near-linear where every segment is allowed."""
+        if self.min_length == 1 and self.max_length is None:
+            return SequentialOracle()
+        return AllowedSegmentsOracle(self.allows)
 
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
         """At least one change, and better more than one recording.
@@ -147,12 +138,3 @@ class ChangePoint(PartitionProblem):
                 DataWarning,
                 stacklevel=3,
             )
-
-
-def _runs(labels: NDArray[Any]) -> NDArray[np.int64]:
-    """Number of changes of label up to each sample."""
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        where = int(np.flatnonzero(np.isnan(labels))[0])
-        raise DataError(f"label of sample {where} is missing (NaN)")
-    changes = labels[1:] != labels[:-1]
-    return np.concatenate(([0], np.cumsum(changes))).astype(np.int64)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from structsvm.compare import compare_solvers
     from structsvm.errors import DataError, LearningError, SettingsError, StructSVMError
     from structsvm.evaluation import evaluate
+    from structsvm.learner.files import load, save
     from structsvm.learner.learner import MetricLearner
     from structsvm.learner.partial import Alternation
     from structsvm.model_selection import MetricLearnerCV
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from structsvm.partial_labels.suggest import suggest_labels
     from structsvm.partitions.equivalence import EquivalenceMatrix
     from structsvm.partitions.oracle import Region
-    from structsvm.learner.files import load, save
     from structsvm.problems.change_point import ChangePoint
     from structsvm.problems.clustering import Clustering
     from structsvm.problems.normalized_cut import NormalizedCut
