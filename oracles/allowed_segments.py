@@ -97,7 +97,7 @@ class _Scores:
     """What the score of a segment is made of, as prefix sums."""
 
     sums: Floats
-    """Of the centred columns of Z, (T + 1, r): the mean adds the same to every segmentation."""
+    """Of the centred columns of Z, (r, T + 1): the mean adds the same to every segmentation."""
     signs: Floats
     sizes: Floats
     """Size of the true segment that each sample is in, (T,)."""
@@ -112,8 +112,8 @@ class _Scores:
     def of(cls, objective: TraceObjective) -> _Scores:
         T, Z = objective.n_samples, objective.Z
         signs = np.ones(Z.shape[1]) if objective.signs is None else objective.signs
-        sums = np.zeros((T + 1, Z.shape[1]))
-        np.cumsum(Z - Z.mean(axis=0), axis=0, out=sums[1:])
+        sums = np.zeros((Z.shape[1], T + 1))
+        np.cumsum((Z - Z.mean(axis=0)).T, axis=1, out=sums[:, 1:])
         if not objective.has_truth or objective.truth is None:
             return cls(sums, signs, np.ones(T), np.arange(T), np.arange(1, T + 1), 0.0)
         if not objective.truth.is_contiguous:
@@ -148,31 +148,44 @@ def _allowed(rule: Rule, T: int) -> tuple[Ints, Ints]:
     return firsts.astype(np.int64), np.concatenate(found)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _score(
+@njit(cache=True, nogil=True)
+def _scores_at(
+    t: int,
+    starts: Ints,
     sums: Floats,
     signs: Floats,
     sizes: Floats,
     home: Ints,
     ends: Ints,
     weight: float,
-    s: int,
-    t: int,
-) -> float:  # pragma: no cover (compiled)
-    """What the segment ``s, ..., t - 1`` adds to ``Tr(A M)``, the shift apart."""
-    score = 0.0
-    for j in range(sums.shape[1]):
-        difference = sums[t, j] - sums[s, j]
-        score += signs[j] * difference * difference
-    if weight != 0.0:
+    scores: Floats,
+) -> None:  # pragma: no cover (compiled)
+    """What the segments ``s, ..., t - 1`` from these starts add to ``Tr(A M)``, without shift."""
+    scores[: starts.size] = 0.0
+    for j in range(sums.shape[0]):  # a column at a time, which the compiler makes vectors of
+        column, total, sign = sums[j], sums[j, t], signs[j]
+        if starts.size and starts[-1] - starts[0] == starts.size - 1:
+            first = starts[0]
+            for i in range(starts.size):
+                difference = total - column[first + i]
+                scores[i] += sign * difference * difference
+        else:
+            for i in range(starts.size):
+                difference = total - column[starts[i]]
+                scores[i] += sign * difference * difference
+    for i in range(starts.size):
+        scores[i] /= t - starts[i]
+    if weight == 0.0:
+        return
+    for i in range(starts.size):
+        s = starts[i]
         if ends[s] >= t:
             overlap = (t - s) * (t - s) / sizes[s]
         else:
             before, after = ends[s] - s, t - home[t - 1]
             overlap = before * before / sizes[s] + after * after / sizes[t - 1]
             overlap += home[t - 1] - ends[s]
-        score -= weight * overlap
-    return score / (t - s)
+        scores[i] -= weight * overlap / (t - s)
 
 
 @njit(cache=True, nogil=True)
@@ -195,7 +208,7 @@ def _best_path(
     ``best[k, t]`` is the value of the best k segments of the first t samples; with an open number
     of segments all layers but the first are one.
     """
-    T, open_count = sums.shape[0] - 1, K == 0
+    T, open_count = sums.shape[1] - 1, K == 0
     layers = 1 if open_count else K
     best = np.full((layers + 1, T + 1), -np.inf)
     last = np.full((layers + 1, T + 1), -1, dtype=np.int64)
@@ -203,16 +216,19 @@ def _best_path(
     if open_count:
         best[1, 0] = 0.0
     latest = 0  # the last boundary that has to be one
+    scores = np.empty(T)
     for t in range(1, T + 1):
-        for place in range(firsts[t - 1], firsts[t] if allowed[t] else firsts[t - 1]):
-            s = starts[place]
-            if s < latest or not allowed[s]:
-                continue
-            score = _score(sums, signs, sizes, home, ends, weight, s, t) + shift
-            for k in range(1, layers + 1):
-                value = best[k if open_count else k - 1, s] + score
-                if value > best[k, t]:
-                    best[k, t], last[k, t] = value, s
+        here = starts[firsts[t - 1] : firsts[t]] if allowed[t] else starts[:0]
+        _scores_at(t, here, sums, signs, sizes, home, ends, weight, scores)
+        for k in range(1, layers + 1):
+            before = best[k if open_count else k - 1]
+            most, where = -np.inf, -1
+            for i in range(here.size):
+                s = here[i]
+                value = before[s] + scores[i]
+                if value > most and s >= latest and allowed[s]:
+                    most, where = value, s
+            best[k, t], last[k, t] = most + shift, where
         if forced[t]:
             latest = t
     return _trace_back(last, layers, open_count)
