@@ -17,18 +17,18 @@ from structsvm.oracles._clusters.starts import ward_levels
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
-from structsvm.partitions.metric import CalibratingOracle, Calibration
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint
+from structsvm.partitions.metric import Calibration
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.progress import stage
 
-__all__ = ["ClusterDecoder"]
+__all__ = ["ClusterDecoder", "calibrate_tree"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ClusterDecoder(CalibratingOracle):
+class ClusterDecoder(Oracle):
     """Partitions of a set, and the penalty that suits labelled ones.
 
     Parameters
@@ -56,24 +56,32 @@ class ClusterDecoder(CalibratingOracle):
         )
         return search.maximize(objective, constraint)
 
-    def calibrate(
-        self,
-        Zs: Sequence[Floats],
-        truths: Sequence[EquivalenceMatrix],
-        penalties: Floats,
-        weights: Floats | None = None,
-    ) -> Calibration:
-        """One Ward tree for each table, cut at every penalty; the best by adjusted Rand index.
 
-        Not by the loss: one single cluster pays K - 1, often less than any other partition.
-        """
-        pairs = stage("calibrating the penalty", list(zip(Zs, truths, strict=True)))
-        curves = [
-            _curves(ward_levels(Z - Z.mean(axis=0), penalties, self.random_state), truth)
-            for Z, truth in pairs
-        ]
-        losses, agreements = np.average(curves, axis=0, weights=weights)
-        return Calibration(penalties, losses, criterion=-agreements)
+def calibrate_tree(
+    Zs: Sequence[Floats],
+    truths: Sequence[EquivalenceMatrix],
+    penalties: Floats,
+    weights: Floats | None,
+    random_state: int,
+) -> Calibration:
+    """The loss and the adjusted Rand index at each of these prices, from one Ward tree a table.
+
+    Parameters
+    ----------
+    Zs : sequence of arrays (T_i, r)
+        The tables in the metric.
+    penalties : array of shape (n,)
+        Increasing.
+    weights : array of shape (N,), optional
+        Of the tables in the means.
+    """
+    pairs = stage("calibrating the penalty", list(zip(Zs, truths, strict=True)))
+    curves = [
+        _curves(ward_levels(Z - Z.mean(axis=0), penalties, random_state), truth)
+        for Z, truth in pairs
+    ]
+    losses, agreements = np.average(curves, axis=0, weights=weights)
+    return Calibration(penalties, losses, criterion=-agreements)
 
 
 def _curves(levels: Sequence[NDArray[np.int64]], truth: EquivalenceMatrix) -> Floats:

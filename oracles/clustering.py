@@ -9,11 +9,11 @@ The starts, whichever apply:
 - loss-augmented inference: the true partition, one that cuts across it evenly, and random ones;
 - the rounded relaxation: K-means on the leading eigenvectors of ``A``, in compressed form.
 
-Each is improved by Hartigan moves on the whole objective (:mod:`structsvm.oracles._clusters.hartigan`), the
-worse ones by a few sweeps only, and the best is returned: a true partition, so that a cut made from
-it is a lower bound of the true hinge loss, unlike one made from a relaxation. Nothing says that it
-is the maximum: the answer is declared heuristic. The value of the relaxation bounds what it may
-have missed.
+Each is improved by Hartigan moves on the whole objective
+(:mod:`structsvm.oracles._clusters.hartigan`), the worse ones by a few sweeps only, and the best is
+returned: a true partition, so that a cut made from it is a lower bound of the true hinge loss,
+unlike one made from a relaxation. Nothing says that it is the maximum: the answer is declared
+heuristic. The value of the relaxation bounds what it may have missed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from structsvm.oracles._clusters.starts import across, kmeans, ward, with_exactl
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, LocalSearch, Quality
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
 
 __all__ = ["ClusteringOracle"]
@@ -51,7 +51,7 @@ an objective of 2 on average, in half of the sweeps."""
 
 
 @dataclass(frozen=True)
-class ClusteringOracle(LocalSearch):
+class ClusteringOracle(Oracle):
     """Maximises ``Tr(A M)`` over partitions of a set, approximately.
 
     Parameters
@@ -123,20 +123,6 @@ class ClusteringOracle(LocalSearch):
         y = EquivalenceMatrix.from_labels(best)
         value = objective.value(y)
         return Argmax(y, value, max(value, bound), Quality.HEURISTIC)
-
-    def improve(
-        self, objective: TraceObjective, constraint: Constraint, start: EquivalenceMatrix
-    ) -> Argmax:
-        """Hartigan moves from one partition; links are refused."""
-        assert start.labels is not None
-        K = number_of_clusters(constraint, objective.n_samples)
-        grouped = GroupedObjective.of(objective)
-        order = np.random.default_rng(self.random_state).permutation(objective.n_samples)
-        with single_threaded():
-            labels = _start(start.labels, grouped, K)
-            labels = improve(grouped, labels, K is not None, order, self.max_sweeps)
-        y = EquivalenceMatrix.from_labels(labels)
-        return Argmax(y, objective.value(y), np.inf, Quality.HEURISTIC)
 
     def _race(
         self, objective: GroupedObjective, starts: Sequence[Ints], fixed: bool, order: Ints

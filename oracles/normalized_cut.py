@@ -14,9 +14,10 @@ from structsvm.errors import OracleError
 from structsvm.graphs.similarity import Weights
 from structsvm.oracles._spectra.cut_operator import CutOperator, scaled
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.oracle import Constraint
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["CutDecoder", "Embedding", "two_means"]
+__all__ = ["CutDecoder", "Embedding", "constrained_cut", "two_means"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -107,6 +108,83 @@ class CutDecoder:
         with without_warnings(ConvergenceWarning):  # fewer points than clusters
             labels = model.fit(unit, sample_weight=weights / weights.mean()).labels_
         return filled(labels, unit, K)
+
+
+def constrained_cut(
+    decoder: CutDecoder,
+    W: Weights,
+    constraint: Constraint,
+    n_clusters: int | None,
+    threshold: float | None,
+) -> EquivalenceMatrix:
+    """A cut in which labelled nodes keep their labels.
+
+    The similarity of two nodes that are to be together is set to 1 and of two that are to be apart
+    to 0 (Kamvar, Klein and Manning, 2003); after the cut, each group of labelled nodes is one
+    cluster of its own, and the other nodes belong to the nearest group in the embedding, or to a
+    cluster without labels if more clusters are asked for than there are groups.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        Its ``together`` and ``apart``.
+    n_clusters : int or None
+        None: as many as the threshold counts, and at least one for each group.
+
+    Raises
+    ------
+    OracleError
+        When there are more groups than clusters.
+    """
+    groups = _groups(constraint)
+    K = n_clusters
+    matrix = _linked(W, constraint)
+    linked = Weights(matrix, None)
+    embedding = decoder.embed(linked, max(20 if K is None else K, len(groups)))
+    if K is None:
+        assert threshold is not None
+        K = max(len(groups), decoder.n_clusters(embedding, threshold))
+    if len(groups) > K:
+        raise OracleError(f"{len(groups)} groups of labelled nodes cannot be {K} clusters")
+    coordinates = embedding.vectors[:, 1 : max(K, 2)] / np.sqrt(embedding.degrees)[:, None]
+    free = decoder.partition(embedding, K).labels
+    assert free is not None
+    centres = np.array([coordinates[list(group)].mean(axis=0) for group in groups])
+    distances = ((coordinates[:, None, :] - centres[None]) ** 2).sum(axis=2)
+    labels = distances.argmin(axis=1)
+    # Clusters that hold no labelled node stay clusters of their own, the largest ones first.
+    held = {int(free[i]) for group in groups for i in group}
+    others = [k for k in np.argsort(-np.bincount(free), kind="stable") if int(k) not in held]
+    for number, k in enumerate(others[: K - len(groups)]):
+        labels[free == k] = len(groups) + number
+    for number, group in enumerate(groups):
+        labels[list(group)] = number
+    return filled(labels, coordinates, K) if n_clusters is not None else _of(labels)
+
+
+def _of(labels: Ints) -> EquivalenceMatrix:
+    return EquivalenceMatrix.from_labels(labels)
+
+
+def _groups(constraint: Constraint) -> list[tuple[int, ...]]:
+    """Groups of nodes that are in different clusters: those together, and single ones apart."""
+    groups = [tuple(group) for group in constraint.together]
+    inside = {i for group in groups for i in group}
+    alone = {i for pair in constraint.apart for i in pair} - inside
+    return groups + [(i,) for i in sorted(alone)]
+
+
+def _linked(W: Weights, constraint: Constraint) -> Floats:
+    """The similarity, dense, with 1 inside the groups and 0 between those that are apart."""
+    matrix = W.matrix.toarray() if hasattr(W.matrix, "toarray") else np.array(W.matrix)
+    home = {i: list(group) for group in constraint.together for i in group}
+    for group in constraint.together:
+        matrix[np.ix_(group, group)] = 1.0
+    for i, j in constraint.apart:
+        rows, columns = home.get(i, [i]), home.get(j, [j])
+        matrix[np.ix_(rows, columns)] = 0.0
+        matrix[np.ix_(columns, rows)] = 0.0
+    return np.asarray(matrix)
 
 
 def two_means(x: Floats, weights: Floats) -> Ints:

@@ -11,10 +11,11 @@ Every partition also satisfies ``M 1 = 1``, which ``M^spec`` forgets. The centre
 ``1^T A 1 / T`` plus that of the K - 1 leading (or all positive) eigenvalues of ``A`` restricted to
 the complement of 1. It is tighter, blind to the mean of the data, and wastes no eigenvector on it.
 
-On samples in factored form the problem is compressed first (:mod:`structsvm.oracles._clusters.compression`);
-outside the compressed directions ``A`` is ``d I``, an eigenvalue of multiplicity T - m. Which of
-its eigenvectors to take is a matter of choice: strictly larger eigenvalues are taken first, then
-directions outside the data (which contribute nothing to ``X^T M X``), then the rest.
+On samples in factored form the problem is compressed first
+(:mod:`structsvm.oracles._clusters.compression`); outside the compressed directions ``A`` is ``d
+I``, an eigenvalue of multiplicity T - m. Which of its eigenvectors to take is a matter of choice:
+strictly larger eigenvalues are taken first, then directions outside the data (which contribute
+nothing to ``X^T M X``), then the rest.
 """
 
 from __future__ import annotations

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.oracles.allowed_segments import AllowedSegmentsOracle
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import LabelledSample, SearchedSample
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
 from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.values import label_values, refuse_missing
-from structsvm.support.checks import among, is_number
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.traits import Traits
+from structsvm.problems.segments import SegmentProblem
+from structsvm.support.checks import among, is_number, is_whole
 
 __all__ = ["ChangePoint"]
 
@@ -25,116 +26,105 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ChangePoint(PartitionProblem):
+class ChangePoint(SegmentProblem):
     """Segment recordings where the mean of their features changes.
 
     Lajugie et al., section "Change-point detection by dynamic programming": segmentations ``M`` in
-    M^seq (number of segments unknown) or M^seq_K (known).
+    M^seq (number of segments unknown) or M^seq_K (known). The joint feature map is
+    ``phi(X, M) = X^T M X / T``, the loss ``|M - M_i|_F^2``.
 
     Parameters
     ----------
-    n_segments : {"unknown", "known"}
-        Whether learning is told the number of segments. A metric learned either way decodes both
+    segment_count : {"unknown", "known"}
+        Whether learning is given the number of segments. A metric learned either way decodes both
         ways; "unknown" measured no worse even where the number is given when predicting.
     penalty : {"learned", "fixed"}
         For an unknown number of segments: learn the price of a segment next to the metric, or fix
         it as in the paper. Fixed prices collapse the metric on noisy data. Either way the penalty
         is calibrated on the training labels afterwards.
-    margin : float in (0, 1]
-        ``kappa``, the weight of the loss. Beyond 1 a fixed penalty no longer outweighs the reward
-        the loss puts on each segment, and the metric collapses.
+    kappa : float in (0, 1]
+        The weight of the loss. Beyond 1 a fixed penalty no longer outweighs the reward the loss
+        puts on each segment, and the metric collapses.
+
+    min_length, max_length : int, int or None
+        Fewest and most samples of a segment. A shorter recording is one segment. With either the
+        time of a decision grows with the square of T.
+
+    Examples
+    --------
+    >>> from structsvm.problems import ChangePoint
+    >>> ChangePoint(segment_count="known").traits.given_k
+    True
     """
 
-    n_segments: str = "unknown"
+    segment_count: str = "unknown"
     penalty: str = "learned"
-    margin: float = 1.0
+    kappa: float = 1.0
+    min_length: int = 1
+    max_length: int | None = None
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if not among(self.n_segments, ("unknown", "known")):
+        if not among(self.segment_count, ("unknown", "known")):
             raise SettingsError(
-                f"n_segments of the problem must be 'unknown' or 'known', got {self.n_segments!r}; "
+                f"segment_count must be 'unknown' or 'known', got {self.segment_count!r}; "
                 "a number of segments is given to predict"
             )
         if not among(self.penalty, ("learned", "fixed")):
             raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
-        if not (is_number(self.margin) and 0 < self.margin <= 1):
+        if not (is_number(self.kappa) and 0 < self.kappa <= 1):
             raise SettingsError(
-                f"margin must be in (0, 1], got {self.margin!r}: a larger one rewards every "
+                f"kappa must be in (0, 1], got {self.kappa!r}: a larger one rewards every "
                 "segment by more than it costs, and the metric collapses"
             )
-
-    @property
-    def decoder(self) -> Oracle:
-        """Exact dynamic programming."""
-        return SequentialOracle()
-
-    def sample(self, X: Floats, truth: EquivalenceMatrix) -> LabelledSample:
-        """The recording itself: the same program, loss-augmented."""
-        return SearchedSample(X, truth, SequentialOracle())
-
-    def unit(
-        self,
-        Xs: Sequence[Floats],
-        truths: Sequence[EquivalenceMatrix],
-        weights: Floats | None = None,
-    ) -> float | None:
-        """The calibrated penalty."""
-        return None
-
-    @property
-    def shrinkage(self) -> float | None:
-        """No whitening: with it, ``lam`` matters less, but nothing is gained on average."""
-        return None
-
-    def seeded(self, random_state: int) -> ChangePoint:
-        """Itself: nothing is drawn at random."""
-        return self
-
-    @property
-    def known_clusters(self) -> bool:
-        """Whether the number of segments is given."""
-        return self.n_segments == "known"
-
-    @property
-    def contiguous(self) -> bool:
-        """Segments."""
-        return True
-
-    @property
-    def learns_penalty(self) -> bool:
-        """Whether the price of a segment is a weight."""
-        return self.penalty == "learned"
-
-    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
-        """Segmentation of ``n_samples`` samples from a label for each, or from breakpoints.
-
-        A vector of length T holds labels: every change of label is a change-point, whatever the
-        labels are. Anything else is a list of segment ends as in ruptures: sorted, without 0, the
-        last being T. (A recording whose T segments all have one sample reads the same both ways.)
-        """
-        values = label_values(y)
-        if values.ndim != 1 or values.size == 0:
-            raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
-        if values.size == n_samples:
-            refuse_missing(values, "sample")
-            return EquivalenceMatrix.from_labels(_runs(values))
-        if not np.issubdtype(values.dtype, np.integer):
-            raise DataError(
-                f"{values.size} labels for {n_samples} samples: give one label per sample, "
-                "or breakpoints as integers"
+        shortest, longest = self.min_length, self.max_length
+        if not (is_whole(shortest) and shortest >= 1):
+            raise SettingsError(f"min_length must be an integer >= 1, got {shortest!r}")
+        if longest is not None and not (is_whole(longest) and longest >= shortest):
+            raise SettingsError(
+                f"max_length must be None or an integer >= min_length={shortest}, got {longest!r}"
             )
-        outside = values[(values < 1) | (values > n_samples)]
-        if outside.size or values[-1] != n_samples:
-            raise DataError(
-                f"{values.size} labels for {n_samples} samples; read as breakpoints they must lie "
-                f"in 1..{n_samples} and end with {n_samples}, got "
-                f"{int(outside[0]) if outside.size else f'{int(values[-1])} at the end'}"
-            )
-        return EquivalenceMatrix.from_breakpoints(values)
+
+    @property
+    def traits(self) -> Traits:
+        """Segments, whose number is given or priced."""
+        return Traits(
+            contiguous=True,
+            given_k=self.segment_count == "known",
+            learns_price=self.penalty == "learned",
+            kappa=self.kappa,
+        )
+
+    @property
+    def feature_map(self) -> FeatureMap:
+        """``X^T M X / T``."""
+        return SECOND_MOMENT
+
+    @property
+    def loss(self) -> Loss:
+        """``|M - M_i|_F^2``."""
+        return SQUARED_DISTANCE
+
+    def allows(self, start: Any, end: Any, n_samples: int) -> Any:
+        """Neither too short, unless the recording is, nor too long."""
+        length = end - start
+        longest = np.inf if self.max_length is None else self.max_length
+        return (length >= min(self.min_length, n_samples)) & (length <= longest)
+
+    def decoder(self, sample: Sample) -> Oracle:
+        """Exact dynamic programming; near-linear where every segment is allowed."""
+        if self.min_length == 1 and self.max_length is None:
+            return SequentialOracle()
+        return AllowedSegmentsOracle(self.allows)
 
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """At least one change, and better more than one recording."""
+        """At least one change, and better more than one recording.
+
+        Raises
+        ------
+        DataError
+            When nothing changes anywhere.
+        """
         if all(truth.n_clusters == 1 for truth in truths):
             lengths = [truth.n_samples for truth in truths]
             raise DataError(
@@ -147,17 +137,3 @@ class ChangePoint(PartitionProblem):
                 "label a second one, or cut this one in two",
                 DataWarning,
             )
-
-    def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
-        """Minus the loss."""
-        return -partition_loss(truth, guess)
-
-    def decode(self, M: EquivalenceMatrix) -> NDArray[np.int64]:
-        """Segment number of each sample, 0, 1, ..., (T,)."""
-        return np.repeat(np.arange(M.n_clusters, dtype=np.int64), np.diff(M.boundaries))
-
-
-def _runs(labels: NDArray[Any]) -> NDArray[np.int64]:
-    """Number of changes of label up to each sample."""
-    changes = labels[1:] != labels[:-1]
-    return np.concatenate(([0], np.cumsum(changes))).astype(np.int64)

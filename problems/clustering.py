@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +15,20 @@ from structsvm.oracles._clusters.compression import (
     CompressedObjective,
     CompressedProjector,
 )
-from structsvm.oracles.cluster_decoder import ClusterDecoder
+from structsvm.oracles.cluster_decoder import ClusterDecoder, calibrate_tree
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
+from structsvm.partitions.metric import Calibration, calibrate, penalties_for
 from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.values import label_values, refuse_missing
-from structsvm.partitions.words import TABLES, Words
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.traits import TABLES, Traits
+from structsvm.partitions.values import refuse_missing
 from structsvm.problem import Separation
 from structsvm.support.checks import among, is_number, is_whole, refuse_bad_seed
 
@@ -51,8 +54,8 @@ class Clustering(PartitionProblem):
 
     Parameters
     ----------
-    n_clusters : {"known", "unknown"}
-        Whether learning is told the number of clusters. A metric learned either way decodes both
+    cluster_count : {"known", "unknown"}
+        Whether learning is given the number of clusters. A metric learned either way decodes both
         ways.
     oracle : {"auto", "relaxed", "rounded", "semidefinite"}
         How learning looks for the most violated labelling. "relaxed" is the spectral relaxation of
@@ -63,114 +66,142 @@ class Clustering(PartitionProblem):
     penalty : {"learned", "fixed"}
         For an unknown number of clusters: learn the price of a cluster next to the metric, or fix
         it as in the paper.
-    margin : float in (0, 1]
-        ``kappa``, the weight of the loss.
-    earlier : bool
-        Whether the rounded oracle also starts from its own answer at the best metric so far: a
-        tenth slower, and a better search (docs/clustering.md).
+    kappa : float in (0, 1]
+        The weight of the loss.
     n_init : int
         Restarts of K-means++ when decoding.
     random_state : int
         Seed of K-means and of the order in which rows are visited.
+
+    Examples
+    --------
+    >>> from structsvm.problems import Clustering
+    >>> Clustering().traits.words.whole
+    'table'
     """
 
-    words: ClassVar[Words] = TABLES
-    n_clusters: str = "known"
+    cluster_count: str = "known"
     oracle: str = "auto"
     penalty: str = "learned"
-    margin: float = 1.0
-    earlier: bool = True
+    kappa: float = 1.0
     n_init: int = 10
     random_state: int = 0
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if not among(self.n_clusters, ("known", "unknown")):
+        if not among(self.cluster_count, ("known", "unknown")):
             raise SettingsError(
-                f"n_clusters of the problem must be 'known' or 'unknown', got {self.n_clusters!r}; "
+                f"cluster_count must be 'known' or 'unknown', got {self.cluster_count!r}; "
                 "a number of clusters is given to predict"
             )
         if not among(self.oracle, ORACLES):
             raise SettingsError(f"oracle must be one of {ORACLES}, got {self.oracle!r}")
         if not among(self.penalty, ("learned", "fixed")):
             raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
-        if not (is_number(self.margin) and 0 < self.margin <= 1):
-            raise SettingsError(f"margin must be in (0, 1], got {self.margin!r}")
-        if not isinstance(self.earlier, bool):
-            raise SettingsError(f"earlier must be True or False, got {self.earlier!r}")
+        if not (is_number(self.kappa) and 0 < self.kappa <= 1):
+            raise SettingsError(f"kappa must be in (0, 1], got {self.kappa!r}")
         if not (is_whole(self.n_init) and self.n_init >= 1):
             raise SettingsError(f"n_init must be >= 1, got {self.n_init!r}")
         refuse_bad_seed(self.random_state)
 
     @property
-    def decoder(self) -> Oracle:
+    def traits(self) -> Traits:
+        """Clusters of rows, whose number is given or priced; full whitening overfits few rows."""
+        return Traits(
+            words=TABLES,
+            given_k=self.cluster_count == "known",
+            learns_price=self.penalty == "learned",
+            kappa=self.kappa,
+            shrinkage=0.5,
+        )
+
+    @property
+    def feature_map(self) -> FeatureMap:
+        """``X^T M X / T``."""
+        return SECOND_MOMENT
+
+    @property
+    def loss(self) -> Loss:
+        """``|M - M_i|_F^2``."""
+        return SQUARED_DISTANCE
+
+    def decoder(self, sample: Sample) -> Oracle:
         """K-means++ or Ward, then Hartigan moves."""
         return ClusterDecoder(self.n_init, self.random_state)
 
-    @property
-    def known_clusters(self) -> bool:
-        """Whether the number of clusters is given."""
-        return self.n_clusters == "known"
-
-    @property
-    def contiguous(self) -> bool:
-        """Rows have no order."""
-        return False
-
-    @property
-    def learns_penalty(self) -> bool:
-        """Whether the price of a cluster is a weight."""
-        return self.penalty == "learned"
-
-    @property
-    def shrinkage(self) -> float | None:
-        """Half: full whitening overfits when rows are few."""
-        return 0.5
-
-    def seeded(self, random_state: int) -> Clustering:
+    def seeded(self, random_state: int) -> Self:
         """The same with another seed."""
         return replace(self, random_state=random_state)
 
-    def sample(self, X: Floats, truth: EquivalenceMatrix) -> LabelledSample:
-        """A table compressed once for all calls, or searched for partitions in each."""
+    def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample:
+        """A table compressed once for all calls, or searched for partitions in each.
+
+        Raises
+        ------
+        SettingsError
+            When the table is too large for the semidefinite oracle.
+        """
         kind = self.oracle
         if kind == "auto":
             kind = "relaxed" if truth.n_clusters <= FEW else "rounded"
         if kind == "relaxed":
-            return CompressedSample(CompressedData.from_samples(X, truth))
+            return CompressedSample(CompressedData.from_samples(sample.X, truth))
         if kind == "rounded":
             search = ClusteringOracle(1, 1, LEARNING_SWEEPS, random_state=self.random_state)
-            return SearchedSample(X, truth, search, improves=self.earlier)
+            return SearchedSample(sample.X, truth, search)
         semidefinite = SemidefiniteOracle(random_state=self.random_state)
         if truth.n_samples > semidefinite.max_samples:
             raise SettingsError(
                 f"oracle='semidefinite' takes at most {semidefinite.max_samples} rows, a table has "
                 f"{truth.n_samples}: use 'relaxed' or 'rounded'"
             )
-        return SearchedSample(X, truth, semidefinite)
+        return SearchedSample(sample.X, truth, semidefinite)
 
     def unit(
         self,
-        Xs: Sequence[Floats],
+        samples: Sequence[Sample],
         truths: Sequence[EquivalenceMatrix],
         weights: Floats | None = None,
     ) -> float | None:
         """With K known, the scatter within the true clusters for each change of cluster.
 
-        There is no penalty then that would have to suit the labels. With K unknown, the calibrated
+        There is no price then that would have to suit the labels. With K unknown, the calibrated
         one.
         """
-        if not self.known_clusters:
-            return None
-        samples = list(zip(Xs, truths, strict=True))
-        changes = [(M.n_clusters - 1) / M.n_samples for _, M in samples]
-        scatter = np.average([_scatter(X, M) for X, M in samples], axis=0, weights=weights)
-        total, within = scatter / np.average(changes, weights=weights)
-        return float(max(within, 1e-6 * total))
+        if self.traits.given_k:
+            pairs = list(zip(samples, truths, strict=True))
+            changes = [(M.n_clusters - 1) / M.n_samples for M in truths]
+            scatter = np.average([_scatter(x.X, M) for x, M in pairs], axis=0, weights=weights)
+            total, within = scatter / np.average(changes, weights=weights)
+            return float(max(within, 1e-6 * total))
+        return None
 
-    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
-        """Partition of ``n_samples`` rows from a label for each: numbers or names."""
-        values = label_values(y)
+    def calibrate(
+        self,
+        factor: Floats,
+        samples: Sequence[Sample],
+        truths: Sequence[EquivalenceMatrix],
+        weights: Floats | None = None,
+    ) -> Calibration:
+        """One Ward tree for each table, cut at every price; the best by adjusted Rand index.
+
+        Not by the loss: one single cluster pays K - 1, often less than any other partition.
+        """
+        Zs = [sample.X @ factor for sample in samples]
+        penalties = penalties_for(Zs, truths, weights)
+        if penalties is None:
+            return calibrate([self.decoder(x) for x in samples], Zs, truths, weights)
+        return calibrate_tree(Zs, truths, penalties, weights, self.random_state)
+
+    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+        """Partition of T rows from a label for each: numbers or names.
+
+        Raises
+        ------
+        DataError
+            When they are not one label of a kind for each row.
+        """
+        n_samples, values = sample.n_samples, np.asarray(y)
         if values.ndim != 1 or values.size != n_samples:
             raise DataError(
                 f"labels of shape {values.shape} for {n_samples} rows: give one to each"
@@ -184,7 +215,7 @@ class Clustering(PartitionProblem):
 
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
         """At least two clusters somewhere, and one with two rows."""
-        if self.known_clusters and all(M.n_clusters == M.n_samples for M in truths):
+        if self.traits.given_k and all(M.n_clusters == M.n_samples for M in truths):
             raise DataError(
                 "every row has a label of its own, so that any metric clusters them right: labels "
                 "say which rows belong together"
@@ -201,14 +232,9 @@ class Clustering(PartitionProblem):
         One single cluster has a loss of K - 1, often less than any other partition: where it is
         possible, the loss would choose it.
         """
-        if self.known_clusters:
+        if self.traits.given_k:
             return -partition_loss(truth, guess)
         return adjusted_rand_index(truth, guess)
-
-    def decode(self, M: EquivalenceMatrix) -> NDArray[np.int64]:
-        """Cluster of each row, 0, 1, ... in order of appearance, (T,)."""
-        assert M.labels is not None
-        return np.array(M.labels)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,90 +2,119 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataWarning, OracleError, SettingsError, warn
+from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
 from structsvm.graphs.convert import as_graph
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
-from structsvm.graphs.labels import NodeLabels, region_loss, region_rand
+from structsvm.graphs.inputs import as_list, start_scale, teaching
+from structsvm.graphs.labels import (
+    NodeLabels,
+    jaccard_distance,
+    node_codes,
+    node_labels,
+    region_rand,
+)
 from structsvm.graphs.similarity import Similarity
 from structsvm.oracles._spectra.cut_hinge import CutHinge, NormalizedHinge, PlainHinge, Point
-from structsvm.oracles.normalized_cut import CutDecoder, Embedding
+from structsvm.oracles.normalized_cut import CutDecoder, Embedding, constrained_cut
+from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import metric_factor
-from structsvm.problem import RegularizedRisk, Separation, SignedProblem
-from structsvm.regularizers import Regularizer
-from structsvm.solvers.descent import CompositeRisk
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.metric import Calibration, Metric, metric_factor
+from structsvm.partitions.objective import Objective, metric_space
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.traits import GRAPHS, Traits
+from structsvm.partitions.units import LearningUnits
+from structsvm.problem import CompositeRisk, RegularizedRisk, Separation, SignedProblem
+from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.status import Quality
 from structsvm.support.checks import among, is_positive, refuse_bad_seed
+from structsvm.support.progress import stage
 from structsvm.weights import Nonnegative, WeightSpace
 
-__all__ = ["CutModel", "CutRisk", "NormalizedCut", "Tangent"]
+__all__ = ["CutObjective", "CutRisk", "NormalizedCut", "TangentModel"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 INVISIBLE, COLLAPSE = 0.05, 0.5
-"""Margins of the plain objective below which the loss is invisible, and from which on the zero
+"""Kappas of the plain objective below which the loss is invisible, and from which on the zero
 metric is the best: with ``2 kappa >= 1`` the constant vector leaves M."""
+
+MOST_CLUSTERS = 20
+"""Where counting clusters ends."""
+
+APPEARANCE_SCALES = 2.0 ** np.arange(-5, 5)
+SPATIAL_SCALES = np.append(0.0, APPEARANCE_SCALES)
 
 
 @dataclass(frozen=True)
-class NormalizedCut:
+class NormalizedCut(PartitionProblem):
     """Cut graphs as labelled ones are: image segmentation, communities with features.
 
     Lajugie et al., section "Spectral clustering and normalized cuts". The similarity of two nodes
     is ``exp(-(x_i - x_j)^T B (x_i - x_j))`` on the edges of the graph, and a metric ``B`` is
-    learned such that the cut of least cost is the labelled one. :class:`structsvm.CutLearner`
-    learns it.
+    learned such that the cut of least cost is the labelled one. The similarity is not linear in
+    the metric, so that the objective is not convex: what is found is a local minimum, better than
+    the start, without a certified lower bound. ``lam`` shrinks the metric towards the start.
+
+    Samples are images (H, W) or (H, W, C), networkx graphs, pairs (adjacency, features) or
+    :class:`~structsvm.graphs.FeatureGraph`; labels are label maps (H, W), vectors (T,), or
+    mappings of the nodes of a networkx graph. -1 marks pixels or nodes without a label.
 
     Parameters
     ----------
-    n_clusters : {"known", "unknown"}
+    cluster_count : {"known", "unknown"}
         Whether the number of clusters is given when predicting, or counted: the eigenvalues of the
-        normalized similarity above a threshold that is learned.
-    objective : {"normalized", "plain"}
+        normalized similarity above a threshold that is learned. Where it is known and not given,
+        it is that of the training graphs.
+    objective_kind : {"normalized", "plain"}
         What learning looks at: the normalized cut, as prediction does, or ``Tr(W_B M) / T`` with
         plain equivalence matrices, as the paper does.
     oracle : {"relaxed", "rounded"}
         Most violated cuts: those of the spectral relaxation, or partitions they are rounded to.
-    margin : float, optional
-        ``kappa``, the weight of the loss; 1 by default, 0.3 for the plain objective, where only
-        0.1 to 0.3 are of use.
+    kappa : float, optional
+        The weight of the loss; 1 by default, 0.3 for the plain objective, where only 0.1 to 0.3
+        are of use.
     decoding : {"normalized", "plain"}
         What prediction maximises.
     rounding : {"kmeans", "qr"}
         Of more than two clusters.
-    nodes, n_segments, compactness, edges, radius, features
-        How images become graphs, see :class:`structsvm.graphs.GraphOfImage`.
+    image : GraphOfImage
+        How images become graphs.
     random_state : int
-        Seed of K-means and of the folds of cross-validation.
+        Seed of K-means.
+
+    Examples
+    --------
+    >>> from structsvm.problems import NormalizedCut
+    >>> NormalizedCut().traits.convex
+    False
     """
 
-    n_clusters: str = "known"
-    objective: str = "normalized"
+    cluster_count: str = "known"
+    objective_kind: str = "normalized"
     oracle: str = "relaxed"
-    margin: float | None = None
+    kappa: float | None = None
     decoding: str = "normalized"
     rounding: str = "kmeans"
-    nodes: str = "superpixels"
-    n_segments: int = 150
-    compactness: float = 10.0
-    edges: str = "all"
-    radius: float = 5.0
-    features: str = "all"
+    image: GraphOfImage = field(default_factory=GraphOfImage)
     random_state: int = 0
 
     def __post_init__(self) -> None:
         """Check the settings."""
         choices = {
-            "n_clusters": ("known", "unknown"),
-            "objective": ("normalized", "plain"),
+            "cluster_count": ("known", "unknown"),
+            "objective_kind": ("normalized", "plain"),
             "oracle": ("relaxed", "rounded"),
             "decoding": ("normalized", "plain"),
             "rounding": ("kmeans", "qr"),
@@ -93,71 +122,345 @@ class NormalizedCut:
         for name, allowed in choices.items():
             if not among(getattr(self, name), allowed):
                 raise SettingsError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
-        _ = self.image_settings  # which checks its own
-        if not is_positive(self.kappa):
-            raise SettingsError(f"margin must be > 0, got {self.margin!r}")
+        if not isinstance(self.image, GraphOfImage):
+            raise SettingsError(f"image must be a GraphOfImage, got {self.image!r}")
+        kappa, plain = self.loss_weight, self.objective_kind == "plain"
+        if not is_positive(kappa):
+            raise SettingsError(f"kappa must be > 0, got {self.kappa!r}")
         refuse_bad_seed(self.random_state)
-        if self.objective == "plain" and self.oracle == "relaxed" and self.kappa >= COLLAPSE:
+        if plain and self.oracle == "relaxed" and kappa >= COLLAPSE:
             raise SettingsError(
-                f"margin={self.kappa:g} with the plain objective: from {COLLAPSE} on the best "
-                "metric is zero, because the relaxation drops the constant vector; use 0.1 to 0.3, "
-                "or objective='normalized'"
+                f"kappa={kappa:g} with the plain objective: from {COLLAPSE} on the best metric is "
+                "zero, because the relaxation drops the constant vector; use 0.1 to 0.3, or "
+                "objective_kind='normalized'"
             )
-        if self.objective == "plain" and self.kappa < INVISIBLE:
+        if plain and kappa < INVISIBLE:
             warn(
-                f"margin={self.kappa:g} with the plain objective: below {INVISIBLE} learning "
-                "hardly sees the loss and may do worse than no learning; use 0.1 to 0.3",
+                f"kappa={kappa:g} with the plain objective: below {INVISIBLE} learning hardly sees "
+                "the loss and may do worse than no learning; use 0.1 to 0.3",
                 DataWarning,
             )
 
     @property
-    def kappa(self) -> float:
-        """The margin, or its default."""
-        if self.margin is not None:
-            return self.margin
-        return 1.0 if self.objective == "normalized" else 0.3
+    def loss_weight(self) -> float:
+        """``kappa``, or its default."""
+        if self.kappa is not None:
+            return self.kappa
+        return 1.0 if self.objective_kind == "normalized" else 0.3
 
     @property
-    def known_clusters(self) -> bool:
-        """Whether the number of clusters is given."""
-        return self.n_clusters == "known"
-
-    @property
-    def image_settings(self) -> GraphOfImage:
-        """How images become graphs."""
-        return GraphOfImage(
-            self.nodes, self.n_segments, self.compactness, self.edges, self.radius, self.features
+    def traits(self) -> Traits:
+        """Clusters of nodes; an objective that is not convex."""
+        return Traits(
+            words=GRAPHS,
+            given_k=self.cluster_count == "known",
+            learns_price=False,
+            kappa=self.loss_weight,
+            convex=False,
+            standardize=None,
+            lam=0.02,
+            lams=(0.2, 0.02, 0.002),
+            candidates=("untrained", "grid", "diagonal", "full"),
+            baselines=("grid",),
         )
 
+    def decoder(self, sample: Sample) -> Oracle:
+        """There is none that maximises ``Tr(A M)``: see :meth:`partition`."""
+        raise OracleError("a normalized cut is no maximum of Tr(A M): see NormalizedCut.partition")
+
     @property
-    def decoder(self) -> CutDecoder:
+    def rounder(self) -> CutDecoder:
         """Spectral relaxation and rounding."""
         return CutDecoder(
             self.decoding == "normalized", self.rounding, random_state=self.random_state
         )
 
-    def seeded(self, random_state: int) -> NormalizedCut:
+    def seeded(self, random_state: int) -> Self:
         """The same with another seed."""
         return replace(self, random_state=random_state)
 
-    def agreement(self, truth: NodeLabels, guess: EquivalenceMatrix) -> float:
+    # ---- what comes in and goes out
+
+    def read(
+        self, Xs: Any, feature_names: Sequence[str] | None = None, n_features: int | None = None
+    ) -> tuple[list[Sample], list[str] | None]:
+        """Graphs with the same features, made once; the sample's ``side`` is the graph."""
+        graphs = []
+        for i, x in stage("graphs", list(enumerate(as_list(Xs)))):
+            try:
+                graphs.append(as_graph(x, self.image))
+            except DataError as error:
+                raise DataError(f"graph {i}: {error}") from error
+        if not graphs:
+            raise DataError("no graphs were given: expected a list of graphs or images")
+        names = list(graphs[0].features if feature_names is None else feature_names)
+        for i, graph in enumerate(graphs):
+            if list(graph.features) != names:
+                raise DataError(
+                    f"graph {i} has the features {', '.join(graph.features)}, expected "
+                    f"{', '.join(names)}: give graphs or images of one kind"
+                )
+            graph.warn_of_free_cuts(f"graph {i}")
+        return [Sample(graph.X, graph) for graph in graphs], names
+
+    def encode(self, y: Any, sample: Sample) -> Any:
+        """The true partition of the nodes, and how much of each node has each label."""
+        return node_labels(y, sample.side)
+
+    def known_labels(self, y: Any, sample: Sample) -> Any:
+        """Labels of the nodes where those of pixels or nodes are known in part."""
+        return node_codes(y, sample.side)
+
+    def decode(self, M: EquivalenceMatrix, sample: Sample) -> NDArray[Any]:
+        """A label map (H, W) for an image, a vector (T,) for another graph."""
+        assert M.labels is not None
+        graph: FeatureGraph = sample.side
+        return graph.label_map(np.array(M.labels))
+
+    def restrict(self, sample: Sample, rows: Ints) -> Sample:
+        """The graph of some of the nodes, with the edges between them."""
+        return Sample(sample.X[rows], sample.side.induced(rows))
+
+    def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
+        """At least one graph with two labels."""
+        if all(truth.n_clusters == 1 for truth in truths):
+            raise DataError(
+                f"all nodes of {'the graph' if len(truths) == 1 else 'each graph'} have the same "
+                "label: there is nothing to cut"
+            )
+
+    # ---- learning
+
+    def untrained_factor(self, samples: Sequence[Sample], weights: Floats | None = None) -> Floats:
+        """A scale for each feature, at which learning starts."""
+        weights = np.ones(len(samples)) if weights is None else weights
+        return np.diag(start_scale([_graph(sample) for sample in samples], weights))
+
+    def units(
+        self,
+        samples: Sequence[Sample],
+        truths: Sequence[EquivalenceMatrix],
+        untrained: Metric,
+        shrinkage: float | None,
+        weights: Floats | None = None,
+    ) -> LearningUnits:
+        """The features in the untrained metric, which is the identity then."""
+        return LearningUnits(untrained.factor, 1.0)
+
+    def objective(self, metric: str, n_features: int) -> Objective:
+        """A composite risk."""
+        return CutObjective(self, metric, n_features)
+
+    # ---- prediction
+
+    @single_threaded()
+    def partition(
+        self,
+        sample: Sample,
+        metric: Metric,
+        n_clusters: int | None = None,
+        constraint: Constraint = UNCONSTRAINED,
+    ) -> EquivalenceMatrix:
+        """Cut a graph into ``n_clusters``, or as many as the metric counts or usually has.
+
+        Labelled nodes, ``constraint.together`` and ``constraint.apart``, keep their label; the
+        others get that of the cluster they are cut into (:func:`constrained_cut`).
+        """
+        rounder = self.rounder
+        K = metric.n_clusters if n_clusters is None and metric.price is None else n_clusters
+        if K is None and metric.price is None:
+            raise SettingsError(
+                "the training graphs had different numbers of clusters: give their number "
+                "(n_clusters, --n-clusters), or learn for an unknown one "
+                "(cluster_count='unknown', --set cluster_count=unknown)"
+            )
+        W = Similarity.of(_graph(sample))(metric.factor)
+        if constraint.has_links:
+            return constrained_cut(rounder, W, constraint, K, metric.price)
+        embedding = rounder.embed(W, MOST_CLUSTERS if K is None else K)
+        if K is None:
+            assert metric.price is not None
+            K = rounder.n_clusters(embedding, metric.price)
+        return rounder.partition(embedding, K)
+
+    @single_threaded()
+    def calibrate(
+        self,
+        factor: Floats,
+        samples: Sequence[Sample],
+        truths: Sequence[Any],
+        weights: Floats | None = None,
+    ) -> Calibration:
+        """The threshold whose numbers of clusters agree best with the truth, by adjusted Rand.
+
+        None where the number of clusters is known: then the usual number is kept. Not by the loss,
+        for which one single cluster, at K - 1, often is the best. Between two eigenvalues of the
+        training graphs nothing changes, so their midpoints are all there is to try; of several as
+        good as each other, the middle one. Thresholds that count more than twice as many clusters
+        as any training graph has, and two, are not tried.
+        """
+        truths = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
+        if self.traits.given_k:
+            counts = {truth.n_clusters for truth in truths}
+            usual = counts.pop() if len(counts) == 1 else None
+            return Calibration(np.empty(0), np.empty(0), n_clusters=usual)
+        rounder = self.rounder
+        most = 2 * max(truth.n_clusters for truth in truths) + 2
+        embeddings = [rounder.embed(Similarity.of(_graph(x))(factor), most) for x in samples]
+        values = np.unique(np.concatenate([e.values for e in embeddings]))
+        cuts = np.concatenate([[values[0] - 1e-6], (values[1:] + values[:-1]) / 2])
+        indices, losses = [], []
+        for embedding, truth in zip(embeddings, truths, strict=True):
+            counts_at = [rounder.n_clusters(embedding, float(cut)) for cut in cuts]
+            found = {K: rounder.partition(embedding, K) for K in set(counts_at)}
+            rand = {K: region_rand(truth, M) for K, M in found.items()}
+            loss = {K: partition_loss(truth, M) for K, M in found.items()}
+            indices.append([rand[K] for K in counts_at])
+            losses.append([loss[K] for K in counts_at])
+        agreement = np.average(indices, axis=0, weights=weights)
+        mean_losses = np.average(losses, axis=0, weights=weights)
+        return Calibration(cuts, mean_losses, criterion=-agreement, smoothing=0)
+
+    # ---- evaluation
+
+    def baseline(
+        self,
+        name: str,
+        samples: Sequence[Sample],
+        truths: Sequence[Any],
+        weights: Floats | None = None,
+    ) -> Metric | None:
+        """The paper's rival "grid": one scale of appearance and one of position."""
+        if name != "grid":
+            return None
+        labels = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
+        factor = self._grid(samples, labels, weights)
+        return self.calibrate(factor, samples, truths, weights).metric(factor)
+
+    def agreement(self, truth: Any, guess: Any) -> float:
         """What model selection maximises: minus the loss, or the adjusted Rand index.
 
         The index where the number of clusters is unknown: one single cluster has a loss of K - 1,
         less than most cuts of an image into two.
         """
-        return -region_loss(truth, guess) if self.known_clusters else region_rand(truth, guess)
+        if isinstance(guess, NodeLabels):  # the truth itself
+            return 0.0 if self.traits.given_k else 1.0
+        return -partition_loss(truth, guess) if self.traits.given_k else region_rand(truth, guess)
 
-    def graph(self, x: Any) -> FeatureGraph:
-        """A graph from whatever stands for one; raises DataError."""
-        return as_graph(x, self.image_settings)
+    def scores(
+        self, truth: Any, guess: EquivalenceMatrix, tolerance: int
+    ) -> dict[str, float | None]:
+        """Scores over pixels if it is a cut of an image; "jaccard" of two true labels alone."""
+        return {
+            "loss": partition_loss(truth, guess),
+            "jaccard": jaccard_distance(truth, guess),
+            "adjusted_rand": region_rand(truth, guess),
+            "disagreement": self.agreement(truth, truth) - self.agreement(truth, guess),
+        }
 
-    def hinge(self, graph: FeatureGraph, truth: NodeLabels, scale: Floats) -> CutHinge:
-        """A training sample, its features multiplied by ``scale`` (P,)."""
-        similarity = Similarity.of(graph, scale)
+    @single_threaded()
+    def _grid(
+        self, samples: Sequence[Sample], truths: Sequence[Any], weights: Floats | None
+    ) -> Floats:
+        """110 pairs of scales, 2^-5 to 2^4 and position also 0, by the mean loss of the graphs.
+
+        On the features as they are. That is what cross-validation over graphs gives, because a
+        pair has nothing to fit.
+        """
+        spatial = samples[0].side.spatial
+        places = SPATIAL_SCALES if spatial.any() and not spatial.all() else np.ones(1)
+        best, least = None, np.inf
+        for appearance in stage("scales", APPEARANCE_SCALES.tolist()):
+            for place in places:
+                scales = np.where(spatial, place, appearance) if places.size > 1 else appearance
+                factor = np.diag(np.sqrt(np.broadcast_to(scales, spatial.shape)))
+                losses = [
+                    partition_loss(truth, self.partition(x, Metric(factor, None), truth.n_clusters))
+                    for x, truth in zip(samples, truths, strict=True)
+                ]
+                mean = float(np.average(losses, weights=weights))
+                if mean < least:
+                    best, least = factor, mean
+        assert best is not None
+        return best
+
+
+@dataclass(frozen=True)
+class CutObjective(Objective):
+    """Learning a metric for normalized cuts, in units in which the identity is the start."""
+
+    problem: NormalizedCut
+    metric: str
+    """"diagonal" or "full"."""
+    n_features: int
+
+    def weight_space(self) -> WeightSpace:
+        """The cone of the metric."""
+        return metric_space(self.metric, self.n_features)
+
+    def split(self, w: Floats) -> tuple[Floats, float]:
+        """The metric; a cut has no price."""
+        return self.weight_space().to_metric(w), 0.0
+
+    def start(self) -> Floats:
+        """``B = I``."""
+        return self.weight_space().identity()
+
+    def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
+        """``lam / 2 |B - I|_F^2`` for the squared norm; any other times ``lam``."""
+        if regularizer == SquaredNorm():
+            return SquaredNorm(lam, center=1.0)
+        return regularizer.scaled(lam)
+
+    def risk(
+        self,
+        samples: Sequence[Sample],
+        truths: Sequence[Any],
+        regularizer: Regularizer,
+        constraints: Callable[[Any], list[Any]] | None = None,
+        weights: Floats | None = None,
+    ) -> CutRisk:
+        """The mean hinge loss of the graphs with more than one label, and Omega.
+
+        Raises
+        ------
+        SettingsError
+            For further constraints, which no solver of such objectives keeps.
+        """
+        if constraints is not None:
+            raise SettingsError("constraints are for convex objectives: normalized cuts take none")
+        weights = np.ones(len(samples)) if weights is None else weights
+        truths = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
+        kept = teaching([_graph(sample) for sample in samples], truths)
+        return CutRisk(
+            hinges=[self._hinge(samples[i], truths[i]) for i in kept],
+            space=self.weight_space(),
+            regularizer=regularizer,
+            start=self.start(),
+            rounder=self.problem.rounder if self.problem.oracle == "rounded" else None,
+            shares=weights[kept] / weights[kept].sum(),
+        )
+
+    def _hinge(self, sample: Sample, truth: NodeLabels) -> CutHinge:
+        similarity = Similarity.of(_graph(sample))
         Y = np.eye(truth.M.n_clusters)[truth.M.labels]
-        kind = NormalizedHinge if self.objective == "normalized" else PlainHinge
-        return kind(similarity, Y, self.kappa)
+        normalized = self.problem.objective_kind == "normalized"
+        return (NormalizedHinge if normalized else PlainHinge)(
+            similarity, Y, self.problem.loss_weight
+        )
+
+
+def _node_labels(truth: Any, sample: Sample) -> NodeLabels:
+    """The true partition of a graph; one of the nodes alone where pixels are not labelled."""
+    if isinstance(truth, NodeLabels):
+        return truth
+    return NodeLabels.of_nodes(truth, sample.side.sizes)
+
+
+def _graph(sample: Sample) -> FeatureGraph:
+    """The graph of a sample with the features it has now."""
+    graph: FeatureGraph = sample.side
+    return graph if sample.X is graph.X else replace(graph, X=sample.X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,12 +470,16 @@ class CutRisk(CompositeRisk):
     hinges: Sequence[CutHinge]
     space: WeightSpace
     regularizer: Regularizer
-    decoder: CutDecoder | None = None
+    start: Floats
+    shares: Floats
+    """Of the graphs in the mean, (N,)."""
+    rounder: CutDecoder | None = None
     """Rounds the most violated cuts to partitions; None leaves them relaxed."""
-    weights: Floats | None = None
-    """Of the graphs in the mean, (N,); None for all alike."""
-    _starts: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
-    """Where Lanczos begins: at the eigenvectors it found last."""
+
+    @property
+    def n_samples(self) -> int:
+        """N."""
+        return len(self.hinges)
 
     def losses(self, w: Floats) -> tuple[float, Floats]:
         """Mean hinge loss and its gradient."""
@@ -181,7 +488,7 @@ class CutRisk(CompositeRisk):
         total, gradient = 0.0, np.zeros((self.order, self.order))
         for i, hinge in enumerate(self.hinges):
             try:
-                value, G = self._loss(i, hinge, hinge.at(L))
+                value, G = self._loss(hinge, hinge.at(L))
             except OracleError as error:
                 error.add_note(f"while cutting sample {i}")
                 raise
@@ -193,7 +500,7 @@ class CutRisk(CompositeRisk):
         """The convex risk around ``w``."""
         L = metric_factor(self.space.to_metric(w))
         return RegularizedRisk(
-            problem=CutModel(self),
+            problem=TangentModel(self),
             xs=[_Sample(hinge, hinge.at(L), w) for hinge in self.hinges],
             ys=[Tangent(0.0, np.zeros(w.size))] * len(self.hinges),
             regularizer=regularizer,
@@ -202,11 +509,18 @@ class CutRisk(CompositeRisk):
             is_model=True,
         )
 
-    @property
-    def shares(self) -> Floats:
-        """The weights, their sum being 1."""
-        weights = np.ones(len(self.hinges)) if self.weights is None else self.weights
-        return np.asarray(weights / weights.sum())
+    def regularized(self, regularizer: Regularizer) -> CutRisk:
+        """The same with another Omega."""
+        return replace(self, regularizer=regularizer)
+
+    def started(self, start: Floats) -> CutRisk:
+        """The same with another start."""
+        return replace(self, start=start)
+
+    def part(self, which: Sequence[int]) -> CutRisk:
+        """Some of the graphs, with their shares in the mean."""
+        hinges = [self.hinges[i] for i in which]
+        return replace(self, hinges=hinges, shares=self.shares[list(which)])
 
     @property
     def order(self) -> int:
@@ -226,17 +540,16 @@ class CutRisk(CompositeRisk):
 
     def rounded(self, point: Point, hinge: CutHinge, V: Floats) -> tuple[float, Floats]:
         """Value and gradient of the partition that a relaxed cut is rounded to."""
-        assert self.decoder is not None
+        assert self.rounder is not None
         d, K = point.W.degrees, hinge.Y.shape[1]
         if V.shape[1] < K:  # sqrt(d) is not among them
             V = np.column_stack([np.sqrt(d / d.sum()), V])
-        M = self.decoder.partition(Embedding(np.ones(K), V, d), K)
+        M = self.rounder.partition(Embedding(np.ones(K), V, d), K)
         return hinge.partition(point, M)
 
-    def _loss(self, i: int, hinge: CutHinge, point: Point) -> tuple[float, Floats]:
-        values, V = point.operator.top(hinge.count, self._starts.get(i))
-        self._starts[i] = V.sum(axis=1)
-        if self.decoder is None:
+    def _loss(self, hinge: CutHinge, point: Point) -> tuple[float, Floats]:
+        values, V = point.operator.top(hinge.count)
+        if self.rounder is None:
             return hinge.constant + values.sum() - point.truth, hinge.gradient(point, V)
         value, G = self.rounded(point, hinge, V)
         return (value, G) if value > 0 else (0.0, np.zeros_like(G))
@@ -260,7 +573,7 @@ class Tangent:
 
 
 @dataclass(frozen=True, eq=False)
-class CutModel(SignedProblem):
+class TangentModel(SignedProblem):
     """The structured SVM that is left when similarities are replaced by their tangents.
 
     Labellings are known by the tangents they give: a cut ``V`` contributes
@@ -291,7 +604,7 @@ class CutModel(SignedProblem):
         risk, hinge, point = self.risk, x.hinge, x.point
         operator = hinge.derivative(point, risk.matrix(w - x.w))
         _, V = operator.top(hinge.count)
-        if risk.decoder is None:
+        if risk.rounder is None:
             at_w = hinge.constant + float(np.sum(V * point.operator.apply(V))) - point.truth
             G, quality = hinge.gradient(point, V), Quality.EXACT
         else:
@@ -302,4 +615,4 @@ class CutModel(SignedProblem):
 
     def predict(self, w: Floats, x: _Sample) -> Tangent:
         """A model of training samples predicts nothing."""
-        raise OracleError("a model of training samples predicts nothing: use CutLearner.predict")
+        raise OracleError("a model of training samples predicts nothing")

@@ -8,76 +8,71 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from structsvm.compare import Comparison, compare_solvers
-    from structsvm.evaluation import Evaluation, evaluate
-    from structsvm.graph_cuts.learner import CutLearner
+    from structsvm.compare import compare_solvers
+    from structsvm.errors import DataError, LearningError, SettingsError, StructSVMError
+    from structsvm.evaluation import evaluate
+    from structsvm.learner.files import load, save
     from structsvm.learner.learner import MetricLearner
+    from structsvm.learner.partial import Alternation
     from structsvm.model_selection import MetricLearnerCV
     from structsvm.partial_labels.labels import PartialLabels
+    from structsvm.partial_labels.suggest import suggest_labels
     from structsvm.partitions.equivalence import EquivalenceMatrix
     from structsvm.partitions.oracle import Region
-    from structsvm.persistence import load, save
     from structsvm.problems.change_point import ChangePoint
     from structsvm.problems.clustering import Clustering
-    from structsvm.problems.distribution_change import DistributionChange
     from structsvm.problems.normalized_cut import NormalizedCut
-    from structsvm.regularizers import Custom, SquaredNorm, Trace
     from structsvm.solution import Solution
     from structsvm.status import Status
-    from structsvm.weak import Alternation
 
     __version__: str
 
-__all__ = [
-    "Alternation",
-    "ChangePoint",
-    "Clustering",
-    "Comparison",
-    "Custom",
-    "CutLearner",
-    "DistributionChange",
-    "EquivalenceMatrix",
-    "Evaluation",
-    "MetricLearner",
-    "MetricLearnerCV",
-    "NormalizedCut",
-    "PartialLabels",
-    "Region",
-    "Solution",
-    "SquaredNorm",
-    "Status",
-    "Trace",
-    "__version__",
-    "compare_solvers",
-    "evaluate",
-    "load",
-    "save",
-]
-
 _HOME = {
-    "Alternation": "structsvm.weak",
+    "Alternation": "structsvm.learner.partial",
     "ChangePoint": "structsvm.problems.change_point",
     "Clustering": "structsvm.problems.clustering",
-    "Comparison": "structsvm.compare",
-    "Custom": "structsvm.regularizers",
-    "CutLearner": "structsvm.graph_cuts.learner",
-    "DistributionChange": "structsvm.problems.distribution_change",
+    "DataError": "structsvm.errors",
     "EquivalenceMatrix": "structsvm.partitions.equivalence",
-    "Evaluation": "structsvm.evaluation",
+    "LearningError": "structsvm.errors",
     "MetricLearner": "structsvm.learner.learner",
     "MetricLearnerCV": "structsvm.model_selection",
     "NormalizedCut": "structsvm.problems.normalized_cut",
     "PartialLabels": "structsvm.partial_labels.labels",
     "Region": "structsvm.partitions.oracle",
+    "SettingsError": "structsvm.errors",
     "Solution": "structsvm.solution",
-    "SquaredNorm": "structsvm.regularizers",
     "Status": "structsvm.status",
-    "Trace": "structsvm.regularizers",
+    "StructSVMError": "structsvm.errors",
     "compare_solvers": "structsvm.compare",
     "evaluate": "structsvm.evaluation",
-    "load": "structsvm.persistence",
-    "save": "structsvm.persistence",
+    "load": "structsvm.learner.files",
+    "save": "structsvm.learner.files",
+    "suggest_labels": "structsvm.partial_labels.suggest",
 }
+
+__all__ = [
+    "Alternation",
+    "ChangePoint",
+    "Clustering",
+    "DataError",
+    "EquivalenceMatrix",
+    "LearningError",
+    "MetricLearner",
+    "MetricLearnerCV",
+    "NormalizedCut",
+    "PartialLabels",
+    "Region",
+    "SettingsError",
+    "Solution",
+    "Status",
+    "StructSVMError",
+    "__version__",
+    "compare_solvers",
+    "evaluate",
+    "load",
+    "save",
+    "suggest_labels",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,14 +11,14 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.parallel import single_threaded
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.learning import plot_gap, plot_gap_twice
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Risk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution
 from structsvm.solvers.auto import SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.storage.plain import finite
 from structsvm.support.extras import require
+from structsvm.support.plain import finite
 from structsvm.support.progress import stage
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def compare_solvers(
     metric: str = "full",
     lam: float = 0.1,
     regularizer: str | Regularizer = "squared",
-    standardize: str | None = "recording",
+    standardize: str | None = "auto",
     stopping: Stopping | None = None,
 ) -> Comparison:
     """Learn the metric that :class:`structsvm.MetricLearner` learns, with several solvers.
@@ -166,7 +166,7 @@ def compare_solvers(
 
 
 def compare_on(
-    risk: RegularizedRisk,
+    risk: Risk,
     solvers: Sequence[str] | Mapping[str, Solver] | None = None,
     *,
     stopping: Stopping | None = None,
@@ -193,7 +193,7 @@ def compare_on(
     refused: dict[str, str] = {}
     for name, solver in asked.items():
         try:
-            solver.check(risk)
+            solver.check(risk.outline)
         except SettingsError as error:
             if solvers is not None:
                 raise SettingsError(f"{name}: {error}") from error

@@ -11,11 +11,9 @@ from typing import Any
 from structsvm.errors import PluginError
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.support.contract import missing_definitions
 
 __all__ = [
-    "Declared",
     "Plugin",
     "oracle_class",
     "oracle_names",
@@ -27,11 +25,8 @@ __all__ = [
 ]
 
 PROBLEMS, ORACLES = "structsvm.problems", "structsvm.oracles"
-Declared = PartitionProblem | NormalizedCut
-"""What an entry point of a problem may name: a cut is learned by an estimator of its own."""
-
 CONTRACTS: dict[str, tuple[str, tuple[type, ...]]] = {
-    PROBLEMS: ("problem", (PartitionProblem, NormalizedCut)),
+    PROBLEMS: ("problem", (PartitionProblem,)),
     ORACLES: ("oracle", (Oracle,)),
 }
 
@@ -63,7 +58,7 @@ def oracle_names() -> list[str]:
     return _names(ORACLES)
 
 
-def problem_class(name: str) -> type[Declared]:
+def problem_class(name: str) -> type[PartitionProblem]:
     """The problem that is declared under a name.
 
     Raises
@@ -71,7 +66,7 @@ def problem_class(name: str) -> type[Declared]:
     PluginError
         When there is none or more than one, or it is not what a problem has to be.
     """
-    found: type[Declared] = _load(PROBLEMS, _point(PROBLEMS, name))
+    found: type[PartitionProblem] = _load(PROBLEMS, _point(PROBLEMS, name))
     return found
 
 
@@ -87,7 +82,7 @@ def oracle_class(name: str) -> type[Oracle]:
     return found
 
 
-def problem_name(problem: Declared) -> str:
+def problem_name(problem: PartitionProblem) -> str:
     """The name under which the class of a problem is declared.
 
     Raises

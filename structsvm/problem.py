@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,19 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError, PluginError, SettingsError
 from structsvm.regularizers import Regularizer
 from structsvm.status import Quality
-from structsvm.storage.plain import shown
 from structsvm.support.contract import Contract
+from structsvm.support.plain import shown
 from structsvm.weights import WeightSpace
 
-__all__ = ["ImprovableProblem", "Problem", "RegularizedRisk", "Separation", "SignedProblem"]
+__all__ = [
+    "CompositeRisk",
+    "Outline",
+    "Problem",
+    "RegularizedRisk",
+    "Risk",
+    "Separation",
+    "SignedProblem",
+]
 
 Floats = NDArray[np.float64]
 
@@ -66,19 +74,15 @@ class Problem(Contract):
         """Inference: maximise ``<w, joint_feature(x, y)>`` over y."""
 
 
-class ImprovableProblem(Problem):
-    """A problem some of whose oracles are searches that can start from a known labelling.
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """What a solver has to know of a risk to say whether it can minimise it, before any work."""
 
-    Then solvers have them start from an earlier answer too, and take the better of both.
-    """
-
-    @abstractmethod
-    def improves(self, x: Any) -> bool:
-        """Whether the oracle of this sample is such a search, and wants to."""
-
-    @abstractmethod
-    def improve(self, w: Floats, x: Any, y: Any, known: Any) -> Separation:
-        """As :meth:`separate`, by a search that starts from the labelling ``known``."""
+    space: WeightSpace
+    regularizer: Regularizer
+    constraints: Callable[[Any], list[Any]] | None
+    n_samples: int
+    is_convex: bool = True
 
 
 class SignedProblem(Problem):
@@ -121,9 +125,6 @@ class RegularizedRisk:
     cvxpy constraints; see :meth:`further_constraints`."""
     start: Floats | None = None
     """A sensible weight, (d,), tried before any other, so that the answer is never worse."""
-    anchors: Sequence[Any] | None = None
-    """The labellings whose score is to be highest, if they are not the ``ys`` that the loss is
-    measured against."""
     is_model: bool = False
     """Whether a solver made this of another risk, so that nobody else's code is in it."""
     space: WeightSpace = field(init=False)
@@ -162,9 +163,8 @@ class RegularizedRisk:
         N = len(self.xs)
         if N == 0:
             raise DataError("xs is empty: give at least one sample")
-        for name, given in (("ys", self.ys), ("anchors", self.anchors)):
-            if given is not None and len(given) != N:
-                raise DataError(f"{name} has {len(given)} labellings for {N} samples in xs")
+        if len(self.ys) != N:
+            raise DataError(f"ys has {len(self.ys)} labellings for {N} samples in xs")
         try:
             weights = np.asarray(self.sample_weight, dtype=np.float64)
         except (TypeError, ValueError):
@@ -228,6 +228,72 @@ class RegularizedRisk:
         """N."""
         return len(self.xs)
 
+    @property
+    def outline(self) -> Outline:
+        """What a solver looks at before any work."""
+        return Outline(self.space, self.regularizer, self.constraints, self.n_samples)
+
     def penalty(self, w: Floats) -> float:
         """Omega(w)."""
         return self.regularizer.value(w, self.space)
+
+    def regularized(self, regularizer: Regularizer) -> RegularizedRisk:
+        """The same with another Omega."""
+        return replace(self, regularizer=regularizer)
+
+    def started(self, start: Floats) -> RegularizedRisk:
+        """The same with another start."""
+        return replace(self, start=start)
+
+
+class CompositeRisk(Contract):
+    """``F(w) = Omega(w) + sum_i h_i(c_i(w))``: each ``h_i`` convex, each ``c_i`` smooth.
+
+    The hinge losses of a similarity that is not linear in the metric are of this kind: convex in
+    the similarity matrix, but not in the metric. There is no certified lower bound.
+    """
+
+    space: WeightSpace
+    """The cone of ``w``; a field of every such risk, as the next ones."""
+    regularizer: Regularizer
+    """Omega."""
+    start: Floats
+    """The weight from which to descend, (d,)."""
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int:
+        """N."""
+
+    @abstractmethod
+    def losses(self, w: Floats) -> tuple[float, Floats]:
+        """``sum_i h_i(c_i(w))`` and its gradient (or a subgradient), (d,)."""
+
+    @abstractmethod
+    def part(self, which: Sequence[int]) -> CompositeRisk:
+        """The sum over some of the samples alone, without Omega: what a worker evaluates."""
+
+    @abstractmethod
+    def regularized(self, regularizer: Regularizer) -> CompositeRisk:
+        """The same with another Omega."""
+
+    @abstractmethod
+    def started(self, start: Floats) -> CompositeRisk:
+        """The same with another start."""
+
+    @abstractmethod
+    def model(self, w: Floats, regularizer: Regularizer) -> RegularizedRisk:
+        """The convex risk in which every ``c_i`` is replaced by its tangent at ``w``."""
+
+    @property
+    def outline(self) -> Outline:
+        """What a solver looks at before any work."""
+        return Outline(self.space, self.regularizer, None, self.n_samples, is_convex=False)
+
+    def penalty(self, w: Floats) -> float:
+        """Omega(w)."""
+        return self.regularizer.value(w, self.space)
+
+
+Risk = RegularizedRisk | CompositeRisk
+"""What a solver minimises."""

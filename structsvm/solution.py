@@ -71,7 +71,11 @@ class History:
 
 @dataclass(frozen=True)
 class Solution:
-    """A weight with its certificate: ``lower <= min F <= F(w) <= upper``."""
+    """A weight with its certificate: ``lower <= min F <= F(w) <= upper``.
+
+    Of an objective that is not convex there is no lower bound but minus infinity, and no gap:
+    ``stationarity`` says how near to a local minimum the weight is.
+    """
 
     w: Floats = field(repr=False)
     """The best weight found, (d,)."""
@@ -85,6 +89,8 @@ class Solution:
     seconds: float
     bound: str
     """What the lower bound rests on."""
+    stationarity: float | None = None
+    """``|w - Pi(w - grad F(w))|`` for an objective that is not convex, 0 at a local minimum."""
     history: History = field(repr=False, default_factory=History)
 
     @property
@@ -94,6 +100,12 @@ class Solution:
 
     def summary(self) -> str:
         """One paragraph for people."""
+        if self.stationarity is not None:
+            return (
+                f"{self.status.value}. Objective {self.upper:.6g} (at the start {self.null:.6g}), "
+                f"projected gradient {self.stationarity:.2g}, {self.n_iter} iterations, "
+                f"{self.oracle_calls} oracle calls, {self.seconds:.1f} s."
+            )
         return (
             f"{self.status.value}. Objective between {self.lower:.6g} and {self.upper:.6g} "
             f"(null metric {self.null:.6g}), relative gap {self.gap:.2g} ({self.bound}), "

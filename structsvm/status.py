@@ -19,13 +19,10 @@ class Status(Enum):
     """How a solver ended; the value is the sentence a person reads."""
 
     OPTIMAL = "optimal within the tolerance: the certified relative gap is at most tol"
-    MAX_ITER = "stopped at max_iter with the certified gap shown: raise max_iter or tol"
-    TOO_FEW_STEPS = (
-        "stopped at max_iter while the objective was still falling: raise max_iter or tol"
-    )
-    MAX_SECONDS = "stopped after max_seconds with the certified gap shown"
-    MAX_CALLS = "stopped after max_calls oracle calls with the certified gap shown"
-    INTERRUPTED = "interrupted: the best certified iterate is returned"
+    MAX_ITER = "stopped at max_iter before the tolerance was reached: raise max_iter or tol"
+    MAX_SECONDS = "stopped after max_seconds before the tolerance was reached"
+    MAX_CALLS = "stopped after max_calls oracle calls before the tolerance was reached"
+    INTERRUPTED = "interrupted: the best iterate is returned"
     STALLED = "stalled: no labelling violates its cut, and the master is no more accurate than this"
     RELAXED = (
         "optimal for the oracle's relaxation, whose value bounds the true objective from above"

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from structsvm.partitions.words import RECORDINGS, Words
+from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solvers.fingerprint import fingerprint
-from structsvm.storage.plain import finite
+from structsvm.support.plain import finite
 
 __all__ = [
     "LEARNED",

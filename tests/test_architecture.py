@@ -207,7 +207,7 @@ def test_oracles_and_problems_have_one_name() -> None:
 
 
 def test_a_class_is_abstract_or_final() -> None:
-    """No method overrides a concrete method of another class of the project."""
+    """No method overrides a concrete method of another class of the project, but for hooks."""
     classes = {found.name: found for module in modules().values() for found in _classes(module)}
     wrong = [
         f"{found.where}: {found.name}.{method} overrides {ancestor.name}.{method}"
@@ -263,7 +263,7 @@ def _classes(module: Module) -> Iterator[Class]:
             bases = tuple(_qualified(_plain(base), module) for base in node.bases)
             protocol = any(base.endswith("Protocol") for base in bases)
             methods = {
-                item.name: not _is_abstract(item, protocol)
+                item.name: not _is_open(item, protocol)
                 for item in node.body
                 if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)
             }
@@ -275,9 +275,10 @@ def _plain(base: ast.expr) -> str:
     return ast.unparse(base.value if isinstance(base, ast.Subscript) else base)
 
 
-def _is_abstract(method: ast.FunctionDef | ast.AsyncFunctionDef, protocol: bool) -> bool:
+def _is_open(method: ast.FunctionDef | ast.AsyncFunctionDef, protocol: bool) -> bool:
+    """Tell whether a subclass has to define a method, or may because it is a hook."""
     decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in method.decorator_list}
-    return "abstractmethod" in decorators or (protocol and _is_stub(method.body))
+    return bool(decorators & {"abstractmethod", "hook"}) or (protocol and _is_stub(method.body))
 
 
 def _is_stub(body: list[ast.stmt]) -> bool:

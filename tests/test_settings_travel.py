@@ -11,7 +11,7 @@ from structsvm import MetricLearner, load, save
 from structsvm.cli.settings import problem_with
 from structsvm.errors import PluginError, SettingsError
 from structsvm.problems.change_point import ChangePoint
-from structsvm.storage.plain import finite
+from structsvm.support.plain import finite
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from structsvm.oracles._segments.lanes import FAST, LANES, signed_squares
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.storage.plain import read_only
 from structsvm.support.interrupts import uninterrupted
+from structsvm.support.plain import read_only
 
 __all__ = ["OVERHEAD", "SegmentTable", "build_table", "end_row", "lane_scores", "path_value"]
 

@@ -28,15 +28,15 @@ from structsvm.errors import DataError, SettingsError, printable
 from structsvm.graph_cuts.evaluation import evaluate_cuts
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graphs.graph import FeatureGraph
-from structsvm.partitions.words import GRAPHS
+from structsvm.partitions.traits import GRAPHS
 from structsvm.persistence import save
 from structsvm.plotting.cuts import overlay, plot_cut
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.status import Status
 from structsvm.storage.atomic import write_atomically
-from structsvm.storage.plain import finite
 from structsvm.support.extras import require
 from structsvm.support.interrupts import Interrupts
+from structsvm.support.plain import finite
 from structsvm.support.progress import share, stage
 
 __all__ = ["describe", "draw", "evaluate", "fit", "predict", "read_to_judge", "show"]

@@ -16,7 +16,7 @@ from structsvm.datasets.recording import Recording, arrays_and_labels, share_fea
 from structsvm.errors import DataError
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.words import Words
+from structsvm.partitions.traits import Words
 from structsvm.support.progress import stage
 
 __all__ = ["check_labels", "read", "read_for", "read_to_judge"]

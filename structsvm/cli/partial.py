@@ -14,7 +14,7 @@ from structsvm.errors import DataError
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.words import Words
+from structsvm.partitions.traits import Words
 
 __all__ = ["labels_of", "partial_options", "tell_unlabelled", "unlabelled_samples"]
 

@@ -19,7 +19,7 @@ from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner.learner import MetricLearner
 from structsvm.persistence import load
 from structsvm.plugins import problem_name
-from structsvm.storage.plain import finite
+from structsvm.support.plain import finite
 from structsvm.views.words import (
     certificate_in_words,
     feature_weights,

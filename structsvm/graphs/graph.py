@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -139,6 +139,18 @@ class FeatureGraph:
             raise DataError(f"nodes must be a tuple of {T} names, got {self.nodes!r}")
         if not isinstance(self.in_units, bool | np.bool_):
             raise DataError(f"in_units must be True or False, got {self.in_units!r}")
+
+    def induced(self, nodes: Ints) -> FeatureGraph:
+        """Some of the nodes and the edges between them, without pixels."""
+        place = np.full(self.n_samples, -1, dtype=np.int64)
+        place[nodes] = np.arange(len(nodes))
+        edges = self.edges
+        if edges is not None:
+            ends = place[edges]
+            edges = np.sort(ends[:, (ends >= 0).all(axis=0)], axis=0)
+        return replace(
+            self, X=self.X[nodes], edges=edges, sizes=self.sizes[nodes], regions=None, nodes=None
+        )
 
     def label_map(self, labels: Ints) -> Ints:
         """Labels of the nodes (T,) as labels of the pixels (H, W); of the nodes without pixels."""

@@ -15,7 +15,13 @@ from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.values import label_values, missing_labels
 
-__all__ = ["NodeLabels", "jaccard_distance", "node_labels", "region_loss", "region_rand"]
+__all__ = [
+    "NodeLabels",
+    "jaccard_distance",
+    "node_codes",
+    "node_labels",
+    "region_rand",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,6 +45,32 @@ class NodeLabels:
     def n_clusters(self) -> int:
         """Number of labels that occur, K, even if no node has most of one."""
         return int(self.counts.shape[1])
+
+    @property
+    def n_samples(self) -> int:
+        """T."""
+        return int(self.counts.shape[0])
+
+    def inner(self, guess: EquivalenceMatrix) -> float:
+        """``Tr(M M')`` over pixels: ``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)``."""
+        common = _common(self, guess)
+        return float(np.sum(common**2 / np.outer(common.sum(axis=1), common.sum(axis=0))))
+
+    @classmethod
+    def of_nodes(cls, M: EquivalenceMatrix, sizes: Floats) -> NodeLabels:
+        """A partition of the nodes themselves, of these sizes (T,)."""
+        assert M.labels is not None
+        return cls(M, np.eye(M.n_clusters)[M.labels] * sizes[:, None])
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both group the nodes, and what they are made of, in the same way."""
+        if not isinstance(other, NodeLabels):
+            return NotImplemented
+        return self.M == other.M and np.array_equal(self.counts, other.counts)
+
+    def __hash__(self) -> int:
+        """Of the partition of the nodes."""
+        return hash(self.M)
 
 
 def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
@@ -92,14 +124,33 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
     return NodeLabels(M, counts * scale[:, None])
 
 
-def region_loss(truth: NodeLabels, guess: EquivalenceMatrix) -> float:
-    """``|M - M'|_F^2`` over pixels: ``K + K' - 2 sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)``.
+def node_codes(y: Any, graph: FeatureGraph) -> Any:
+    """Labels of which some are missing, as one number for each node, -1 for a node without any.
 
-    Lajugie et al., eq. (losses), times the number of pixels.
+    A superpixel has the label of most of its labelled pixels. What is complete is left as it is.
+
+    Parameters
+    ----------
+    y : as for :func:`node_labels`; -1 in a map or vector of numbers marks what has no label
     """
-    common = _common(truth, guess)
-    true, guessed = common.sum(axis=1), common.sum(axis=0)
-    return float(sum(common.shape) - 2.0 * np.sum(common**2 / np.outer(true, guessed)))
+    if isinstance(y, NodeLabels) or hasattr(y, "constraint"):
+        return y
+    if isinstance(y, Mapping):
+        missing = [node for node in graph.nodes or () if node not in y]
+        if not missing or graph.nodes is None:
+            return y
+        known = sorted({str(label) for label in y.values()})
+        return np.array([known.index(str(y[n])) if n in y else -1 for n in graph.nodes])
+    values = np.asarray(y)
+    if values.dtype.kind not in "if" or not (values == -1).any():
+        return y
+    if graph.regions is None or values.shape != graph.regions.shape:
+        return values
+    kinds, inverse = np.unique(values, return_inverse=True)
+    T, K = graph.n_samples, kinds.size
+    counts = np.bincount(graph.regions.ravel() * K + inverse.ravel(), minlength=T * K)
+    table = counts.reshape(T, K)[:, 1:]  # without -1, the smallest
+    return np.where(table.any(axis=1), kinds[1:][table.argmax(axis=1)], -1)
 
 
 def jaccard_distance(truth: NodeLabels, guess: EquivalenceMatrix) -> float | None:

@@ -9,8 +9,8 @@ from structsvm.interop.breakpoints import (
     matrix_to_labels,
 )
 from structsvm.interop.export import export_metric
+from structsvm.interop.frames import metric_frame
 from structsvm.interop.graphs import weighted_graph
-from structsvm.learner.frames import metric_frame
 
 __all__ = [
     "breakpoints_to_changepoints",

@@ -11,7 +11,7 @@ from ruptures.costs import CostMl
 from ruptures.detection import KernelCPD
 
 from structsvm.errors import DataError
-from structsvm.fitted import Fitted, get_mahalanobis_matrix, standardized
+from structsvm.learner.learner import MetricLearner
 
 __all__ = ["MetricCost", "MetricDetector"]
 
@@ -27,8 +27,8 @@ class MetricCost(CostMl):  # type: ignore[misc]
 
     model = "structsvm"
 
-    def __init__(self, learner: Fitted) -> None:
-        super().__init__(metric=get_mahalanobis_matrix(learner))
+    def __init__(self, learner: MetricLearner) -> None:
+        super().__init__(metric=learner.get_mahalanobis_matrix())
         self.learner = learner
         self.min_size = 1
 
@@ -41,8 +41,8 @@ class MetricCost(CostMl):  # type: ignore[misc]
 class MetricDetector(BaseEstimator):  # type: ignore[misc]
     """``ruptures.KernelCPD`` with a linear kernel on the transformed signal: exact, and in C."""
 
-    def __init__(self, learner: Fitted) -> None:
-        get_mahalanobis_matrix(learner)  # refuses one that is not fitted
+    def __init__(self, learner: MetricLearner) -> None:
+        learner.get_mahalanobis_matrix()  # refuses one that is not fitted
         self.learner = learner
         self.n_samples: int | None = None
 
@@ -78,9 +78,9 @@ class MetricDetector(BaseEstimator):  # type: ignore[misc]
         return self.fit(signal).predict(n_bkps, pen)
 
 
-def _signal(learner: Fitted, signal: Any) -> Floats:
+def _signal(learner: MetricLearner, signal: Any) -> Floats:
     """One standardised signal, (T, P); a vector is univariate."""
     if isinstance(signal, np.ndarray) and signal.ndim == 1:
         signal = signal[:, None]
-    (Z,) = standardized(learner, [signal])
-    return Z
+    (sample,) = learner.prepare([signal])
+    return sample.X

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from structsvm.errors import SettingsError
-from structsvm.fitted import Fitted, feature_names, get_mahalanobis_matrix
+from structsvm.learner.learner import MetricLearner
 from structsvm.storage.atomic import write_atomically
 
 __all__ = ["export_metric"]
@@ -18,7 +18,7 @@ __all__ = ["export_metric"]
 FORMATS = (".csv", ".npz")
 
 
-def export_metric(learner: Fitted, path: str | PathLike[str], what: str = "metric") -> None:
+def export_metric(learner: MetricLearner, path: str | PathLike[str], what: str = "metric") -> None:
     """Write the metric into a ``.csv`` or ``.npz`` file.
 
     Parameters
@@ -42,14 +42,14 @@ def export_metric(learner: Fitted, path: str | PathLike[str], what: str = "metri
     write_atomically(file, content)
 
 
-def _npz(learner: Fitted) -> bytes:
+def _npz(learner: MetricLearner) -> bytes:
     arrays = {
-        "metric": get_mahalanobis_matrix(learner),
+        "metric": learner.get_mahalanobis_matrix(),
         "components": learner.components_,
         "penalty": np.asarray(learner.penalty_),
-        "features": np.asarray(feature_names(learner)),
+        "features": np.asarray(learner.metric_feature_names_),
     }
-    scaling = learner.standardizer_
+    scaling = learner.inputs_.standardizer
     if scaling.mean is not None and scaling.scale is not None:
         arrays |= {"mean": scaling.mean, "scale": scaling.scale}
     buffer = io.BytesIO()
@@ -57,13 +57,13 @@ def _npz(learner: Fitted) -> bytes:
     return buffer.getvalue()
 
 
-def _csv(learner: Fitted, what: str) -> bytes:
-    names = feature_names(learner)
+def _csv(learner: MetricLearner, what: str) -> bytes:
+    names = learner.metric_feature_names_
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     if what == "metric":
         writer.writerow(["feature", *names])
-        rows = zip(names, get_mahalanobis_matrix(learner).tolist(), strict=True)
+        rows = zip(names, learner.get_mahalanobis_matrix().tolist(), strict=True)
         writer.writerows([name, *row] for name, row in rows)
     else:
         writer.writerow(names)

@@ -4,32 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from os import PathLike
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm import baselines
 from structsvm.errors import LearningError, warn
+from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
-from structsvm.parallel import Backend
 from structsvm.partial_labels.alternate import Alternated
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import Calibration, Metric, calibrate, metric_factor
-from structsvm.partitions.problem import MetricProblem, certified_upper
+from structsvm.partitions.metric import Calibration, Metric, metric_factor
+from structsvm.partitions.objective import Objective, certified_upper
 from structsvm.partitions.units import LearningUnits
-from structsvm.problem import RegularizedRisk
-from structsvm.regularizers import Regularizer
-from structsvm.solution import HistoryEntry, Solution
-from structsvm.solvers.base import Solver
+from structsvm.problem import Risk
+from structsvm.solution import Solution
 from structsvm.support.interrupts import Interrupts
 
 __all__ = [
-    "FitPlan",
     "FitResult",
     "FitState",
     "calibrated_or_learned",
@@ -47,45 +42,14 @@ logger = logging.getLogger("structsvm")
 
 
 @dataclass(frozen=True, eq=False)
-class FitPlan:
-    """What to learn, and with what."""
-
-    problem: MetricProblem
-    regularizer: Regularizer
-    """Weighted."""
-    lam: float
-    constraints: Callable[[Any], list[Any]] | None
-    shrinkage: float | None
-    """Of the whitening; None for none."""
-    solver: Solver
-    backend: Backend
-    callback: Callable[[HistoryEntry], None] | None
-
-    def check(self, samples: Sequence[Floats]) -> None:
-        """Raise SettingsError if the solver does not suit, before any work."""
-        nothing = [EquivalenceMatrix.from_labels(np.zeros(X.shape[0])) for X in samples]
-        null, ones = self.problem.null_weight(), np.ones(len(nothing))
-        self.solver.check(
-            RegularizedRisk(
-                self.problem, samples, nothing, self.regularizer, ones, null, self.constraints
-            )
-        )
-
-    def without_callback(self) -> FitPlan:
-        """The same for a preparation nobody has to watch."""
-        return replace(self, callback=None)
-
-
-@dataclass(frozen=True, eq=False)
 class FitResult:
     """A metric of the standardised features, and what came of learning it."""
 
-    factor: Floats
-    """``L``, (P, r)."""
+    metric: Metric
     calibration: Calibration
     solution: Solution
     upper: float
-    start: LearningUnits
+    units: LearningUnits
     untrained: Metric
     truths: Sequence[EquivalenceMatrix]
     """What was learned from: the labels, completed where they were partial."""
@@ -94,100 +58,103 @@ class FitResult:
 
 @dataclass(frozen=True, eq=False)
 class FitState:
-    """Standardised recordings whose partitions are known, and what ``lam`` has no part in."""
+    """Standardised samples whose partitions are known, and what ``lam`` has no part in."""
 
     data: TrainingSet
+    objective: Objective
     untrained: Metric
-    start: LearningUnits
-    risk: RegularizedRisk
+    units: LearningUnits
+    risk: Risk
 
     @classmethod
-    def of(cls, learning: FitPlan, data: TrainingSet, untrained: Metric | None = None) -> FitState:
-        """The objective, from the units in which the untrained metric is the identity.
+    def of(cls, settings: Settings, data: TrainingSet, untrained: Metric | None = None) -> FitState:
+        """The objective, in the units in which the untrained metric is the identity.
 
         Parameters
         ----------
-        untrained : DecodingMetric, optional
-            The identity with its calibrated penalty, if that is known already.
+        untrained : Metric, optional
+            The untrained metric, if it has been calibrated already.
         """
-        problem, truths, weights = learning.problem, data.truths, data.weights
-        partition = problem.partition
+        problem, samples, truths, weights = data.problem, data.samples, data.truths, data.weights
         if untrained is None:
-            untrained = baselines.untrained(partition.decoder, data.arrays, truths, weights)
-        start = LearningUnits.of(
-            partition, data.arrays, truths, untrained.penalty, learning.shrinkage, weights
-        )
-        units = [start(X) for X in data.arrays]
-        risk = problem.risk(units, truths, learning.regularizer, learning.constraints, weights)
-        return cls(data, untrained, start, risk)
+            untrained = problem.untrained(samples, truths, weights)
+        units = problem.units(samples, truths, untrained, settings.shrinkage, weights)
+        objective = settings.objective(data.n_features)
+        scaled = [sample.with_features(units(sample.X)) for sample in samples]
+        omega = settings.weighted(objective)
+        risk = objective.risk(scaled, truths, omega, settings.constraints, weights)
+        return cls(data, objective, untrained, units, risk)
 
-    def risk_of(self, learning: FitPlan) -> RegularizedRisk:
+    def risk_of(self, settings: Settings) -> Risk:
         """The objective with another ``lam``."""
-        return replace(self.risk, regularizer=learning.regularizer)
+        return self.risk.regularized(settings.weighted(self.objective))
 
-    def learned(
+    def result(
         self,
-        learning: FitPlan,
-        risk: RegularizedRisk,
+        settings: Settings,
+        risk: Risk,
         solution: Solution,
         interrupts: Interrupts | None = None,
     ) -> FitResult:
-        """The metric of a solution, its penalty calibrated.
+        """The metric of a solution, its price calibrated.
 
         Where ``interrupts`` are given, Ctrl-C ends the calibration alone.
         """
-        data, problem = self.data, learning.problem
-        factor = self.start.restore(usable_factor(problem, solution, learning.lam))
-        Zs = [X @ factor for X in data.arrays]
-        calibrated = partial(calibrate, problem.partition.decoder, Zs, data.truths, data.weights)
-        calibration = (
-            calibrated()
-            if interrupts is None
-            else calibrated_or_learned(calibrated, problem, solution, self.start.unit, interrupts)
+        data = self.data
+        factor = self.units.restore(usable_factor(self.objective, solution, settings))
+        calibrated = partial(
+            data.problem.calibrate, factor, data.samples, data.truths, data.weights
         )
-        upper = certified_upper(risk, solution)
+        if interrupts is None:
+            calibration = calibrated()
+        else:
+            learned = self.objective.split(solution.w)[1]
+            calibration = calibrated_or_learned(calibrated, learned, self.units.unit, interrupts)
         return FitResult(
-            factor, calibration, solution, upper, self.start, self.untrained, data.truths
+            metric=calibration.metric(factor),
+            calibration=calibration,
+            solution=solution,
+            upper=certified_upper(risk, solution),
+            units=self.units,
+            untrained=self.untrained,
+            truths=data.truths,
         )
 
 
 def learn(
-    learning: FitPlan, data: TrainingSet, resume: str | PathLike[str] | None = None
+    settings: Settings, data: TrainingSet, resume: str | PathLike[str] | None = None
 ) -> FitResult:
-    """Learn from standardised recordings whose partitions are known."""
+    """Learn from standardised samples whose partitions are known."""
     with Interrupts() as interrupts:
         with interrupts.released():
-            prepared = FitState.of(learning, data)
-        solution = learning.solver.solve(
-            prepared.risk, learning.callback, backend=learning.backend, resume=resume
+            state = FitState.of(settings, data)
+        solution = settings.solver.solve(
+            state.risk, settings.callback, backend=settings.backend, resume=resume
         )
-        return prepared.learned(learning, prepared.risk, solution, interrupts)
+        return state.result(settings, state.risk, solution, interrupts)
 
 
 def calibrated_or_learned(
-    calibrated: Callable[[], Calibration],
-    problem: MetricProblem,
-    solution: Solution,
-    unit: float,
-    interrupts: Interrupts,
+    calibrated: Callable[[], Calibration], price: float, unit: float, interrupts: Interrupts
 ) -> Calibration:
-    """The calibration of a learned metric, or, if Ctrl-C ends it, the penalty it was learned with.
+    """The calibration of a learned metric, or, if Ctrl-C ends it, the price it was learned with.
 
     Parameters
     ----------
+    price : float
+        The one that was learned; 0 if there is none.
     unit : float
-        The penalty in units of which that one is learned.
+        The price in units of which that one is learned.
     """
     try:
         with interrupts.released():
             return calibrated()
     except KeyboardInterrupt:
         warn(
-            "interrupted while the penalty of a segment was calibrated: it is the one that was "
+            "interrupted while the price of a cluster was calibrated: it is the one that was "
             "learned with the metric",
             ConvergenceWarning,
         )
-        price = problem.split(solution.w)[1]
         return Calibration.none(unit * (price if price > 0 else 1.0))
 
 
@@ -196,19 +163,19 @@ def is_zero(L: Floats) -> bool:
     return bool(np.sum(L**2) <= ZERO_METRIC * L.shape[0])
 
 
-def usable_factor(problem: MetricProblem, solution: Solution, lam: float) -> Floats:
+def usable_factor(objective: Objective, solution: Solution, settings: Settings) -> Floats:
     """``L`` of the learned metric; warn or refuse when there is reason to."""
     logger.info("%s", solution.summary())
     if not solution.status.converged:
         warn(solution.summary(), ConvergenceWarning)
-    L = metric_factor(problem.split(solution.w)[0])
+    L = metric_factor(objective.split(solution.w)[0])
     if is_zero(L):
-        part = problem.partition.words.part
+        part = settings.problem.traits.words.part
         way_out = f"lower lam, or check that the labelled {part}s differ in the features"
         if not solution.status.converged:
             way_out = "let it run longer"
         raise LearningError(
-            f"the best metric found is zero, so it separates nothing (lam={lam}, "
+            f"the best metric found is zero, so it separates nothing (lam={settings.lam}, "
             f"{solution.status.value}): {way_out}",
             solution.status,
         )

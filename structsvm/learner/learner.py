@@ -1,50 +1,54 @@
-"""The scikit-learn face of metric learning: no algorithm here."""
+"""The estimator: learn a metric from labelled samples, partition new ones with it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm import baselines, fitted
+from structsvm import baselines
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
-from structsvm.interop import frames, pairs, ruptures
-from structsvm.learner.fitting import FitPlan, FitResult, FitState, learn
-from structsvm.learner.routing import DATA_UNDER_OUR_NAMES
-from structsvm.learner.settings import learning_from, partition_from
+from structsvm.features import RecordingTransformer
+from structsvm.learner.fitting import FitResult, FitState, learn
+from structsvm.learner.inputs import Inputs
+from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
+from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
-from structsvm.masters.base import Master
 from structsvm.parallel import Backend
+from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, Metric
-from structsvm.partitions.problem import PartitionProblem, encode_all
-from structsvm.partitions.samples import (
-    Counts,
-    Standardizer,
-    centred,
-    check_samples,
-    check_weights,
-    cluster_counts,
-    one_of,
-    warn_about_constant_features,
-)
-from structsvm.problem import RegularizedRisk
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample, is_prepared
+from structsvm.partitions.samples import Counts, centred, check_weights, cluster_counts
+from structsvm.problem import Risk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
+from structsvm.support.checks import among
+from structsvm.support.extras import require
+from structsvm.support.frames import data_frame
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import stage
-from structsvm.weak import Alternation, informative, is_partial, learn_partial
+
+if TYPE_CHECKING:
+    from structsvm.interop.detectors import MetricCost, MetricDetector
 
 __all__ = ["MetricLearner"]
 
 Floats = NDArray[np.float64]
+
+CONTAINERS = ("default", "pandas", "polars")
+DATA = {"Xs": UNUSED, "ys": UNUSED}
+"""Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""
 
 
 class MetricLearner(BaseEstimator):  # type: ignore[misc]
@@ -57,11 +61,13 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     with the structured hinge losses ``L_i`` of Lajugie et al. (eq. objective). ``B`` is in units in
     which ``B = I`` is the untrained metric with its best penalty, P is the number of features
     (``P (P + 1) / 2`` for a diagonal metric), and ``\bar\ell`` is the mean loss of predicting no
-    change at all: one ``lam`` suits all data sets.
+    change at all: one ``lam`` suits all data sets. A problem may have another objective, such as
+    :class:`~structsvm.problems.NormalizedCut`.
 
     Parameters
     ----------
     problem : PartitionProblem, default ``ChangePoint()``
+        What is partitioned, and how: see :mod:`structsvm.problems`.
     metric : {"full", "diagonal"}
         A full matrix (features and their combinations) or a diagonal one (a weight per feature).
     regularizer : {"squared", "trace"} or Regularizer
@@ -69,33 +75,23 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         diagonal metric). A :class:`~structsvm.regularizers.SquaredNorm` with a ``center`` shrinks
         towards a metric other than 0; a :class:`~structsvm.regularizers.Custom` takes any convex
         cvxpy expression.
-    lam : float
-        Strength of the regularizer, > 0; 0.04 to 1 are usual.
-    standardize : {"recording", "training", None}
-        Scale the features of each recording by itself, or all as on the training set, or not.
+    lam : float, optional
+        Strength of the regularizer, > 0; 0.04 to 1 are usual. None takes that of the problem.
+    features : RecordingTransformer, optional
+        Features to make of each recording first, see :mod:`structsvm.features`.
+    standardize : {"auto", "recording", "training", None}
+        Scale the features of each recording by itself, or all as on the training set, or not;
+        "auto" is what suits the problem.
     whiten : "auto", float in [0, 1] or None
         Learn a full metric from features whitened within the true clusters first, their covariance
         shrunk so far towards a multiple of the identity; "auto" is what suits the problem: 0.5 for
-        clustering, none for change-points, none for a diagonal metric. ``components_`` include it;
+        clustering, none for change-points, none for a diagonal metric. ``metric_`` includes it;
         regularizer and constraints see the metric of the whitened features.
-    solver : {"auto", "cutting-plane", "one-slack", "frank-wolfe", "subgradient"} or Solver
-        The outer loop (docs/solvers.md); a Solver brings its own ``slack``, ``master``, ``tol`` and
-        ``max_iter``.
-    slack : {"n", "one"}
-        One slack per recording, or one in all (for many recordings).
-    tol : float
-        Certified relative gap at which to stop.
-    max_iter : int
-        Most rounds of oracle calls.
-    master : str or Master
-        Solver of the restricted problem: "auto", "interior" (diagonal metrics), "newton", or any
-        solver cvxpy has installed.
+    solver : str or Solver
+        The method that minimises, a name or a solver of :mod:`structsvm.solvers`, such as
+        ``CuttingPlane(Stopping(tol=1e-3), slack="one")``; "auto" is what suits the problem.
     constraints : callable, optional
         Takes the cvxpy metric ``B`` and returns a list of further convex constraints.
-    callback : callable, optional
-        Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
-    alternation : Alternation, optional
-        How partial labels are completed (docs/weak-labels.md); nothing else depends on it.
     n_jobs : int or None
         Workers that call the oracles, -1 for one per core; None for none. The result is the same.
     backend : {"auto", "serial", "threads", "processes", "dask"} or Backend
@@ -106,9 +102,11 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
+    metric_ : Metric
+        The learned metric and the price of a cluster: a value that decodes and transforms.
     components_ : array of shape (rank, P)
         ``L^T`` with ``B = L L^T``: ``transform`` is ``X @ components_.T`` after standardising.
-    penalty_ : float
+    penalty_ : float or None
         Price of a segment in the learned metric, calibrated on the training labels. With
         ``ruptures``: ``Pelt(custom_cost=CostMl(metric=B)).predict(pen=penalty_)``.
     solution_ : Solution
@@ -116,40 +114,44 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     certified_upper_ : float
         Its upper bound, or that of the relaxation if the oracle is a heuristic one.
     calibration_ : Calibration
-        Training loss against the penalty.
-    baselines_ : dict of DecodingMetric
+        Training loss against the price.
+    baselines_ : dict of Metric
         What the learned metric has to beat, tuned on the same labels: "untrained" (the identity
-        with its best penalty) and, after :meth:`fit_baselines`, "pca" and "rca".
+        with its best price) and, after :meth:`fit_baselines`, those that suit the problem.
     alternated_ : Alternated or None
         With partial labels, the completed labels (of the recordings of which anything is known) and
         what completing them brought; not stored.
     whitening_ : array of shape (P, P), or None
         What the standardised features were multiplied by before learning.
-    problem_, standardizer_, training_data_ : PartitionProblem, Standardizer, TrainingData
+    problem_, inputs_, training_data_ : PartitionProblem, Inputs, TrainingSummary
     feature_names_in_ : array of str, only if the recordings named them
     n_features_in_, n_iter_, converged_ : int, int, bool
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import relevant_changes
+    >>> Xs, ys = relevant_changes(n_recordings=4, n_samples=60, random_state=0)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> learner.score(Xs, ys) > -1.0
+    True
     """
 
-    __metadata_request__fit = DATA_UNDER_OUR_NAMES
-    __metadata_request__score = DATA_UNDER_OUR_NAMES
+    __metadata_request__fit = DATA
+    __metadata_request__score = DATA
 
     def __init__(
         self,
         problem: PartitionProblem | None = None,
         metric: str = "full",
         regularizer: str | Regularizer = "squared",
-        lam: float = 0.1,
+        lam: float | None = None,
         *,
-        standardize: str | None = "recording",
+        features: RecordingTransformer | None = None,
+        standardize: str | None = "auto",
         whiten: str | float | None = "auto",
         solver: str | Solver = "auto",
-        slack: str = "n",
-        tol: float = 1e-2,
-        max_iter: int = 200,
-        master: str | Master = "auto",
         constraints: Callable[[Any], list[Any]] | None = None,
-        callback: Callable[[HistoryEntry], None] | None = None,
-        alternation: Alternation | None = None,
         n_jobs: int | None = None,
         backend: str | Backend = "auto",
         random_state: int | None = None,
@@ -157,192 +159,208 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.problem = problem
         self.metric = metric
         self.regularizer, self.lam = regularizer, lam
+        self.features = features
         self.standardize, self.whiten = standardize, whiten
-        self.solver, self.slack = solver, slack
-        self.tol, self.max_iter = tol, max_iter
-        self.master = master
-        self.constraints, self.callback = constraints, callback
-        self.alternation = alternation
+        self.solver = solver
+        self.constraints = constraints
         self.n_jobs, self.backend = n_jobs, backend
         self.random_state = random_state
 
+    # ---- learning
+
     def fit(
+        self,
+        Xs: Any,
+        ys: Any = None,
+        *,
+        sample_weight: Any = None,
+        feature_names: Sequence[str] | None = None,
+        groups: Any = None,
+        rivals: bool = False,
+        alternation: Alternation | None = None,
+        held_out: tuple[Any, Any] | None = None,
+        resume: str | PathLike[str] | None = None,
+        callback: Callable[[HistoryEntry], None] | None = None,
+    ) -> Self:
+        """Learn from labelled samples, or samples that are labelled in part.
+
+        Ctrl-C ends learning with the best certified metric so far, if there is one, and the
+        calibration of its price with the one that was learned; a warning says so.
+
+        Parameters
+        ----------
+        Xs : list of arrays or data frames of shape (T_i, P), or whatever the problem reads
+            A :class:`~structsvm.learner.TrainingSet` holds labels and weights already.
+        ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
+            or of :class:`~structsvm.PartialLabels`; the number -1 in a vector marks samples
+            without a label, and a label that is missing (None, NaN, NaT, NA, blank text) is refused
+        sample_weight : array of shape (N,), optional
+            How much each sample counts, in the objective as in all that is measured on the
+            training labels; 2 stands for one that is there twice, 0 for one that is not.
+        feature_names : sequence of str, optional
+            Taken from data frames when not given.
+        groups : sequence of length N, optional
+            Whom or what a recording is of, for features that learn from labels: no recording gets
+            features from a model that has seen its group.
+        rivals : bool
+            Whether to tune the baselines of the problem too, as :meth:`fit_baselines` does.
+        alternation : Alternation, optional
+            How partial labels are completed (docs/weak-labels.md).
+        held_out : (Xs, ys), optional
+            Further labelled samples with the same features; with partial labels, the round of
+            alternation that suits them best is kept. Full labels have no rounds to choose from:
+            with them, held_out is checked and not used, with a DataWarning.
+        resume : path, optional
+            File in which the state is kept while learning; if it is there, learning goes on from
+            it, to the same result. Not for partial labels.
+        callback : callable, optional
+            Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
+
+        Raises
+        ------
+        DataError, SettingsError
+            Naming the sample or the parameter, the value, and the way out.
+        CheckpointError
+            When ``resume`` was written with other data or settings.
+        LearningError
+            When the best metric is zero: the regularizer outweighs the labels.
+        """
+        settings = self._settings(callback)
+        if resume is not None and not isinstance(resume, str | PathLike):
+            raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
+        if alternation is not None and not isinstance(alternation, Alternation):
+            raise SettingsError(f"alternation must be an Alternation or None, got {alternation!r}")
+        read = self._training_set(
+            Xs, ys, feature_names=feature_names, sample_weight=sample_weight, groups=groups
+        ).counted()
+        others = _held_out(held_out, read)
+        partial = check_labels(read)
+        if partial and resume is not None:
+            raise SettingsError("resume= keeps one convex problem: it is not for partial labels")
+        if others is not None and not partial:
+            warn(
+                "held_out is not used: it chooses among the rounds of learning from partial "
+                "labels, and these labels are full",
+                DataWarning,
+            )
+        read = informative(read)
+        inputs, data = Inputs.fit(settings.features, settings.standardize, read)
+        settings.check(data.n_features, len(data))
+        if others is not None:
+            others = others.with_features([centred(x.X) for x in inputs(others.samples)])
+        with Interrupts():  # what was learned is kept before Ctrl-C is answered
+            if partial:
+                result = learn_partial(settings, data, alternation or Alternation(), others)
+            else:
+                result = learn(settings, data, resume)
+            self._keep(read, inputs, result)
+        if rivals:
+            self._tune_baselines(data)
+        return self
+
+    def fit_baselines(self, Xs: Any, ys: Any = None, *, sample_weight: Any = None) -> Self:
+        """Tune on the same labels the rivals :meth:`fit` has no need of, into ``baselines_``.
+
+        Of labels in part, on the stretches where they say everything.
+        """
+        check_is_fitted(self)
+        data = self._training_set(
+            Xs, ys, sample_weight=sample_weight, n_features=self.n_features_in_
+        ).counted()
+        seen = [centred(sample.X) for sample in self.inputs_(data.samples)]
+        self._tune_baselines(data.with_features(seen))
+        return self
+
+    def read(
         self,
         Xs: Any,
         ys: Any,
         *,
         sample_weight: Any = None,
         feature_names: Sequence[str] | None = None,
-        resume: str | PathLike[str] | None = None,
-        held_out: tuple[Any, Any] | None = None,
-    ) -> MetricLearner:
-        """Learn from labelled recordings, or recordings that are labelled in part.
-
-        Ctrl-C ends learning with the best certified metric so far, if there is one, and the
-        calibration of its penalty with the one that was learned; a warning says so.
-
-        Parameters
-        ----------
-        Xs : list of arrays or data frames of shape (T_i, P)
-        ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
-            or of :class:`PartialLabels`; the number -1 in a vector marks samples without a label,
-            and a label that is missing (None, NaN, NaT, NA, blank text) is refused
-        sample_weight : array of shape (N,), optional
-            How much each recording counts, in the objective as in all that is measured on the
-            training labels; 2 stands for a recording that is there twice, 0 for one that is not.
-        feature_names : sequence of str, optional
-            Taken from data frames when not given.
-        resume : path, optional
-            File in which the state is kept while learning; if it is there, learning goes on from
-            it, to the same result. Not for partial labels.
-        held_out : (Xs, ys), optional
-            Further labelled recordings with the same features; with partial labels, the round of
-            alternation that suits them best is kept. Full labels have no rounds to choose from:
-            with them, held_out is checked and not used, with a DataWarning.
+        groups: Any = None,
+    ) -> TrainingSet:
+        """Samples and labels, checked once; :meth:`fit` and its relatives take the result.
 
         Raises
         ------
-        DataError, SettingsError
-            Naming the recording or the parameter, the value, and the way out.
-        CheckpointError
-            When ``resume`` was written with other data or settings.
-        LearningError
-            When the best metric is zero: the regularizer outweighs the labels.
+        DataError
+            Naming the sample and what is wrong with it.
         """
-        learning_from(self.get_params(deep=False), 1)  # refuses bad settings before any work
-        if resume is not None and not isinstance(resume, str | PathLike):
-            raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
-        read = TrainingSet.read(self._partition, Xs, ys, feature_names, sample_weight).counted()
-        others = _held_out(held_out, read)
-        partial, how = is_partial(read), self.alternation or Alternation()
-        read = informative(read, how)
-        standardizer, data, learning = self._standardized(read)
-        if partial and resume is not None:
-            raise SettingsError("resume= keeps one convex problem: it is not for partial labels")
-        if partial and others is not None:
-            others = others.standardized(standardizer)
-        elif others is not None:
-            warn(
-                "held_out is not used: it chooses among the rounds of learning from partial "
-                "labels, and these labels are full",
-                DataWarning,
-            )
-        with Interrupts():  # what was learned is kept before Ctrl-C is answered
-            if partial:
-                learned = learn_partial(learning, data, how, others)
-            else:
-                learned = learn(learning, data, resume)
-            self._keep(learned, read, standardizer)
-        return self
+        return TrainingSet.read(self._problem, Xs, ys, feature_names, sample_weight, groups=groups)
 
-    def _keep(self, learned: FitResult, read: TrainingSet, standardizer: Standardizer) -> None:
-        """What fitting leaves on the learner."""
-        self.components_ = learned.factor.T
-        self.calibration_: Calibration = learned.calibration
-        self.penalty_ = learned.calibration.penalty
-        self.solution_: Solution = learned.solution
-        self.certified_upper_ = learned.upper
-        self.alternated_ = learned.alternated
-        self.baselines_ = {"untrained": learned.untrained}
-        self.standardizer_ = standardizer
-        self.problem_, self.whitening_ = read.partition, learned.start.whitening
-        self.training_data_ = TrainingSummary.of(read.arrays, learned.truths, standardizer.features)
-        self.n_features_in_ = read.arrays[0].shape[1]
-        self.n_iter_ = learned.solution.n_iter
-        self.converged_ = learned.solution.status.converged
-        self.__dict__.pop("feature_names_in_", None)
-        if read.names is not None:
-            self.feature_names_in_ = np.asarray(read.names, dtype=object)
-
-    def risk(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> RegularizedRisk:
-        """The objective that :meth:`fit` minimises, of fully labelled recordings.
+    def risk(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> Risk:
+        """The objective that :meth:`fit` minimises, of fully labelled samples.
 
         Whoever compares solvers, or writes one, begins here (docs/solvers.md).
         """
-        read = TrainingSet.read(
-            self._partition, Xs, ys, sample_weight=sample_weight, complete=True
-        ).counted()
-        _, data, learning = self._standardized(read)
-        return FitState.of(learning, data).risk
+        settings = self._settings()
+        read = self._training_set(Xs, ys, sample_weight=sample_weight).counted()
+        _, data = Inputs.fit(settings.features, settings.standardize, read)
+        return FitState.of(settings, data).risk
 
-    def _standardized(self, read: TrainingSet) -> tuple[Standardizer, TrainingSet, FitPlan]:
-        """What standardises the recordings, the standardised ones, and how to learn from them."""
-        warn_about_constant_features(read.arrays, read.names, read.partition.words)
-        standardizer = read.standardizer(self.standardize)
-        data = read.standardized(standardizer)
-        learning = learning_from(self.get_params(deep=False), data.arrays[0].shape[1])
-        learning.check(data.arrays)
-        return standardizer, data, learning
+    # ---- prediction
 
-    def fit_baselines(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> MetricLearner:
-        """Tune on the same labels the rivals :meth:`fit` has no need of, into ``baselines_``.
-
-        Of labels in part, on the stretches where they say everything.
-        """
-        samples = fitted.standardized(self, Xs)
-        data = TrainingSet.read(
-            self.problem_, [centred(X) for X in samples], ys, sample_weight=sample_weight
-        )
-        parts = data.counted().parts
-        if all(truth.n_clusters == 1 for truth in parts.truths):
-            return self  # no labelled stretch has a change: nothing to tune on
-        for name in stage("tuning rivals", ("pca", "rca")):
-            self.baselines_[name] = baselines.fit(
-                name, self.problem_.decoder, parts.arrays, parts.truths, weights=parts.weights
-            )
-        return self
-
-    def predict(
-        self, Xs: Any, n_clusters: Counts = None, *, n_segments: Counts = None
-    ) -> list[NDArray[np.int64]]:
-        """Partition recordings: a label vector (T_i,) for each.
+    def predict(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
+        """Partition samples: a label vector (T_i,) for each, or a label map for an image.
 
         Parameters
         ----------
-        n_clusters, n_segments : int, or one int per recording, or None
-            Two names of one thing: exactly so many, none of them empty. None decides by the learned
-            penalty.
+        n_clusters : int, or one int per sample, or None
+            Exactly so many clusters or segments, none of them empty. None decides by the learned
+            price.
         """
-        decode = self._partition.decode
-        return [decode(M) for M in self.predict_partitions(Xs, n_clusters, n_segments=n_segments)]
+        samples = self.prepare(Xs)
+        partitions = self.decode_with(self.metric_, samples, n_clusters)
+        decode = self.problem_.decode
+        return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
 
-    def predict_breakpoints(
-        self, Xs: Any, n_clusters: Counts = None, *, n_segments: Counts = None
-    ) -> list[list[int]]:
+    def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
-        partitions = self.predict_partitions(Xs, n_clusters, n_segments=n_segments)
-        return [M.breakpoints for M in partitions]
+        return [M.breakpoints for M in self.predict_partitions(Xs, n_clusters)]
 
-    def predict_partitions(
-        self, Xs: Any, n_clusters: Counts = None, *, n_segments: Counts = None
-    ) -> list[EquivalenceMatrix]:
-        """Partition recordings: an :class:`EquivalenceMatrix` for each."""
+    def predict_partitions(self, Xs: Any, n_clusters: Counts = None) -> list[EquivalenceMatrix]:
+        """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each."""
         check_is_fitted(self)
-        metric = Metric(self.components_.T, self.penalty_)
-        return self.decode_with(metric, Xs, n_clusters, n_segments=n_segments)
+        return self.decode_with(self.metric_, Xs, n_clusters)
 
     def decode_with(
-        self,
-        metric: Metric,
-        Xs: Any,
-        n_clusters: Counts = None,
-        *,
-        n_segments: Counts = None,
+        self, metric: Metric, Xs: Any, n_clusters: Counts = None
     ) -> list[EquivalenceMatrix]:
-        """Partition recordings with another metric, such as one of ``baselines_``."""
+        """Partition samples with another metric, such as one of ``baselines_``."""
         if not isinstance(metric, Metric):
-            raise SettingsError(f"metric must be a DecodingMetric, got {metric!r}")
-        samples = fitted.standardized(self, Xs)
-        sizes = [len(X) for X in samples]
-        counts = cluster_counts(one_of(n_clusters, n_segments), sizes, self.problem_.words)
+            raise SettingsError(f"metric must be a Metric, got {metric!r}")
+        samples = self.prepare(Xs)
+        sizes = [sample.n_samples for sample in samples]
+        counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
         tasks = stage("partitioning", list(zip(samples, counts, strict=True)))
-        return [metric.decode(self.problem_.decoder, X, K) for X, K in tasks]
+        return [metric.decode(self.problem_, sample, K) for sample, K in tasks]
+
+    def prepare(self, Xs: Any) -> list[Sample]:
+        """Samples as the metric sees them, checked against those it was learned from.
+
+        Whoever partitions the same samples more than once gives the result in place of ``Xs``.
+
+        Raises
+        ------
+        DataError
+            Naming the sample and the offending number.
+        """
+        check_is_fitted(self)
+        return Xs if is_prepared(Xs) else self.inputs_(self.measured(Xs))
+
+    def measured(self, Xs: Any) -> list[Sample]:
+        """Samples as they were measured, checked against those it was learned from."""
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        return self.problem_.read(Xs, names, self.n_features_in_)[0]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
-        """Labels of recordings as equivalence matrices, checked."""
-        check_is_fitted(self)
-        arrays, _ = check_samples(Xs, None, self.n_features_in_, self.problem_.words)
-        return encode_all(self.problem_, arrays, ys)
+        """Labels of samples as equivalence matrices, checked."""
+        samples = self.prepare(Xs)
+        ones = np.ones(len(samples))
+        labels = read_labels(self.problem_, samples, ys)
+        return TrainingSet(self.problem_, samples, labels, ones).truths
 
     def score(self, Xs: Any, ys: Any, sample_weight: Any = None) -> float:
         """The mean agreement with the truth, for model selection: larger is better.
@@ -350,37 +368,219 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Minus ``|M - M_i|_F^2`` (0 is perfect), or what the problem puts in its place where that is
         easily fooled. The number of clusters is that of the truth if the problem says it is known.
         """
-        truths = self.encode(Xs, ys)
-        weights = check_weights(sample_weight, len(truths), self.problem_.words)
-        counts = [t.n_clusters for t in truths] if self.problem_.known_clusters else None
-        pairs = zip(truths, self.predict_partitions(Xs, counts), strict=True)
+        samples = self.prepare(Xs)
+        truths = self.encode(samples, ys)
+        traits = self.problem_.traits
+        weights = check_weights(sample_weight, len(truths), traits.words)
+        counts = [t.n_clusters for t in truths] if traits.given_k else None
+        pairs = zip(truths, self.predict_partitions(samples, counts), strict=True)
         agreements = [self.problem_.agreement(t, g) for t, g in pairs]
         return float(np.average(agreements, weights=weights))
 
-    transform = frames.transform
-    set_output = frames.set_output
-    get_feature_names_out = frames.get_feature_names_out
-    get_mahalanobis_matrix = fitted.get_mahalanobis_matrix
-    get_metric = pairs.get_metric
-    pair_distance = pairs.pair_distance
-    pair_score = pairs.pair_score
-    to_ruptures_cost = ruptures.to_ruptures_cost
-    to_ruptures_detector = ruptures.to_ruptures_detector
+    # ---- the metric elsewhere
 
     @property
-    def _partition(self) -> PartitionProblem:
-        return partition_from(self.problem, self.random_state)
+    def components_(self) -> Floats:
+        """``L^T`` with ``B = L L^T``, (rank, P)."""
+        return self.metric_.factor.T
+
+    @property
+    def penalty_(self) -> float | None:
+        """The price of a cluster in the learned metric."""
+        return self.metric_.price
+
+    @property
+    def metric_feature_names_(self) -> list[str]:
+        """The names of the features that the metric sees, (P,).
+
+        Those the samples gave, or ``x0``, ``x1``, ... as in scikit-learn; or what the stage of
+        features makes of them.
+        """
+        check_is_fitted(self)
+        unnamed = [f"x{j}" for j in range(self.n_features_in_)]
+        return self.inputs_.names([str(n) for n in getattr(self, "feature_names_in_", unnamed)])
+
+    @property
+    def n_metric_features_(self) -> int:
+        """The number of features that the metric sees, P."""
+        check_is_fitted(self)
+        return int(self.metric_.factor.shape[0])
+
+    def transform(self, Xs: Any) -> Any:
+        """Samples in the metric, (T_i, rank): plain Euclidean methods then see ``B``.
+
+        A list for a list, one array for one array; arrays or data frames as :meth:`set_output`, or
+        ``sklearn.set_config(transform_output=...)``, has it.
+        """
+        single = (isinstance(Xs, np.ndarray) and Xs.ndim == 2) or hasattr(Xs, "columns")
+        transformed = [self.metric_.transform(sample.X) for sample in self.prepare(Xs)]
+        own = getattr(self, "_sklearn_output_config", {})
+        kind = str(own.get("transform", get_config()["transform_output"]))
+        if kind != "default":
+            originals = [Xs] if single else list(Xs)
+            names = list(self.get_feature_names_out())
+            pairs = zip(transformed, originals, strict=True)
+            transformed = [data_frame(kind, Z, names, getattr(X, "index", None)) for Z, X in pairs]
+        return transformed[0] if single else transformed
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what :meth:`transform` returns, as in scikit-learn.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            None leaves the choice as it is. A pandas frame keeps the index of the one that came in.
+
+        Raises
+        ------
+        SettingsError
+            For any other container.
+        """
+        if transform is not None:
+            if not among(transform, CONTAINERS):
+                raise SettingsError(f"transform must be one of {CONTAINERS}, got {transform!r}")
+            # The attribute that sklearn.clone takes along.
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def get_feature_names_out(
+        self,
+        input_features: Any = None,
+    ) -> NDArray[Any]:
+        """Names of the columns of :meth:`transform`: a feature's where it stands alone, (rank,).
+
+        Parameters
+        ----------
+        input_features : ignored
+            The names are those the samples had.
+        """
+        inputs = self.metric_feature_names_
+        names = []
+        for number, direction in enumerate(self.components_):
+            inside = np.flatnonzero(direction)
+            names.append(inputs[inside[0]] if inside.size == 1 else f"metric{number}")
+        return np.asarray(names, dtype=object)
+
+    def get_mahalanobis_matrix(self) -> Floats:
+        """``B``, (P, P), a copy; on standardised features, the identity being the untrained one."""
+        check_is_fitted(self)
+        return self.metric_.matrix
+
+    def get_metric(self) -> Callable[..., float]:
+        """A function of two standardised points (P,) that gives their distance in the metric.
+
+        Independent of the learner from now on; it takes ``squared=True`` as that of metric-learn,
+        and goes where scikit-learn takes ``metric=``.
+        """
+        check_is_fitted(self)
+        factor = self.metric_.factor.copy()
+
+        def metric(u: Any, v: Any, squared: bool = False) -> float:
+            difference = np.asarray(u, dtype=np.float64) - np.asarray(v, dtype=np.float64)
+            projected = difference @ factor
+            square = float(projected @ projected)
+            return square if squared else float(np.sqrt(square))
+
+        return metric
+
+    def pair_distance(self, pairs: Any) -> Floats:
+        """``sqrt((u - v)^T B (u - v))`` of pairs of points, (n,).
+
+        Parameters
+        ----------
+        pairs : array of shape (n, 2, P)
+            Of points as the metric sees them: rows of ``prepare(Xs)[i].X``.
+
+        Raises
+        ------
+        DataError
+            When they have another shape.
+        """
+        check_is_fitted(self)
+        points = np.asarray(pairs, dtype=np.float64)
+        P = self.metric_.factor.shape[0]
+        if points.ndim != 3 or points.shape[1:] != (2, P):
+            raise DataError(f"pairs have shape {points.shape}, expected (n, 2, {P})")
+        difference = (points[:, 1] - points[:, 0]) @ self.metric_.factor
+        return np.asarray(np.linalg.norm(difference, axis=1))
+
+    def pair_score(self, pairs: Any) -> Floats:
+        """Minus :meth:`pair_distance`: larger for points that belong together, (n,)."""
+        return -self.pair_distance(pairs)
+
+    def to_ruptures_cost(self) -> MetricCost:
+        """A ``ruptures`` cost, a ``CostMl`` of ``B`` that standardises as the learner does.
+
+        ``Dynp(custom_cost=cost, min_size=1, jump=1).fit(X).predict(n_bkps=K - 1)`` gives the answer
+        of ``learner.predict_breakpoints(X, K)``.
+        """
+        require("ruptures", "ruptures", "a cost of ruptures")
+        from structsvm.interop.detectors import MetricCost
+
+        return MetricCost(self)
+
+    def to_ruptures_detector(self) -> MetricDetector:
+        """A ``ruptures`` estimator, ``KernelCPD`` on the transformed signal.
+
+        ``learner.to_ruptures_detector().fit(X).predict()`` gives the answer of
+        ``learner.predict_breakpoints(X)``; it takes ``n_bkps`` or ``pen`` as others of ruptures do.
+        """
+        require("ruptures", "ruptures", "a detector of ruptures")
+        from structsvm.interop.detectors import MetricDetector
+
+        return MetricDetector(self)
+
+    # ---- inside
+
+    @property
+    def _problem(self) -> PartitionProblem:
+        return problem_from(self.problem, self.random_state)
+
+    def _settings(self, callback: Callable[[HistoryEntry], None] | None = None) -> Settings:
+        return Settings.of(self.get_params(deep=False), callback)
+
+    def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
+        """Samples and labels, checked once."""
+        return (
+            Xs if isinstance(Xs, TrainingSet) else TrainingSet.read(self._problem, Xs, ys, **given)
+        )
+
+    def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
+        """Take what was learned."""
+        self.metric_: Metric = result.metric
+        self.calibration_: Calibration = result.calibration
+        self.solution_: Solution = result.solution
+        self.certified_upper_ = result.upper
+        self.alternated_ = result.alternated
+        self.baselines_ = {"untrained": result.untrained}
+        self.inputs_ = inputs
+        self.problem_, self.whitening_ = read.problem, result.units.whitening
+        self.training_data_ = TrainingSummary.of(read.samples, result.truths)
+        self.n_features_in_ = read.n_features
+        self.n_iter_ = result.solution.n_iter
+        self.converged_ = result.solution.status.converged
+        self.__dict__.pop("feature_names_in_", None)
+        if read.names is not None:
+            self.feature_names_in_ = np.asarray(read.names, dtype=object)
+
+    def _tune_baselines(self, data: TrainingSet) -> None:
+        parts = data.parts
+        if all(truth.n_clusters == 1 for truth in parts.truths):
+            return  # no labelled stretch has a change: nothing to tune on
+        for name in stage("tuning rivals", self.problem_.traits.baselines):
+            self.baselines_[name] = baselines.fit(
+                name, self.problem_, parts.samples, parts.truths, weights=parts.weights
+            )
 
 
 def _held_out(given: Any, read: TrainingSet) -> TrainingSet | None:
-    """Held-out recordings, checked against those to learn from."""
+    """Held-out samples, checked against those to learn from."""
     if given is None:
         return None
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise DataError(f"held_out must be a pair (Xs, ys) or None, got {type(given).__name__}")
     Xs, ys = given
-    n_features = read.arrays[0].shape[1]
     try:
-        return TrainingSet.read(read.partition, Xs, ys, read.names, n_features=n_features)
+        return TrainingSet.read(read.problem, Xs, ys, read.names, n_features=read.n_features)
     except DataError as error:
         raise DataError(f"held_out: {error}") from error

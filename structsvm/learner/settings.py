@@ -1,41 +1,140 @@
-"""What the settings of a learner stand for."""
+"""What the parameters of a learner stand for, checked before any work."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from structsvm.errors import SettingsError
-from structsvm.learner.fitting import FitPlan
-from structsvm.parallel import backend_from
-from structsvm.partitions.problem import MetricProblem, PartitionProblem
+from structsvm.features import RecordingTransformer
+from structsvm.parallel import Backend, backend_from
+from structsvm.partitions.objective import Objective, metric_space
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.samples import STANDARDIZE
+from structsvm.problem import Outline
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam
+from structsvm.solution import HistoryEntry
 from structsvm.solvers.auto import solver_from
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.base import Solver
 from structsvm.storage.unstored import refuse_unstored
-from structsvm.support.checks import is_number, refuse_bad_seed
-from structsvm.weak import Alternation
+from structsvm.support.checks import among, is_number, refuse_bad_seed
 
-__all__ = [
-    "REGULARIZERS",
-    "learning_from",
-    "partition_from",
-    "regularizer_from",
-    "shrinkage_from",
-]
+__all__ = ["REGULARIZERS", "Settings", "problem_from"]
 
 REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
 
 
-def regularizer_from(name: str | Regularizer) -> Regularizer:
-    """A regularizer itself, or the one of a name.
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """How to learn, whatever the data."""
+
+    problem: PartitionProblem
+    metric: str
+    regularizer: Regularizer
+    """Not weighted yet."""
+    lam: float
+    features: RecordingTransformer | None
+    standardize: str | None
+    shrinkage: float | None
+    """Of the whitening; None for none."""
+    solver: Solver
+    constraints: Callable[[Any], list[Any]] | None
+    backend: Backend
+    callback: Callable[[HistoryEntry], None] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        parameters: Mapping[str, Any],
+        callback: Callable[[HistoryEntry], None] | None = None,
+    ) -> Settings:
+        """From the parameters of a :class:`structsvm.MetricLearner`.
+
+        Raises
+        ------
+        SettingsError
+            Naming the parameter, what it was, and the way out.
+        """
+        refuse_unstored(parameters)
+        for name, function in (("constraints", parameters["constraints"]), ("callback", callback)):
+            if function is not None and not callable(function):
+                raise SettingsError(f"{name} must be a function or None, got {function!r}")
+        problem = problem_from(parameters["problem"], parameters["random_state"])
+        traits, metric = problem.traits, parameters["metric"]
+        metric_space(metric, 1)  # refuses an unknown metric
+        settings = cls(
+            problem=problem,
+            metric=metric,
+            regularizer=_regularizer_from(parameters["regularizer"]),
+            lam=_lam_from(parameters["lam"], traits.lam),
+            features=_features_from(parameters["features"]),
+            standardize=_standardize_from(parameters["standardize"], traits.standardize),
+            shrinkage=_shrinkage_from(parameters["whiten"], metric, traits.shrinkage),
+            solver=solver_from(parameters["solver"], convex=traits.convex),
+            constraints=parameters["constraints"],
+            backend=backend_from(parameters["backend"], parameters["n_jobs"]),
+            callback=callback,
+        )
+        settings.check(1, 1)
+        return settings
+
+    def check(self, n_features: int, n_samples: int) -> None:
+        """Raise SettingsError if the solver does not suit."""
+        objective = self.objective(n_features)
+        self.solver.check(
+            Outline(
+                objective.weight_space(),
+                self.weighted(objective),
+                self.constraints,
+                n_samples,
+                self.problem.traits.convex,
+            )
+        )
+
+    def objective(self, n_features: int) -> Objective:
+        """What is minimised, for P features."""
+        return self.problem.objective(self.metric, n_features)
+
+    def weighted(self, objective: Objective) -> Regularizer:
+        """Omega, times what ``lam`` stands for."""
+        return objective.regularizer(self.regularizer, self.lam)
+
+    def without_callback(self) -> Settings:
+        """The same for a preparation nobody has to watch."""
+        return replace(self, callback=None)
+
+
+def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
+    """The problem, change-points by default, with its seed.
 
     Raises
     ------
     SettingsError
-        When none has that name; the message lists those there are.
+        When it is none, or the seed is none.
     """
+    problem = ChangePoint() if problem is None else problem
+    if not isinstance(problem, PartitionProblem):
+        way_out = f"make an instance, {problem.__name__}()" if isinstance(problem, type) else ""
+        raise SettingsError(
+            f"problem must be a PartitionProblem such as ChangePoint(), got {problem!r}"
+            + (f": {way_out}" if way_out else "")
+        )
+    if random_state is None:
+        return problem
+    refuse_bad_seed(random_state)
+    return problem.seeded(int(random_state))
+
+
+def _lam_from(lam: Any, usual: float) -> float:
+    if lam is None:
+        return usual
+    check_lam(lam)
+    return float(lam)
+
+
+def _regularizer_from(name: str | Regularizer) -> Regularizer:
     if isinstance(name, Regularizer):
         return name
     if not isinstance(name, str) or name not in REGULARIZERS:
@@ -45,18 +144,27 @@ def regularizer_from(name: str | Regularizer) -> Regularizer:
     return REGULARIZERS[name]
 
 
-def shrinkage_from(
-    whiten: str | float | None, metric: str, partition: PartitionProblem
-) -> float | None:
-    """The shrinkage of the whitening, None for none.
+def _features_from(features: Any) -> RecordingTransformer | None:
+    if features is None or isinstance(features, RecordingTransformer):
+        return features
+    raise SettingsError(
+        f"features must be a transformer of structsvm.features or None, got {features!r}"
+    )
 
-    Raises
-    ------
-    SettingsError
-        When it is not in [0, 1], or the metric is diagonal.
-    """
+
+def _standardize_from(standardize: Any, usual: str | None) -> str | None:
+    if isinstance(standardize, str) and standardize == "auto":
+        return usual
+    if not among(standardize, STANDARDIZE):
+        raise SettingsError(
+            f"standardize must be 'auto' or one of {STANDARDIZE}, got {standardize!r}"
+        )
+    return str(standardize) if standardize is not None else None
+
+
+def _shrinkage_from(whiten: Any, metric: str, usual: float | None) -> float | None:
     if isinstance(whiten, str) and whiten == "auto":
-        whiten = partition.shrinkage if metric == "full" else None
+        whiten = usual if metric == "full" else None
     if whiten is None:
         return None
     if not is_number(whiten) or not 0 <= whiten <= 1:
@@ -67,57 +175,3 @@ def shrinkage_from(
             "metric='full' or whiten=None"
         )
     return float(whiten)
-
-
-def partition_from(problem: Any, random_state: int | None) -> PartitionProblem:
-    """The problem, change-points by default, with its seed.
-
-    Raises
-    ------
-    SettingsError
-        When it is none, or the seed is none.
-    """
-    problem = ChangePoint() if problem is None else problem
-    if isinstance(problem, type) and issubclass(problem, PartitionProblem):
-        raise SettingsError(f"problem is a class: make an instance, {problem.__name__}()")
-    if not isinstance(problem, PartitionProblem):
-        raise SettingsError(
-            f"problem must be a PartitionProblem, got {problem!r}; CutLearner cuts graphs"
-        )
-    if random_state is None:
-        return problem
-    refuse_bad_seed(random_state)
-    return problem.seeded(int(random_state))
-
-
-def learning_from(settings: Mapping[str, Any], n_features: int) -> FitPlan:
-    """What the parameters of a :class:`structsvm.MetricLearner` say, for P features.
-
-    Raises
-    ------
-    SettingsError
-        Naming the parameter, what it was, and the way out.
-    """
-    refuse_unstored(settings)
-    lam, metric = settings["lam"], settings["metric"]
-    check_lam(lam)
-    for name in ("constraints", "callback"):
-        if settings[name] is not None and not callable(settings[name]):
-            raise SettingsError(f"{name} must be a function or None, got {settings[name]!r}")
-    alternation = settings["alternation"]
-    if alternation is not None and not isinstance(alternation, Alternation):
-        raise SettingsError(f"alternation must be an Alternation or None, got {alternation!r}")
-    partition = partition_from(settings["problem"], settings["random_state"])
-    problem = MetricProblem(partition, metric, n_features)
-    problem.weight_space()  # refuses an unknown metric
-    stopping = Stopping(settings["tol"], settings["max_iter"])
-    return FitPlan(
-        problem=problem,
-        regularizer=problem.regularizer(regularizer_from(settings["regularizer"]), lam),
-        lam=lam,
-        constraints=settings["constraints"],
-        shrinkage=shrinkage_from(settings["whiten"], metric, partition),
-        solver=solver_from(settings["solver"], stopping, settings["master"], settings["slack"]),
-        backend=backend_from(settings["backend"], settings["n_jobs"]),
-        callback=settings["callback"],
-    )

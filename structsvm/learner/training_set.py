@@ -1,20 +1,22 @@
-"""The door of learning: recordings and what is known of their partitions, checked once."""
+"""The door of learning: samples and what is known of their partitions, checked once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.errors import DataError
 from structsvm.partial_labels.complete import Known, known_parts, part_weights, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import PartitionProblem, encode_all
-from structsvm.partitions.samples import Standardizer, centred, check_samples, check_weights
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import check_weights
 
-__all__ = ["TrainingSet"]
+__all__ = ["TrainingSet", "complete_labels"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,64 +24,68 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Recordings to learn from; N of them, :func:`len`."""
+    """Samples to learn from; N of them, :func:`len`. What ``fit`` takes in place of ``Xs, ys``."""
 
-    partition: PartitionProblem
-    arrays: Sequence[Floats]
+    problem: PartitionProblem
+    samples: Sequence[Sample]
     labels: Sequence[Known]
     weights: Floats
-    """(N,); a weight of 2 stands for a recording that is there twice, 0 for one that is not."""
+    """(N,); a weight of 2 stands for a sample that is there twice, 0 for one that is not."""
     names: list[str] | None = None
     """Of the features, if they have any."""
+    groups: Sequence[Any] | None = None
+    """Whom or what each sample is of, if that is known, (N,)."""
+    state_names: Sequence[NDArray[Any]] | None = None
+    """A name for each item of each sample, (T_i,), where labels are names of states."""
 
     @classmethod
     def read(
         cls,
-        partition: PartitionProblem,
+        problem: PartitionProblem,
         Xs: Any,
         ys: Any,
         feature_names: Sequence[str] | None = None,
         sample_weight: Any = None,
-        *,
-        complete: bool = False,
         n_features: int | None = None,
+        groups: Any = None,
     ) -> TrainingSet:
         """From what users write.
 
         Parameters
         ----------
-        Xs, ys, feature_names, sample_weight
+        Xs, ys, feature_names, sample_weight, groups
             As for :meth:`structsvm.MetricLearner.fit`.
-        complete : bool
-            Whether to refuse labels that leave anything open.
         n_features : int, optional
-            The number of features that the recordings must have.
+            Number of features the samples must have.
 
         Raises
         ------
         DataError
-            Naming the recording and what is wrong with it.
+            Naming the sample and what is wrong with it.
         """
-        words = partition.words
-        arrays, names = check_samples(Xs, feature_names, n_features, words)
-        weights = check_weights(sample_weight, len(arrays), words)
-        if complete:
-            truths = encode_all(partition, arrays, ys)
-            labels = [Known.of(truth, partition.contiguous) for truth in truths]
-        else:
-            labels = read_labels(partition, arrays, ys)
-        return cls(partition, arrays, labels, weights, names)
+        samples, names = problem.read(Xs, feature_names, n_features)
+        weights = check_weights(sample_weight, len(samples), problem.traits.words)
+        labels = read_labels(problem, samples, ys)
+        if groups is not None:
+            groups = list(groups)
+            if len(groups) != len(samples):
+                words = problem.traits.words
+                raise DataError(f"{words.wholes(len(samples))} but {len(groups)} groups")
+        return cls(problem, samples, labels, weights, names, groups)
 
     def __len__(self) -> int:
         """N."""
-        return len(self.arrays)
+        return len(self.samples)
 
     def at(self, which: Sequence[int] | Ints) -> TrainingSet:
         """Some of them."""
+        states, groups = self.state_names, self.groups
         return replace(
             self,
-            arrays=[self.arrays[i] for i in which],
+            samples=[self.samples[i] for i in which],
             labels=[self.labels[i] for i in which],
+            groups=None if groups is None else [groups[i] for i in which],
+            state_names=None if states is None else [states[i] for i in which],
             weights=self.weights[np.asarray(which, dtype=np.intp)],
         )
 
@@ -87,29 +93,62 @@ class TrainingSet:
         """Those whose weight is not zero."""
         return self.at(np.flatnonzero(self.weights))
 
-    def mapped(self, change: Callable[[Floats], Floats]) -> TrainingSet:
-        """The same with other features, such as standardised ones."""
-        return replace(self, arrays=[change(X) for X in self.arrays])
+    def with_features(self, Xs: Sequence[Floats]) -> TrainingSet:
+        """The same samples with other features, (T_i, P') each."""
+        pairs = zip(self.samples, Xs, strict=True)
+        return replace(self, samples=[sample.with_features(X) for sample, X in pairs])
 
-    def standardized(self, standardizer: Standardizer) -> TrainingSet:
-        """The same as learning and calibration see it: standardised and centred."""
-        return self.mapped(lambda X: centred(standardizer(X)))
+    @property
+    def arrays(self) -> list[Floats]:
+        """The features of each, (T_i, P)."""
+        return [sample.X for sample in self.samples]
 
-    def standardizer(self, kind: str | None) -> Standardizer:
-        """What standardises them."""
-        return Standardizer.fit(kind, self.arrays, self.partition, self.weights)
+    @property
+    def n_features(self) -> int:
+        """P."""
+        return self.samples[0].n_features
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every partition is known."""
+        return all(known.truth is not None for known in self.labels)
 
     @property
     def truths(self) -> list[EquivalenceMatrix]:
-        """The partitions, where they are all known."""
-        truths = [known.truth for known in self.labels if known.truth is not None]
-        assert len(truths) == len(self)
-        return truths
+        """The partitions, all of which have to be known."""
+        return complete_labels(self.labels, self.problem)
 
     @property
     def parts(self) -> TrainingSet:
-        """Everything whose partition is known, as recordings of their own."""
-        arrays, truths = known_parts(self.arrays, self.labels)
-        labels = [Known.of(truth, self.partition.contiguous) for truth in truths]
-        weights = part_weights(self.labels, self.weights)
-        return replace(self, arrays=arrays, labels=labels, weights=weights)
+        """Everything whose partition is known, as samples of their own."""
+        if self.is_complete:
+            return self
+        samples, truths = known_parts(self.problem, self.samples, self.labels)
+        contiguous = self.problem.traits.contiguous
+        labels = [Known.of(truth, contiguous) for truth in truths]
+        return replace(
+            self,
+            samples=samples,
+            labels=labels,
+            weights=part_weights(self.labels, self.weights),
+            groups=None,
+            state_names=None,
+        )
+
+
+def complete_labels(labels: Sequence[Known], problem: PartitionProblem) -> list[EquivalenceMatrix]:
+    """The partitions of samples of which everything is known.
+
+    Raises
+    ------
+    DataError
+        When something is not, naming the sample.
+    """
+    for i, known in enumerate(labels):
+        if known.truth is None:
+            raise DataError(
+                f"{problem.traits.words.whole} {i}: is labelled in part only (-1 marks "
+                f"{problem.traits.words.item}s without a label), which is enough to learn from "
+                "but not for this"
+            )
+    return [known.truth for known in labels if known.truth is not None]

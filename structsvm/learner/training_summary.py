@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataWarning, warn
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.features import FeatureMap
-from structsvm.partitions.words import Words
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.traits import Words
 
 __all__ = ["TrainingSummary"]
 
@@ -30,27 +30,14 @@ class TrainingSummary:
     """K of each."""
     fingerprints: tuple[str, ...]
     """The first digits of the SHA-256 of each one's values."""
-    location: tuple[tuple[float, ...], ...] = ()
-    """Of every channel of each one, for a problem that makes features of the channels."""
-    scale: tuple[tuple[float, ...], ...] = ()
-    """The same, in the units of the channel: sigma of
-    :class:`~structsvm.problems.distribution_change.DistributionChange`."""
 
     @classmethod
-    def of(
-        cls,
-        Xs: Sequence[Floats],
-        truths: Sequence[EquivalenceMatrix],
-        features: FeatureMap | None = None,
-    ) -> Self:
+    def of(cls, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]) -> Self:
         """Describe the samples as they were given, before they are standardised."""
-        scales = [] if features is None else [features.channel_scales(X) for X in Xs]
         return cls(
-            tuple(X.shape[0] for X in Xs),
+            tuple(sample.n_samples for sample in samples),
             tuple(truth.n_clusters for truth in truths),
-            tuple(_fingerprint(X) for X in Xs),
-            tuple(tuple(location.tolist()) for location, _ in scales),
-            tuple(tuple(scale.tolist()) for _, scale in scales),
+            tuple(_fingerprint(sample.X) for sample in samples),
         )
 
     @classmethod

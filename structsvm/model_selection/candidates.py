@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from structsvm import baselines
 from structsvm.errors import SettingsError
-from structsvm.partitions.metric import Metric
-from structsvm.support.checks import among, is_positive
+from structsvm.support.checks import is_positive
 
-__all__ = ["BASELINES", "CANDIDATES", "Candidate", "menu"]
+__all__ = ["LEARNED", "Candidate", "menu"]
 
-Floats = NDArray[np.float64]
-
-BASELINES: dict[str, Callable[..., Metric]] = {
-    "untrained": baselines.untrained,
-    "rca": baselines.rca,
-}
 LEARNED = ("diagonal", "full")
-CANDIDATES = (*BASELINES, *LEARNED)
-"""The simplest first. A larger menu measured worse."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +20,7 @@ class Candidate:
     """One of the metrics to choose from."""
 
     name: str
-    """One of :data:`CANDIDATES`."""
+    """"diagonal", "full", or that of a baseline."""
     lam: float | None = None
     """Strength of the regularizer; None for a metric that has none."""
 
@@ -52,14 +41,13 @@ def menu(names: Sequence[str], lams: Sequence[float]) -> list[Candidate]:
     Raises
     ------
     SettingsError
-        When a name is unknown, or there is nothing to compare.
+        When there is nothing to compare, or a strength is none.
     """
     if isinstance(names, str) or not np.iterable(names):
-        raise SettingsError(f"candidates must be among {CANDIDATES}, got {names!r}")
+        raise SettingsError(f"candidates must be a list of names, got {names!r}")
     names = list(names)
-    unknown = [name for name in names if not among(name, CANDIDATES)]
-    if unknown:
-        raise SettingsError(f"candidates must be among {CANDIDATES}, got {names!r}")
+    if not all(isinstance(name, str) for name in names):
+        raise SettingsError(f"candidates must be a list of names, got {names!r}")
     if "untrained" not in names or not set(names) & set(LEARNED):
         raise SettingsError(
             "candidates must name 'untrained', which the others have to beat, and at least one of "
@@ -71,5 +59,6 @@ def menu(names: Sequence[str], lams: Sequence[float]) -> list[Candidate]:
     if not lams or not all(is_positive(lam) for lam in lams):
         raise SettingsError(f"lams must be one or more numbers > 0, got {lams!r}")
     path = sorted({float(lam) for lam in lams}, reverse=True)
-    fixed = [Candidate(name) for name in BASELINES if name in names]
+    others = [name for name in names if name not in ("untrained", *LEARNED)]
+    fixed = [Candidate(name) for name in ("untrained", *others)]
     return fixed + [Candidate(name, lam) for name in LEARNED if name in names for lam in path]

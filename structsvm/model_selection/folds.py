@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.words import RECORDINGS, TABLES, Words
+from structsvm.partitions.traits import RECORDINGS, TABLES, Words
 from structsvm.support.quiet import without_warnings
 
 __all__ = ["Folds", "split"]

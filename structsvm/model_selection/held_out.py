@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,13 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from structsvm.errors import LearningError
+from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.candidates import LEARNED, Candidate
 from structsvm.model_selection.folds import Folds
 from structsvm.model_selection.trials import Fold, Trial, try_fixed, try_path
 from structsvm.partitions.problem import measure
-from structsvm.partitions.words import Words
+from structsvm.partitions.traits import Words
 from structsvm.verdict import (
     Contrast,
     Verdict,
@@ -30,7 +31,7 @@ __all__ = ["HeldOut"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Settings = Callable[[Candidate], Mapping[str, Any]]
+Make = Callable[[Candidate], Settings]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +59,13 @@ class HeldOut:
     @classmethod
     def run(
         cls,
-        settings: Settings,
+        settings: Make,
         candidates: Sequence[Candidate],
         data: TrainingSet,
         folds: Folds,
         *,
-        told: bool,
-        known: bool,
+        judge_with_k: bool,
+        choose_with_k: bool,
         rule: str,
         n_jobs: int | None,
         numbers: Ints,
@@ -77,10 +78,10 @@ class HeldOut:
         Parameters
         ----------
         settings : callable
-            Gives the parameters of the learner of a candidate.
-        told : bool
+            Gives the settings of the learner of a candidate.
+        judge_with_k : bool
             Judge the segmentations that are given the number of segments, not the others.
-        known : bool
+        choose_with_k : bool
             Choose by those alone; otherwise by the mean loss of both, which is less noisy.
         n_jobs : int or None
             Processes, as in joblib.
@@ -95,9 +96,7 @@ class HeldOut:
         learned = [[settings(c) for c in candidates if c.name == kind] for kind in LEARNED]
         paths = [path for path in learned if path]
         with Parallel(n_jobs=n_jobs) as parallel:
-            first = parallel(
-                delayed(try_fixed)(fixed, paths[0][0]["standardize"], part) for part in parts
-            )
+            first = parallel(delayed(try_fixed)(fixed, paths[0][0], part) for part in parts)
             then = parallel(
                 delayed(try_path)(path, part, tried["untrained"][0])
                 for part, tried in zip(parts, first, strict=True)
@@ -110,17 +109,17 @@ class HeldOut:
         both = np.empty((len(data), len(candidates), 2))
         for k, row in enumerate(trials):
             both[folds.test(k)] = np.stack([trial.losses for trial in row], axis=1)
-        criterion = both[..., 1] if known else both.mean(axis=2)
+        criterion = both[..., 1] if choose_with_k else both.mean(axis=2)
         return cls(
             candidates,
             folds,
             trials,
-            both[..., int(told)],
+            both[..., int(judge_with_k)],
             criterion,
             data.weights,
             rule,
-            data.partition.words,
-            measure(data.partition, data.truths[0]),
+            data.problem.traits.words,
+            measure(data.problem, data.truths[0]),
             numbers,
         )
 

@@ -16,9 +16,8 @@ from structsvm.errors import DataError, DataWarning, LearningError
 from structsvm.evaluation import Evaluation
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import Metric
-from structsvm.partitions.samples import asked_counts, check_samples, cluster_counts
-from structsvm.partitions.words import Words
+from structsvm.partitions.samples import asked_counts, cluster_counts
+from structsvm.partitions.traits import Words
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
 from structsvm.verdict import LEARNED, Verdict
@@ -39,7 +38,7 @@ class RowsEvaluation:
     """Scores of groups of rows, each clustered by itself, and what they are scores of."""
 
     groups: Evaluation
-    """With a "recording" for each group."""
+    """With a sample for each group."""
     learned_again: bool
     """Whether the metric of a group was learned from the rows of the other groups; else it is the
     model's own, which has seen none of the rows."""
@@ -52,7 +51,7 @@ class RowsEvaluation:
     @property
     def question(self) -> str:
         """What is answered, and what is not."""
-        n = len(self.groups.recordings)
+        n = len(self.groups.samples)
         if self.learned_again:
             how = f"each of {n} groups of rows was clustered by a metric learned from the others"
         else:
@@ -107,12 +106,13 @@ def evaluate_rows(
     """
     check_is_fitted(learner)
     problem = learner.problem_
-    if problem.contiguous:
+    if problem.traits.contiguous:
         raise DataError(
             "the samples of a recording have an order, and are not split like the rows of a table"
         )
-    (table,), _ = check_samples([X], None, learner.n_features_in_, problem.words)
-    (truth,) = learner.encode([table], [y])
+    measured = learner.measured([X])
+    table = measured[0].X
+    (truth,) = learner.encode(measured, [y])
     again = table in learner.training_data_
     if again and len(learner.training_data_) > 1:
         raise DataError(
@@ -135,9 +135,10 @@ def evaluate_rows(
             except LearningError as error:
                 error.add_note(f"so it is without row group {i} of {len(parts)}")
                 raise
-        Z = own.standardizer_(table)[part]
-        for name, metric in _metrics(own).items():
-            guesses.setdefault(name, []).append(metric.decode(problem.decoder, Z, counts[i]))
+        (seen,) = own.inputs_(measured)
+        group = problem.restrict(seen, part)
+        for name, metric in {LEARNED: own.metric_, **own.baselines_}.items():
+            guesses.setdefault(name, []).append(metric.decode(problem, group, counts[i]))
     names = [f"rows {i}" for i in range(len(parts))]
     found = Evaluation.of(truths, guesses, names, problem)
     return RowsEvaluation(replace(found, words=ROW_GROUPS), again)
@@ -172,16 +173,8 @@ def _groups(X: Floats, truth: EquivalenceMatrix) -> list[Ints]:
 def _learned(learner: MetricLearner, X: Floats, y: Any) -> MetricLearner:
     """A metric of some rows of the table, scaled as on these, and its rivals."""
     own: MetricLearner = clone(learner)
-    own.callback = None
-    if own.standardize == "recording":
+    if learner.inputs_.standardizer.kind == "recording":
         own.standardize = "training"
     with without_warnings(DataWarning, ConvergenceWarning):
-        own.fit([X], [y])
-        if len(learner.baselines_) > 1:
-            own.fit_baselines([X], [y])
+        own.fit([X], [y], rivals=len(learner.baselines_) > 1)
     return own
-
-
-def _metrics(learner: MetricLearner) -> dict[str, Metric]:
-    learned = Metric(learner.components_.T, learner.penalty_)
-    return {LEARNED: learned, **learner.baselines_}

@@ -10,20 +10,23 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm import baselines
 from structsvm.errors import SettingsError, VerdictWarning, warn
-from structsvm.learner.learner import MetricLearner
-from structsvm.learner.routing import DATA_UNDER_OUR_NAMES
-from structsvm.learner.settings import learning_from, partition_from
+from structsvm.features import RecordingTransformer
+from structsvm.learner.inputs import Inputs
+from structsvm.learner.learner import DATA, MetricLearner
+from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
-from structsvm.masters.base import Master
-from structsvm.model_selection.candidates import BASELINES, CANDIDATES, Candidate, menu
+from structsvm.model_selection.candidates import Candidate, menu
 from structsvm.model_selection.folds import split
 from structsvm.model_selection.held_out import HeldOut
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.samples import Counts, Standardizer
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import Counts
 from structsvm.regularizers import Regularizer
+from structsvm.solvers.base import Solver
 from structsvm.support.checks import among, check_n_jobs
 from structsvm.verdict import contents
 
@@ -43,26 +46,28 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     problem : PartitionProblem, default ``ChangePoint()``
-    candidates : sequence of {"untrained", "rca", "diagonal", "full"}
-        "untrained" and at least one of "diagonal" and "full".
-    lams : sequence of float
-        Strengths of the regularizer of the learned candidates.
+    candidates : sequence of str, optional
+        Names of metrics: "untrained", other baselines such as "rca", and at least one of "diagonal"
+        and "full". None takes those that suit the problem.
+    lams : sequence of float, optional
+        Strengths of the regularizer of the learned candidates; None takes those that suit the
+        problem.
     cv : int or splitter
-        Number of folds of recordings, one for each if there are fewer; with ``groups``, a group is
-        never split. Or a scikit-learn splitter that holds every recording out once.
-    n_segments : {None, "true"}
-        Judge the segmentations of held-out recordings by the calibrated penalty, or those with the
-        number of segments of their labels. The choice is made by the mean loss of both, which is
-        less noisy than either; a problem that knows the number uses it for everything.
+        Number of folds of samples, one for each if there are fewer; with ``groups``, a group is
+        never split. Or a scikit-learn splitter that holds every sample out once.
+    n_clusters : {None, "true"}
+        Judge the partitions of held-out samples by the calibrated price, or those with the number
+        of clusters of their labels. The choice is made by the mean loss of both, which is less
+        noisy than either; a problem that knows the number uses it for everything.
     rule : {"one_se", "min"}
         Take the simplest candidate within one standard error of the best, or the best. A large
-        ``lam`` is simpler than a small one of the same kind of metric, and untrained and then RCA
-        are simpler than anything learned; diagonal and full are compared by their means.
+        ``lam`` is simpler than a small one of the same kind of metric, and what is not learned is
+        simpler than anything learned; diagonal and full are compared by their means.
     n_jobs : int or None
         Workers, as in joblib; the result is the same.
-    regularizer, standardize, whiten, slack, tol, max_iter, master, constraints, random_state
+    regularizer, features, standardize, whiten, solver, constraints, random_state
         As for :class:`MetricLearner`; ``whiten`` is for full metrics, and ``random_state`` also
-        shuffles the recordings into folds.
+        shuffles the samples into folds.
 
     Attributes
     ----------
@@ -70,7 +75,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         The best *learned* candidate, learned from all recordings; this is what predicts unless
         told otherwise, and what :func:`structsvm.save` takes.
     best_candidate_ : str
-        The best candidate of all; "untrained" or "rca" when learning does not pay.
+        The best candidate of all; "untrained", say, when learning does not pay.
     best_lam_ : float
         ``lam`` of ``best_estimator_``.
     verdict_ : Verdict
@@ -87,34 +92,31 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     -----
     The losses behind ``verdict_`` are those of the candidate that the *other* folds choose, so that
     choosing among many values of ``lam`` is not rewarded. Standard errors take groups, or else
-    recordings, for independent; copies of a recording are held out together and are one of them.
-    That the folds share training recordings is neglected, as usual.
+    recordings, for independent; that the folds share training recordings is neglected, as usual.
 
     In a fold, each kind of metric goes along its ``lam``, the largest first, from the cuts of the
     one before; every certificate is its own. What ``lam`` has no part in is done once. The choice
     is learned again from all recordings as :class:`MetricLearner` does it.
     """
 
-    __metadata_request__fit = DATA_UNDER_OUR_NAMES
-    __metadata_request__score = DATA_UNDER_OUR_NAMES
+    __metadata_request__fit = DATA
+    __metadata_request__score = DATA
 
     def __init__(
         self,
         problem: PartitionProblem | None = None,
-        candidates: Sequence[str] = CANDIDATES,
-        lams: Sequence[float] = (1.0, 0.2, 0.04, 0.008),
+        candidates: Sequence[str] | None = None,
+        lams: Sequence[float] | None = None,
         *,
         cv: Any = 5,
-        n_segments: str | None = None,
+        n_clusters: str | None = None,
         rule: str = "one_se",
         n_jobs: int | None = None,
         regularizer: str | Regularizer = "squared",
-        standardize: str | None = "recording",
+        features: RecordingTransformer | None = None,
+        standardize: str | None = "auto",
         whiten: str | float | None = "auto",
-        slack: str = "n",
-        tol: float = 1e-2,
-        max_iter: int = 200,
-        master: str | Master = "auto",
+        solver: str | Solver = "auto",
         constraints: Callable[[Any], list[Any]] | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -122,23 +124,21 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         self.candidates = candidates
         self.lams = lams
         self.cv = cv
-        self.n_segments = n_segments
+        self.n_clusters = n_clusters
         self.rule = rule
         self.n_jobs = n_jobs
         self.regularizer = regularizer
+        self.features = features
         self.standardize = standardize
         self.whiten = whiten
-        self.slack = slack
-        self.tol = tol
-        self.max_iter = max_iter
-        self.master = master
+        self.solver = solver
         self.constraints = constraints
         self.random_state = random_state
 
     def fit(
         self,
         Xs: Any,
-        ys: Any,
+        ys: Any = None,
         *,
         sample_weight: Any = None,
         groups: Any = None,
@@ -148,36 +148,44 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        Xs, ys : recordings and labels, as for :meth:`MetricLearner.fit`
+        Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
         sample_weight : array of shape (N,), optional
-            How much each recording counts, when it is learned from as when it is held out. The
-            folds do not depend on it; one of weight 0 is held out like the others, but counts for
+            How much each sample counts, when it is learned from as when it is held out. The folds
+            do not depend on it; one of weight 0 is held out like the others, but counts for
             nothing.
         groups : sequence of length N, optional
-            Whom or what a recording is of. No group is both learned from and held out.
+            Group label of each sample (subject, machine, ...). No group is both learned from and
+            held out.
         feature_names : sequence of str, optional
 
         Raises
         ------
         DataError
-            When the recordings are too few to hold any out, and as :meth:`MetricLearner.fit`.
+            When the samples are too few to hold any out, and as :meth:`MetricLearner.fit`.
         SettingsError
+            Naming the parameter, what it was, and the way out.
         LearningError
             When no learned candidate gives a metric on every fold.
         """
-        partition, told = self._partition, self._told()
+        problem, judge_with_k = self._problem, self._judge_with_k()
         check_n_jobs(self.n_jobs)
-        candidates = menu(self.candidates, self.lams)
+        traits = problem.traits
+        candidates = menu(
+            traits.candidates if self.candidates is None else self.candidates,
+            traits.lams if self.lams is None else self.lams,
+        )
         for candidate in candidates:
-            learning_from(self._settings(candidate), 1)  # refuses bad settings before any work
-        data = TrainingSet.read(partition, Xs, ys, feature_names, sample_weight, complete=True)
+            self._settings(candidate)  # refuses bad settings before any work
+        data = Xs
+        if not isinstance(Xs, TrainingSet):
+            data = TrainingSet.read(problem, Xs, ys, feature_names, sample_weight, groups=groups)
         numbers = contents(data.arrays)
         folds = split(
             self.cv,
             data.truths,
-            groups,
+            data.groups,
             self.random_state,
-            partition.words,
+            traits.words,
             data.weights,
             numbers,
         )
@@ -186,21 +194,14 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
             candidates,
             data,
             folds,
-            told=told,
-            known=partition.known_clusters,
+            judge_with_k=judge_with_k,
+            choose_with_k=traits.given_k,
             rule=self.rule,
             n_jobs=self.n_jobs,
             numbers=numbers,
         )
         learned, verdict = held_out.best_learned, held_out.verdict
-
-        self.best_estimator_ = MetricLearner(**self._settings(learned))
-        self.best_estimator_.fit(
-            data.arrays,
-            [partition.decode(truth) for truth in data.truths],
-            sample_weight=data.weights,
-            feature_names=data.names,
-        )
+        self.best_estimator_ = MetricLearner(**self._parameters(learned)).fit(data)
         self._add_baselines(data.counted(), candidates)
         self.best_candidate_, self.best_lam_ = held_out.best.name, learned.lam
         self.candidates_, self.fold_ = candidates, folds.held_out
@@ -212,76 +213,66 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(
-        self,
-        Xs: Any,
-        n_clusters: Counts = None,
-        *,
-        n_segments: Counts = None,
-        use: str = "learned",
-    ) -> list[NDArray[np.int64]]:
-        """Partition recordings: a label vector (T_i,) for each.
+        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned"
+    ) -> list[NDArray[Any]]:
+        """Partition samples: a label vector (T_i,) for each.
 
         Parameters
         ----------
-        n_clusters, n_segments : int, or one int per recording, or None
-            Two names of one thing; None decides by the calibrated penalty.
+        n_clusters : int, or one int per sample, or None
+            None decides by the calibrated price.
         use : {"learned", "best"}
             The best learned metric, or the best candidate, which may be the untrained one.
         """
-        decode = self._partition.decode
-        partitions = self.predict_partitions(Xs, n_clusters, n_segments=n_segments, use=use)
-        return [decode(M) for M in partitions]
+        samples = self.prepare(Xs)
+        partitions = self.predict_partitions(samples, n_clusters, use=use)
+        decode = self.problem_.decode
+        return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
 
     def predict_breakpoints(
-        self,
-        Xs: Any,
-        n_clusters: Counts = None,
-        *,
-        n_segments: Counts = None,
-        use: str = "learned",
+        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned"
     ) -> list[list[int]]:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
-        partitions = self.predict_partitions(Xs, n_clusters, n_segments=n_segments, use=use)
-        return [M.breakpoints for M in partitions]
+        return [M.breakpoints for M in self.predict_partitions(Xs, n_clusters, use=use)]
 
     def predict_partitions(
-        self,
-        Xs: Any,
-        n_clusters: Counts = None,
-        *,
-        n_segments: Counts = None,
-        use: str = "learned",
+        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned"
     ) -> list[EquivalenceMatrix]:
-        """Partition recordings: an :class:`EquivalenceMatrix` for each."""
+        """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each.
+
+        Raises
+        ------
+        SettingsError
+            When ``use`` is neither "learned" nor "best".
+        """
         if not among(use, ("learned", "best")):
             raise SettingsError(f"use must be 'learned' or 'best', got {use!r}")
         learner = self._fitted
-        metric = Metric(learner.components_.T, learner.penalty_)
+        metric = learner.metric_
         if use == "best":
             metric = learner.baselines_.get(self.best_candidate_, metric)
-        return learner.decode_with(metric, Xs, n_clusters, n_segments=n_segments)
+        return learner.decode_with(metric, Xs, n_clusters)
 
     def decode_with(
-        self,
-        metric: Metric,
-        Xs: Any,
-        n_clusters: Counts = None,
-        *,
-        n_segments: Counts = None,
+        self, metric: Metric, Xs: Any, n_clusters: Counts = None
     ) -> list[EquivalenceMatrix]:
-        """Partition recordings with another metric, such as one of ``baselines_``."""
-        return self._fitted.decode_with(metric, Xs, n_clusters, n_segments=n_segments)
+        """Partition samples with another metric, such as one of ``baselines_``."""
+        return self._fitted.decode_with(metric, Xs, n_clusters)
+
+    def prepare(self, Xs: Any) -> list[Sample]:
+        """Samples as the metric sees them."""
+        return self._fitted.prepare(Xs)
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
-        """Labels of recordings as equivalence matrices, checked."""
+        """Labels of samples as equivalence matrices, checked."""
         return self._fitted.encode(Xs, ys)
 
     def transform(self, Xs: Any) -> Any:
-        """Recordings in the learned metric, (T_i, rank)."""
+        """Samples in the learned metric, (T_i, rank)."""
         return self._fitted.transform(Xs)
 
     def score(self, Xs: Any, ys: Any, sample_weight: Any = None) -> float:
-        """Minus the mean loss of the learned metric over recordings, 0 being perfect."""
+        """The mean agreement of the learned metric with the truth, larger is better."""
         return self._fitted.score(Xs, ys, sample_weight)
 
     def get_mahalanobis_matrix(self) -> Floats:
@@ -289,24 +280,29 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         return self._fitted.get_mahalanobis_matrix()
 
     @property
+    def metric_(self) -> Metric:
+        """The learned metric and its price."""
+        return self._fitted.metric_
+
+    @property
     def components_(self) -> Floats:
         """``L^T`` of the learned metric, (rank, P)."""
         return self._fitted.components_
 
     @property
-    def penalty_(self) -> float:
-        """Price of a segment in the learned metric."""
+    def penalty_(self) -> float | None:
+        """Price of a cluster in the learned metric."""
         return self._fitted.penalty_
 
     @property
     def baselines_(self) -> dict[str, Metric]:
-        """The candidates that are not learned, tuned on all recordings."""
+        """The candidates that are not learned, tuned on all samples."""
         return self._fitted.baselines_
 
     @property
-    def standardizer_(self) -> Standardizer:
-        """What is done to a recording first."""
-        return self._fitted.standardizer_
+    def inputs_(self) -> Inputs:
+        """What is done to a sample first."""
+        return self._fitted.inputs_
 
     @property
     def problem_(self) -> PartitionProblem:
@@ -320,7 +316,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_names_in_(self) -> Any:
-        """Names of the features, only if the recordings named them."""
+        """Names of the features, only if the samples named them."""
         return self._fitted.feature_names_in_
 
     @property
@@ -329,33 +325,37 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         return self.best_estimator_
 
     @property
-    def _partition(self) -> PartitionProblem:
-        return partition_from(self.problem, self.random_state)
+    def _problem(self) -> PartitionProblem:
+        return problem_from(self.problem, self.random_state)
 
-    def _told(self) -> bool:
-        """Whether segmentations that know their number of segments are judged."""
-        if not among(self.n_segments, (None, "true")):
-            raise SettingsError(f"n_segments must be None or 'true', got {self.n_segments!r}")
+    def _judge_with_k(self) -> bool:
+        """Whether partitions that know their number of clusters are judged."""
+        if not among(self.n_clusters, (None, "true")):
+            raise SettingsError(f"n_clusters must be None or 'true', got {self.n_clusters!r}")
         if not among(self.rule, ("one_se", "min")):
             raise SettingsError(f"rule must be 'one_se' or 'min', got {self.rule!r}")
-        return self.n_segments == "true" or self._partition.known_clusters
+        return self.n_clusters == "true" or self._problem.traits.given_k
 
-    def _settings(self, candidate: Candidate) -> dict[str, Any]:
+    def _parameters(self, candidate: Candidate) -> dict[str, Any]:
         """The parameters of the learner of a candidate."""
-        settings: dict[str, Any] = MetricLearner().get_params(deep=False)
-        shared = settings.keys() & self.get_params(deep=False).keys()
-        settings |= {name: getattr(self, name) for name in shared - {"n_jobs"}}
+        parameters: dict[str, Any] = MetricLearner().get_params(deep=False)
+        shared = parameters.keys() & self.get_params(deep=False).keys()
+        parameters |= {name: getattr(self, name) for name in shared - {"n_jobs"}}
         if candidate.is_learned:
-            settings |= {"metric": candidate.name, "lam": candidate.lam}
+            parameters |= {"metric": candidate.name, "lam": candidate.lam}
         if candidate.name == "diagonal":
-            settings["whiten"] = None
-        return settings
+            parameters["whiten"] = None
+        return parameters
+
+    def _settings(self, candidate: Candidate) -> Settings:
+        return Settings.of(self._parameters(candidate))
 
     def _add_baselines(self, data: TrainingSet, candidates: Sequence[Candidate]) -> None:
         """Tune the rivals that the learner has not tuned itself."""
-        learner, decoder = self.best_estimator_, data.partition.decoder
-        samples = data.standardized(learner.standardizer_).arrays
-        for name in {c.name for c in candidates if not c.is_learned} - learner.baselines_.keys():
-            learner.baselines_[name] = BASELINES[name](
-                decoder, samples, data.truths, weights=data.weights
-            )
+        learner = self.best_estimator_
+        samples = learner.inputs_(data.samples)
+        for name in [c.name for c in candidates if not c.is_learned]:
+            if name not in learner.baselines_:
+                learner.baselines_[name] = baselines.fit(
+                    name, data.problem, samples, data.truths, weights=data.weights
+                )

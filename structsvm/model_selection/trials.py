@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from structsvm import baselines
 from structsvm.errors import DataWarning, LearningError, MasterError
-from structsvm.learner.fitting import FitPlan, FitState
-from structsvm.learner.settings import learning_from
+from structsvm.learner.fitting import FitState
+from structsvm.learner.inputs import Inputs
+from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
-from structsvm.model_selection.candidates import BASELINES
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import disagreement
-from structsvm.partitions.samples import Standardizer, warn_about_constant_features
 from structsvm.solvers.memory import Memory
 from structsvm.status import Status
 from structsvm.support.quiet import without_warnings
@@ -35,15 +34,15 @@ class Fold:
     train: TrainingSet
     test: TrainingSet
 
-    def losses(self, standardizer: Standardizer, metric: Metric) -> Floats:
-        """What :attr:`Trial.losses` says, of a metric of the standardised features."""
-        partition = self.test.partition
+    def losses(self, inputs: Inputs, metric: Metric) -> Floats:
+        """What :attr:`Trial.losses` says, of a metric of what ``inputs`` make of the samples."""
+        problem, truths = self.test.problem, self.test.truths
         found = np.empty((len(self.test), 2))
-        for i, (X, truth) in enumerate(zip(self.test.arrays, self.test.truths, strict=True)):
-            Z = standardizer(X)
+        for i, (sample, truth) in enumerate(zip(inputs(self.test.samples), truths, strict=True)):
             for column, K in enumerate((None, truth.n_clusters)):
-                guess = metric.decode(partition.decoder, Z, K)
-                found[i, column] = disagreement(partition, truth, guess)
+                given = truth.n_clusters if metric.price is None else K
+                guess = metric.decode(problem, sample, given)
+                found[i, column] = disagreement(problem, truth, guess)
         return found
 
 
@@ -63,66 +62,60 @@ class Trial:
 
 
 def try_fixed(
-    names: Sequence[str], standardize: str | None, fold: Fold
+    names: Sequence[str], settings: Settings, fold: Fold
 ) -> dict[str, tuple[Metric, Trial]]:
     """The candidates that are not learned, once for a fold."""
-    standardizer = fold.train.standardizer(standardize)
-    data = fold.train.standardized(standardizer)
+    inputs, data = _inputs(settings, fold)
     found = {}
     for name in names:
         start = time.perf_counter()
-        decoder = data.partition.decoder
-        metric = BASELINES[name](decoder, data.arrays, data.truths, weights=data.weights)
+        metric = baselines.fit(name, data.problem, data.samples, data.truths, weights=data.weights)
         seconds = time.perf_counter() - start
-        found[name] = metric, Trial(fold.losses(standardizer, metric), seconds)
+        found[name] = metric, Trial(fold.losses(inputs, metric), seconds)
     return found
 
 
-def try_path(path: Sequence[Mapping[str, Any]], fold: Fold, untrained: Metric) -> list[Trial]:
+def try_path(path: Sequence[Settings], fold: Fold, untrained: Metric) -> list[Trial]:
     """One kind of learned metric along a path of ``lam``, the largest first.
 
     Each ``lam`` begins with the cuts of the one before; its certificate is its own.
 
     Parameters
     ----------
-    path : sequence of mappings
-        Parameters of :class:`structsvm.MetricLearner`, the same but for ``lam``.
-    untrained : DecodingMetric
+    path : sequence of Settings
+        The same but for ``lam``.
+    untrained : Metric
         As :func:`try_fixed` found it.
     """
-    train = fold.train
     # One recording in a fold, or a feature that is constant there, is told once for all.
     with without_warnings(DataWarning, ConvergenceWarning):
-        train.partition.check_training(train.truths)
-        warn_about_constant_features(train.arrays, train.names, train.partition.words)
-        standardizer = train.standardizer(path[0]["standardize"])
-        data = train.standardized(standardizer)
-        learnings = [learning_from(settings, data.arrays[0].shape[1]) for settings in path]
-        learnings[0].check(data.arrays)
-        prepared = FitState.of(learnings[0], data, untrained)
-        memory = Memory()
-        return [_tried(learning, prepared, memory, standardizer, fold) for learning in learnings]
+        fold.train.problem.check_training(fold.train.truths)
+        inputs, data = _inputs(path[0], fold)
+        path[0].check(data.n_features, len(data))
+        state = FitState.of(path[0], data, untrained)
+        memory = Memory() if data.problem.traits.convex else None
+        return [_tried(settings, state, memory, inputs, fold) for settings in path]
+
+
+def _inputs(settings: Settings, fold: Fold) -> tuple[Inputs, TrainingSet]:
+    with without_warnings(DataWarning):
+        return Inputs.fit(settings.features, settings.standardize, fold.train)
 
 
 def _tried(
-    learning: FitPlan,
-    prepared: FitState,
-    memory: Memory,
-    standardizer: Standardizer,
-    fold: Fold,
+    settings: Settings, state: FitState, memory: Memory | None, inputs: Inputs, fold: Fold
 ) -> Trial:
     """One step of a path."""
     start = time.perf_counter()
-    risk = prepared.risk_of(learning)
+    risk = state.risk_of(settings)
     try:
-        solution = learning.solver.solve(risk, memory=memory)
+        solution = settings.solver.solve(risk, memory=memory)
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt("while choosing a metric")
-        learned = prepared.learned(learning, risk, solution)
+        result = state.result(settings, risk, solution)
     except (LearningError, MasterError) as error:
         nothing = np.full((len(fold.test), 2), np.nan)
         return Trial(nothing, time.perf_counter() - start, failure=str(error))
     seconds = time.perf_counter() - start
-    metric = Metric(learned.factor, learned.calibration.penalty)
-    losses = fold.losses(standardizer, metric)
+    losses = fold.losses(inputs, result.metric)
     return Trial(losses, seconds, solution.status.converged, solution.oracle_calls)

@@ -1,16 +1,12 @@
 """Learning when labels are known in part: complete them, learn, and again.
 
-Two formulations are the same loop. With ``M_i`` a completion of the labels of sample i,
+With ``M_i`` a completion of the labels of sample i,
 
-    F(w, M) = Omega(w) + sum_i omega_i max_M' { loss(R_i, M') + <w, phi(M') - phi(M_i)> }
+    F(w, M) = Omega(w) + sum_i omega_i max_M' { loss(M_i, M') + <w, phi(M') - phi(M_i)> }
 
-where ``R_i = M_i`` in the first, and in the second, the latent one, what ``M_i`` was at first.
-
-The first is that of Lajugie et al., section "Partial labellings"; the second, minimised over M, is
-the hinge against the best completion (Yu and Joachims, 2009), of which completing and learning is
-the concave-convex procedure. In both a completion takes the place of another one only where the
-hinge loss of its sample does not rise, and the solver starts from the weight it is given, so that
-the joint objective never rises.
+Lajugie et al., section "Partial labellings". A completion takes the place of another one only where
+the hinge loss of its sample does not rise, and the solver starts from the weight it is given, so
+that the joint objective never rises.
 """
 
 from __future__ import annotations
@@ -18,7 +14,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +22,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import MasterError
 from structsvm.parallel import Backend
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import CompositeRisk, Risk
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
 from structsvm.solvers.evaluation import Evaluator
@@ -51,7 +47,7 @@ class Completions(Contract):
         """For every sample the best labelling at ``w`` that agrees with what is known of it."""
 
     @abstractmethod
-    def risk(self, labels: Sequence[Any]) -> RegularizedRisk:
+    def risk(self, labels: Sequence[Any]) -> Risk:
         """The risk once the labels are these; weights and units do not depend on them."""
 
     @abstractmethod
@@ -84,7 +80,7 @@ class Alternated:
 
     solution: Solution
     """Of the round that is kept; its certificate holds for the completed labels."""
-    risk: RegularizedRisk
+    risk: Risk
     labels: Sequence[Any]
     """The completions it was learned from."""
     rounds: tuple[Round, ...]
@@ -111,7 +107,6 @@ def alternate(
     labels: Sequence[Any],
     start: Floats | None = None,
     *,
-    latent: bool = False,
     max_rounds: int = 10,
     callback: Callable[[HistoryEntry], None] | None = None,
     backend: Backend | None = None,
@@ -130,18 +125,20 @@ def alternate(
         The first completions.
     start : array of shape (d,), optional
         A weight to try first.
-    latent : bool
-        Whether the loss goes on being measured against the first completions.
+    max_rounds : int
+    callback : callable, optional
+        Sees every iteration of the solver.
+    backend : Backend, optional
+        Where the oracles run.
     """
-    reference = list(labels) if latent else None
     labels = list(labels)
     rounds: list[Round] = []
-    kept: tuple[Solution, RegularizedRisk, Sequence[Any]] | None = None
+    kept: tuple[Solution, Risk, Sequence[Any]] | None = None
     best, fixed = 0, False
     for number in range(max_rounds):
-        risk = _risk(task, labels, reference)
+        risk = task.risk(labels)
         if start is not None:
-            risk = replace(risk, start=start)
+            risk = risk.started(start)
         try:
             solution = solver.solve(risk, callback, backend=backend)
         except KeyboardInterrupt:
@@ -152,7 +149,7 @@ def alternate(
             _refuse_rise(rounds[-1].completed, solution.upper)
         start, interrupted = solution.w, solution.status is Status.INTERRUPTED
         try:
-            guesses, completed, changed = _complete(task, labels, reference, solution)
+            guesses, completed, changed = _complete(task, labels, solution)
             held_out = task.held_out_loss(solution.w)
         except KeyboardInterrupt:
             guesses, completed, changed, held_out = labels, solution.upper, 0, None
@@ -170,16 +167,8 @@ def alternate(
     return Alternated(*kept, rounds=tuple(rounds), kept=best, fixed_point=fixed)
 
 
-def _risk(
-    task: Completions, labels: Sequence[Any], reference: Sequence[Any] | None
-) -> RegularizedRisk:
-    if reference is None:
-        return task.risk(labels)
-    return replace(task.risk(reference), anchors=task.risk(labels).ys)
-
-
 def _complete(
-    task: Completions, labels: list[Any], reference: list[Any] | None, solution: Solution
+    task: Completions, labels: list[Any], solution: Solution
 ) -> tuple[list[Any], float, int]:
     """New completions where they do not raise the objective, its value, how many are new."""
     w = solution.w
@@ -187,16 +176,17 @@ def _complete(
     fresh = [not task.same(a, b) for a, b in zip(labels, guesses, strict=True)]
     if not any(fresh):
         return labels, solution.upper, 0
-    now = _hinges(_risk(task, labels, reference), w)
-    then = _hinges(_risk(task, guesses, reference), w)
+    now, then = _hinges(task.risk(labels), w), _hinges(task.risk(guesses), w)
     taken = np.array(fresh) & (then <= now)
     chosen = [b if take else a for a, b, take in zip(labels, guesses, taken, strict=True)]
     gain = float(np.sum((now - then)[taken]))
     return chosen, solution.upper - gain, int(taken.sum())
 
 
-def _hinges(risk: RegularizedRisk, w: Floats) -> Floats:
+def _hinges(risk: Risk, w: Floats) -> Floats:
     """The weighted hinge loss of each sample, (N,)."""
+    if isinstance(risk, CompositeRisk):
+        return np.array([risk.part([i]).losses(w)[0] for i in range(risk.n_samples)])
     evaluate = Evaluator(risk, lambda _: np.inf)
     return evaluate(w, np.arange(risk.n_samples)).values
 

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError
 from structsvm.partial_labels.alternate import Completions
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import SearchedSample
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import (
     Calibration,
     Metric,
-    calibrate,
     calibrate_by,
     metric_factor,
     penalty_grid,
 )
+from structsvm.partitions.objective import Objective
 from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.problem import MetricProblem, PartitionProblem, per_recording
-from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.problem import RegularizedRisk
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.traits import Words
+from structsvm.problem import RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer
+from structsvm.support.plain import read_only
+from structsvm.support.unchanged import nothing_written
 
 __all__ = [
     "Known",
@@ -162,47 +164,88 @@ class Known:
         return np.array(rows, dtype=np.int64).reshape(-1, 4).T
 
 
-def read_labels(partition: PartitionProblem, Xs: Sequence[Floats], ys: Any) -> list[Known]:
-    """Labels as users write them, full or partial; DataError names the recording."""
+def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -> list[Known]:
+    """Labels as users write them, full or partial.
 
-    def read(y: Any, T: int) -> Known:
-        labels = as_partial(y, T, partition.words.item)
-        if labels is None:
-            return Known.of(partition.encode(y, T), partition.contiguous)
-        constraint = labels.constraint(T, partition.contiguous)
-        if labels.is_complete:
-            truth = partition.encode(labels.codes, T)
-            return Known(T, constraint, truth, partition.contiguous)
-        constraint = _with_known_count(partition, labels, constraint)
-        return Known(T, constraint, None, partition.contiguous)
+    Raises
+    ------
+    DataError
+        Naming the sample and what is wrong with its labels.
+    """
+    words, contiguous = problem.traits.words, problem.traits.contiguous
+    found = []
+    for i, (sample, y) in enumerate(zip(samples, _one_each(ys, samples, words), strict=True)):
+        try:
+            with nothing_written(f"encode, of {words.whole} {i},"):
+                given = read_only(y) if type(y) is np.ndarray else y
+                known = problem.known_labels(given, sample)
+                labels = as_partial(known, sample.n_samples, words.item)
+                if labels is None:
+                    found.append(Known.of(problem.encode(given, sample), contiguous))
+                else:
+                    found.append(_read_partial(problem, sample, labels))
+        except DataError as error:
+            raise DataError(f"{words.whole} {i}: {error}") from error
+    return found
 
-    return per_recording(read, Xs, ys, partition.words)
+
+def _one_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any]:
+    """The labelling of each sample; a single sample may come with its labels alone."""
+    ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
+    try:
+        single = isinstance(ys, PartialLabels) or (len(samples) == 1 and _is_single(ys))
+        labels = [ys] if single else list(ys)
+    except TypeError:
+        raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
+    if len(labels) != len(samples):
+        raise DataError(f"{words.wholes(len(samples))} but {len(labels)} labellings")
+    return labels
+
+
+def _is_single(ys: Any) -> bool:
+    """Whether these are the labels of one sample rather than a list of such."""
+    if isinstance(ys, Mapping) or (isinstance(ys, np.ndarray) and ys.dtype != object):
+        return True
+    try:
+        return np.ndim(ys[0]) == 0 and not isinstance(ys[0], PartialLabels | Mapping)
+    except (IndexError, KeyError, ValueError):  # none, or rows of several lengths
+        return False
+
+
+def _read_partial(problem: PartitionProblem, sample: Sample, labels: PartialLabels) -> Known:
+    T, contiguous = sample.n_samples, problem.traits.contiguous
+    constraint = labels.constraint(T, contiguous)
+    if labels.is_complete:
+        return Known(T, constraint, problem.encode(labels.codes, sample), contiguous)
+    return Known(T, _with_known_count(problem, labels, constraint), None, contiguous)
 
 
 def _with_known_count(
-    partition: PartitionProblem, labels: PartialLabels, constraint: Constraint
+    problem: PartitionProblem, labels: PartialLabels, constraint: Constraint
 ) -> Constraint:
     """The number of clusters, where the problem needs one: as many as there are labels."""
-    if not partition.known_clusters or constraint.n_clusters is not None:
+    traits = problem.traits
+    if not traits.given_k or constraint.n_clusters is not None:
         return constraint
-    named = 0 if partition.contiguous or labels.codes is None else int(labels.codes.max()) + 1
+    named = 0 if traits.contiguous or labels.codes is None else int(labels.codes.max()) + 1
+    part = traits.words.part
     if named < 2:
         raise DataError(
-            f"the problem says that the number of {partition.words.part}s is known, and labels "
-            f"that name {named} of them do not give it: make n_{partition.words.part}s='unknown' a "
-            "setting of the problem, or give n_clusters with the partial labels"
+            f"the problem says that the number of {part}s is known, and labels that name {named} "
+            f"of them do not give it: let the problem say that it is unknown, or give n_clusters "
+            "with the partial labels"
         )
     return replace(constraint, n_clusters=named)
 
 
 def known_parts(
-    Xs: Sequence[Floats], labels: Sequence[Known]
-) -> tuple[list[Floats], list[EquivalenceMatrix]]:
+    problem: PartitionProblem, samples: Sequence[Sample], labels: Sequence[Known]
+) -> tuple[list[Sample], list[EquivalenceMatrix]]:
     """Everything whose partition is known, as samples of their own."""
     parts, truths = [], []
-    for X, known in zip(Xs, labels, strict=True):
+    for sample, known in zip(samples, labels, strict=True):
         for rows, truth in zip(*known.part, strict=True):
-            parts.append(X[rows])
+            parts.append(sample if known.truth is not None else problem.restrict(sample, rows))
             truths.append(truth)
     return parts, truths
 
@@ -213,58 +256,67 @@ def part_weights(labels: Sequence[Known], weights: Floats) -> Floats:
 
 
 def calibrate_partial(
-    partition: PartitionProblem,
-    Zs: Sequence[Floats],
+    problem: PartitionProblem,
+    factor: Floats,
+    samples: Sequence[Sample],
     labels: Sequence[Known],
     weights: Floats | None = None,
 ) -> Calibration:
-    """The penalty that agrees best with what is known.
+    """The price that agrees best with what is known, in the metric ``L L^T``.
 
     Segmentations of whole recordings are compared with it; for clusterings, those of the labelled
     rows alone, or those of whole tables where nothing but links between rows is known. ``weights``
     (N,) are those of the samples, in every mean.
     """
-    if not partition.contiguous and any(known.part[0] for known in labels):
-        parts = None if weights is None else part_weights(labels, weights)
-        return calibrate(partition.decoder, *known_parts(Zs, labels), parts)
+    if not problem.traits.contiguous and any(known.part[0] for known in labels):
+        parts, truths = known_parts(problem, samples, labels)
+        shares = None if weights is None else part_weights(labels, weights)
+        return problem.calibrate(factor, parts, truths, shares)
+    Zs = [sample.X @ factor for sample in samples]
     scatter = np.average([((Z - Z.mean(axis=0)) ** 2).sum() for Z in Zs], weights=weights)
     changes = np.average([max(1, known.n_changes) for known in labels], weights=weights)
     if not scatter > 0:
         known_changes = np.average([k.n_changes for k in labels], weights=weights)
         return Calibration(np.ones(1), np.array([known_changes]))
     penalties = penalty_grid(float(scatter / changes))
-    losses = [known.loss for known in labels]
-    return calibrate_by(partition.decoder, Zs, losses, penalties, weights)
+    oracles, losses = [problem.decoder(x) for x in samples], [known.loss for known in labels]
+    return calibrate_by(oracles, Zs, losses, penalties, weights)
 
 
 def calibrate_to_rate(
-    partition: PartitionProblem, Zs: Sequence[Floats], labels: Sequence[Known], weights: Floats
+    problem: PartitionProblem,
+    factor: Floats,
+    samples: Sequence[Sample],
+    labels: Sequence[Known],
+    weights: Floats,
 ) -> Calibration:
-    """The penalty that finds as many changes per second as the labelled stretches have.
+    """The price that finds as many changes per second as the labelled stretches have.
 
     For labels in which the loss is as small without any change as with the best ones.
     """
-    parts, shares = known_parts(Zs, labels)[1], part_weights(labels, weights)
+    parts, shares = known_parts(problem, samples, labels)[1], part_weights(labels, weights)
     changes = np.dot(shares, [M.n_clusters - 1.0 for M in parts])
     rate = changes / np.dot(shares, [M.n_samples - 1.0 for M in parts])
     expected = rate * np.average([known.n_samples - 1.0 for known in labels], weights=weights)
-    by_loss = calibrate_partial(partition, Zs, labels, weights)
+    by_loss = calibrate_partial(problem, factor, samples, labels, weights)
+    Zs, oracles = [x.X @ factor for x in samples], [problem.decoder(x) for x in samples]
     counts = [lambda M: M.n_clusters - 1.0] * len(Zs)
-    found = calibrate_by(partition.decoder, Zs, counts, by_loss.penalties, weights).losses
+    found = calibrate_by(oracles, Zs, counts, by_loss.penalties, weights).losses
     return replace(by_loss, criterion=np.abs(np.log((found + 1.0) / (expected + 1.0))))
 
 
 def gain_over_nothing(
-    partition: PartitionProblem,
+    problem: PartitionProblem,
     metric: Metric,
-    samples: Sequence[Floats],
+    samples: Sequence[Sample],
     labels: Sequence[Known],
 ) -> Floats:
     """By how much the loss of each sample is smaller than if no change were found, (N,)."""
-    decode = partial(metric.decode, partition.decoder)
     pairs = list(zip(samples, labels, strict=True))
-    losses = [known.loss(decode(X, _count(known))) for X, known in pairs]
-    nothing = [known.loss(EquivalenceMatrix.from_labels(np.zeros(len(X)))) for X, known in pairs]
+    losses = [known.loss(metric.decode(problem, x, _count(known))) for x, known in pairs]
+    nothing = [
+        known.loss(EquivalenceMatrix.from_labels(np.zeros(x.n_samples))) for x, known in pairs
+    ]
     return np.subtract(nothing, losses, dtype=np.float64)
 
 
@@ -272,8 +324,9 @@ def gain_over_nothing(
 class PartialRisk(Completions):
     """Learning a metric from partial labels: the labels to complete, the risk once they are."""
 
-    problem: MetricProblem
-    samples: Sequence[Floats]
+    problem: PartitionProblem
+    objective: Objective
+    samples: Sequence[Sample]
     """In the units of learning."""
     labels: Sequence[Known]
     regularizer: Regularizer
@@ -283,7 +336,7 @@ class PartialRisk(Completions):
     changes: float | None = None
     """What the weighted sum of losses is divided by: the changes of the first completions, so that
     completing does not change the scale."""
-    held_out: tuple[Sequence[Floats], Sequence[Known]] = ((), ())
+    held_out: tuple[Sequence[Sample], Sequence[Known]] = ((), ())
 
     def in_units_of(self, labels: Sequence[EquivalenceMatrix]) -> PartialRisk:
         """The same in the units that these completions suggest."""
@@ -292,29 +345,25 @@ class PartialRisk(Completions):
 
     def complete(self, w: Floats) -> list[EquivalenceMatrix]:
         """The best partitions that agree with what is known."""
-        B, beta = self.problem.split(w)
+        B, beta = self.objective.split(w)
         return self.complete_with(Metric(metric_factor(B), beta))
 
     def complete_with(self, metric: Metric) -> list[EquivalenceMatrix]:
         """The best ones in a metric of the features that learning sees."""
-        decoder = self.problem.partition.decoder
 
-        def best(X: Floats, known: Known) -> EquivalenceMatrix:
+        def best(x: Sample, known: Known) -> EquivalenceMatrix:
             if known.truth is not None:
                 return known.truth
-            given = known.constraint.n_clusters is not None
-            shift = 0.0 if given else -metric.penalty
-            objective = TraceObjective(X @ metric.factor, shift=shift)
-            return decoder.ask(objective, known.constraint).y
+            return self.problem.partition(x, metric, known.constraint.n_clusters, known.constraint)
 
-        return [best(X, known) for X, known in zip(self.samples, self.labels, strict=True)]
+        return [best(x, known) for x, known in zip(self.samples, self.labels, strict=True)]
 
-    def risk(self, labels: Sequence[EquivalenceMatrix]) -> RegularizedRisk:
+    def risk(self, labels: Sequence[EquivalenceMatrix]) -> Risk:
         """That of the completed labels."""
-        risk = self.problem.risk(
+        risk = self.objective.risk(
             self.samples, labels, self.regularizer, self.constraints, self.weights
         )
-        if self.changes is None:
+        if self.changes is None or not isinstance(risk, RegularizedRisk):
             return risk
         return replace(risk, sample_weight=self.weights / self.changes)
 
@@ -323,26 +372,16 @@ class PartialRisk(Completions):
         return a == b
 
     def held_out_loss(self, w: Floats) -> float | None:
-        """The mean loss on held-out labels, the penalty calibrated on those that are learned."""
-        Xs, labels = self.held_out
-        if not len(Xs):
+        """The mean loss on held-out labels, the price calibrated on those that are learned."""
+        samples, labels = self.held_out
+        if not len(samples):
             return None
-        partition, factor = self.problem.partition, metric_factor(self.problem.split(w)[0])
-        Zs = [X @ factor for X in self.samples]
-        calibration = calibrate_partial(partition, Zs, self.labels, self.weights)
+        problem, factor = self.problem, metric_factor(self.objective.split(w)[0])
+        calibration = calibrate_partial(problem, factor, self.samples, self.labels, self.weights)
         metric = Metric(factor, calibration.penalty)
-        decode = partial(metric.decode, partition.decoder)
-        pairs = zip(Xs, labels, strict=True)
-        return float(np.mean([known.loss(decode(X, _count(known))) for X, known in pairs]))
-
-    def refuse_latent(self) -> None:
-        """The latent formulation compares partitions of the samples themselves."""
-        M = EquivalenceMatrix.from_labels(np.arange(self.samples[0].shape[0]) % 2)
-        if not isinstance(self.problem.partition.sample(self.samples[0], M), SearchedSample):
-            raise SettingsError(
-                "the latent formulation needs an oracle that searches partitions, not a "
-                "relaxation: use Clustering(oracle='rounded'), or formulation='complete'"
-            )
+        pairs = zip(samples, labels, strict=True)
+        found = [known.loss(metric.decode(problem, x, _count(known))) for x, known in pairs]
+        return float(np.mean(found))
 
 
 def _count(known: Known) -> int | None:

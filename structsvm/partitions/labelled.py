@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import metric_factor
-from structsvm.partitions.oracle import Constraint, LocalSearch, Oracle
+from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Separation
 from structsvm.support.contract import Contract
@@ -75,9 +75,6 @@ class SearchedSample(LabelledSample):
     M: EquivalenceMatrix
     """The truth."""
     oracle: Oracle
-    improves: bool = False
-    """Whether the oracle, which has to be a :class:`LocalSearch`, starts from earlier labellings
-    too."""
 
     @property
     def truth(self) -> EquivalenceMatrix:
@@ -100,19 +97,6 @@ class SearchedSample(LabelledSample):
     def separate(self, B: Floats, truth_weight: float, shift: float, known: bool) -> Separation:
         """The answer of the oracle."""
         answer = self.oracle.ask(*self._question(B, truth_weight, shift, known))
-        return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)
-
-    def improve(
-        self,
-        B: Floats,
-        truth_weight: float,
-        shift: float,
-        known: bool,
-        start: EquivalenceMatrix,
-    ) -> Separation:
-        """What the oracle reaches from a labelling."""
-        assert isinstance(self.oracle, LocalSearch), "improves is for local searches"
-        answer = self.oracle.ask_from(*self._question(B, truth_weight, shift, known), start)
         return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)
 
     def _question(

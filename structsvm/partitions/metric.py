@@ -2,70 +2,78 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataWarning, warn
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.oracle import Constraint, Oracle, Quality
-from structsvm.partitions.samples import centred
+from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.progress import stage
 
+if TYPE_CHECKING:
+    from structsvm.partitions.problem import PartitionProblem
+    from structsvm.partitions.sample import Sample
+
 __all__ = [
-    "CalibratingOracle",
     "Calibration",
     "Metric",
     "calibrate",
     "calibrate_by",
     "metric_factor",
+    "penalties_for",
     "penalty_grid",
 ]
 
 Floats = NDArray[np.float64]
 
 PENALTIES_PER_DECADE = 15
-DOUBT = 0.1
-"""What rounding may cost a segmentation, as a part of the price of a change, before a warning."""
-
 SMOOTHING = 3
 """Steps of the grid on either side over which the loss curve is averaged."""
 
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """``B = L L^T`` and the price of a cluster in its units."""
+    """A Mahalanobis metric ``B = L L^T`` and the price of a cluster in its units."""
 
     factor: Floats
     """``L``, (P, r)."""
-    penalty: float
-    """``lambda_0``: what one more cluster must save in distortion."""
+    price: float | None
+    """What one more cluster must save in distortion; for a normalized cut, the eigenvalue from
+    which on there is another cluster. None where the number of clusters is always given."""
+    n_clusters: int | None = None
+    """The number of clusters to decode into when there is no price, if there is a usual one."""
 
-    def decode(self, oracle: Oracle, X: Floats, n_clusters: int | None = None) -> EquivalenceMatrix:
-        """Partition the rows of ``X`` into ``n_clusters``, or as many as the penalty allows."""
-        shift = 0.0 if n_clusters is not None else -self.penalty
-        objective = TraceObjective(centred(X) @ self.factor, shift=shift)
-        answer = oracle.ask(objective, Constraint(n_clusters=n_clusters))
-        lost = answer.upper_bound - answer.value
-        if answer.quality is Quality.EXACT and n_clusters is None and lost > DOUBT * self.penalty:
-            warn(
-                f"a recording of {X.shape[0]} samples has jumps so large that rounding may hide "
-                f"changes: up to {lost:.2g}, where a change costs {self.penalty:.2g}; take "
-                "outliers out, or cut the recording where it jumps",
-                DataWarning,
-            )
-        return answer.y
+    @property
+    def matrix(self) -> Floats:
+        """``B``, (P, P)."""
+        return np.asarray(self.factor @ self.factor.T)
 
-    def rescaled(self, penalty: float) -> Metric:
-        """The same metric with another penalty."""
-        return replace(self, penalty=penalty)
+    @property
+    def rank(self) -> int:
+        """Number of directions that count, at most P."""
+        return int(min(self.factor.shape))
+
+    def transform(self, X: Floats) -> Floats:
+        """Samples (T, P) in the metric, (T, r): their plain distance is that of ``B``."""
+        return np.asarray(X @ self.factor)
+
+    def decode(
+        self, problem: PartitionProblem, sample: Sample, n_clusters: int | None = None
+    ) -> EquivalenceMatrix:
+        """Partition a sample into ``n_clusters``, or as many as the price allows."""
+        return problem.partition(sample, self, n_clusters)
+
+    def __str__(self) -> str:
+        """Its size and its price."""
+        P, price = self.factor.shape[0], "" if self.price is None else f", price {self.price:.4g}"
+        return f"metric of {P} features, rank {self.rank}{price}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +90,10 @@ class Calibration:
     """Mean of ``|M - M_i|_F^2`` over the training samples, (n,)."""
     criterion: Floats | None = None
     """What the best penalty minimises, where that is not the loss, (n,)."""
+    smoothing: int = SMOOTHING
+    """Steps of the grid on either side over which the curve is averaged."""
+    n_clusters: int | None = None
+    """The usual number of clusters, where there is no price of one."""
 
     @classmethod
     def none(cls, penalty: float) -> Calibration:
@@ -91,16 +103,16 @@ class Calibration:
     @property
     def missing(self) -> bool:
         """Whether the penalty is not calibrated, because Ctrl-C ended the calibration."""
-        return bool(np.isnan(self.losses).all())
+        return bool(self.losses.size and np.isnan(self.losses).all())
 
     @property
     def best(self) -> int:
         """Index of the middle of the penalties of smallest smoothed loss (or criterion)."""
         if self.penalties.size == 1:
             return 0
-        window = 2 * SMOOTHING + 1
+        window = 2 * self.smoothing + 1
         curve = self.losses if self.criterion is None else self.criterion
-        padded = np.pad(curve, SMOOTHING, mode="edge")
+        padded = np.pad(curve, self.smoothing, mode="edge")
         smoothed = np.convolve(padded, np.full(window, 1.0 / window), mode="valid")
         tied = np.flatnonzero(smoothed <= smoothed.min() + 1e-9)
         return int(tied[tied.size // 2])
@@ -115,32 +127,20 @@ class Calibration:
         """Mean training loss at that penalty."""
         return float(self.losses[self.best])
 
+    def metric(self, factor: Floats) -> Metric:
+        """The metric ``L L^T`` with the best price, if there is one."""
+        price = self.penalty if self.penalties.size else None
+        return Metric(factor, price, self.n_clusters)
+
     @property
     def merit(self) -> float:
         """What to compare metrics by: loss, or criterion, at that penalty; small is good."""
         return self.loss if self.criterion is None else float(self.criterion[self.best])
 
 
-class CalibratingOracle(Oracle):
-    """An oracle that has a better way to calibrate than to decode for every penalty."""
-
-    @abstractmethod
-    def calibrate(
-        self,
-        Zs: Sequence[Floats],
-        truths: Sequence[EquivalenceMatrix],
-        penalties: Floats,
-        weights: Floats | None = None,
-    ) -> Calibration:
-        """The training loss, and perhaps another criterion, at each of these penalties.
-
-        Means over the samples are weighted, if there are weights, (N,).
-        """
-
-
 @single_threaded()
 def calibrate(
-    oracle: Oracle,
+    oracles: Sequence[Oracle],
     Zs: Sequence[Floats],
     truths: Sequence[EquivalenceMatrix],
     weights: Floats | None = None,
@@ -154,23 +154,30 @@ def calibrate(
 
     Parameters
     ----------
+    oracles : sequence of Oracle
+        The decoder of each sample.
     Zs : sequence of arrays (T_i, r)
         The samples in the metric, ``X L``.
     weights : array of shape (N,), optional
         Of the samples in every mean; a weight of 2 stands for a sample that is there twice.
     """
+    penalties = penalties_for(Zs, truths, weights)
+    if penalties is None:
+        one_cluster = np.average([truth.n_clusters - 1.0 for truth in truths], weights=weights)
+        return Calibration(np.ones(1), np.full(1, one_cluster))
+    losses = [partial(partition_loss, truth) for truth in truths]
+    return calibrate_by(oracles, Zs, losses, penalties, weights)
+
+
+def penalties_for(
+    Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], weights: Floats | None = None
+) -> Floats | None:
+    """The grid of penalties for samples in a metric; None where nothing varies."""
     scatter = [float(((Z - Z.mean(axis=0)) ** 2).sum()) for Z in Zs]
     changes = [max(1, truth.n_clusters - 1) for truth in truths]
     shares = [s / k for s, k in zip(scatter, changes, strict=True)]
     scale = float(np.average(shares, weights=weights))
-    if not scale > 0:
-        one_cluster = np.average([truth.n_clusters - 1.0 for truth in truths], weights=weights)
-        return Calibration(np.ones(1), np.full(1, one_cluster))
-    penalties = penalty_grid(scale)
-    if isinstance(oracle, CalibratingOracle):
-        return oracle.calibrate(Zs, truths, penalties, weights)
-    losses = [partial(partition_loss, truth) for truth in truths]
-    return calibrate_by(oracle, Zs, losses, penalties, weights)
+    return penalty_grid(scale) if scale > 0 else None
 
 
 def penalty_grid(scale: float) -> Floats:
@@ -180,15 +187,15 @@ def penalty_grid(scale: float) -> Floats:
 
 @single_threaded()
 def calibrate_by(
-    oracle: Oracle,
+    oracles: Sequence[Oracle],
     Zs: Sequence[Floats],
     losses: Sequence[Callable[[EquivalenceMatrix], float]],
     penalties: Floats,
     weights: Floats | None = None,
 ) -> Calibration:
     """As :func:`calibrate`, by any loss of the partition that is found for each sample."""
-    pairs = stage("calibrating the penalty", list(zip(Zs, losses, strict=True)))
-    curves = [_loss_curve(oracle, Z, loss, penalties) for Z, loss in pairs]
+    tasks = stage("calibrating the penalty", list(zip(oracles, Zs, losses, strict=True)))
+    curves = [_loss_curve(oracle, Z, loss, penalties) for oracle, Z, loss in tasks]
     return Calibration(penalties, np.average(curves, axis=0, weights=weights))
 
 
@@ -227,12 +234,7 @@ def metric_factor(B: Floats) -> Floats:
         L = np.zeros((B.size, kept.size))
         L[kept, np.arange(kept.size)] = np.sqrt(B[kept])
         return L
-    return _spectral_factor(B.tobytes(), B.shape[0])
-
-
-@lru_cache(maxsize=4)  # every sample of a round of oracle calls asks for the same matrix
-def _spectral_factor(matrix: bytes, order: int) -> Floats:
-    values, vectors = np.linalg.eigh(np.frombuffer(matrix).reshape(order, order))
+    values, vectors = np.linalg.eigh(B)
     kept = np.flatnonzero(values > 1e-10 * max(values[-1], 0.0))[::-1]
     L = vectors[:, kept] * np.sqrt(values[kept])
     if kept.size:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -14,16 +14,15 @@ from structsvm.errors import DataError, OracleError, PluginError, StructSVMError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
-from structsvm.storage.plain import shown
 from structsvm.support.checks import is_whole
 from structsvm.support.contract import Contract
+from structsvm.support.plain import shown
 
 __all__ = [
     "UNCONSTRAINED",
     "Argmax",
     "Constraint",
     "ConstraintKind",
-    "LocalSearch",
     "Oracle",
     "Quality",
     "Region",
@@ -122,6 +121,10 @@ class Constraint:
     def has_links(self) -> bool:
         """Whether any samples have to be together or apart."""
         return bool(self.together or self.apart)
+
+    def with_clusters(self, n_clusters: int | None) -> Constraint:
+        """The same with this number of clusters, if one is given."""
+        return self if n_clusters is None else replace(self, n_clusters=n_clusters)
 
     def validate(self, n_samples: int) -> None:
         """Raise OracleError when no segmentation of ``n_samples`` samples satisfies this."""
@@ -285,29 +288,6 @@ class Oracle(Contract):
                 f"takes = {sorted(self.takes)}. Leave such labels out, use "
                 "another problem, or have maximize keep them and add them to takes"
             )
-
-
-class LocalSearch(Oracle):
-    """An oracle that can start from any partition, say from one it found for another metric."""
-
-    @abstractmethod
-    def improve(
-        self, objective: TraceObjective, constraint: Constraint, start: EquivalenceMatrix
-    ) -> Argmax:
-        """A partition that ``constraint`` allows, found from ``start`` and none other."""
-
-    def ask_from(
-        self, objective: TraceObjective, constraint: Constraint, start: EquivalenceMatrix
-    ) -> Argmax:
-        """The answer of :meth:`improve`, verified as :meth:`ask` does."""
-        self.refuse(constraint, objective.n_samples)
-        try:
-            answer = self.improve(objective, constraint, start)
-        except StructSVMError:
-            raise
-        except Exception as error:
-            raise _failure(self, "improve", error) from error
-        return _verified(self, "improve", answer, objective, constraint)
 
 
 def _failure(oracle: Oracle, method: str, error: Exception) -> StructSVMError:

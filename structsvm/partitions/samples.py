@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
-from structsvm.partitions.features import FeatureMap
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import LARGEST
+from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.partitions.values import no_array, refuse_hidden
-from structsvm.partitions.words import RECORDINGS, Words
 from structsvm.support.checks import among
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "check_samples",
     "check_weights",
     "cluster_counts",
-    "one_of",
+    "read_arrays",
     "warn_about_constant_features",
 ]
 
@@ -93,6 +93,29 @@ def check_samples(
     return arrays, names
 
 
+def read_arrays(
+    Xs: Any,
+    feature_names: Sequence[str] | None = None,
+    n_features: int | None = None,
+    words: Words = RECORDINGS,
+) -> tuple[list[Sample], list[str] | None]:
+    """Arrays or data frames, or pairs of one and of what else is known of it, as samples.
+
+    Parameters and errors are those of :func:`check_samples`.
+    """
+    pairs = [_with_side(x) for x in _as_list(Xs)]
+    arrays, names = check_samples([X for X, _ in pairs], feature_names, n_features, words)
+    sides = [side for _, side in pairs]
+    return [Sample(X, side) for X, side in zip(arrays, sides, strict=True)], names
+
+
+def _with_side(x: Any) -> tuple[Any, Any]:
+    """A sample and its side information: ``(X, side)`` with a two-dimensional X, or X alone."""
+    if isinstance(x, tuple) and len(x) == 2 and len(getattr(x[0], "shape", ())) == 2:
+        return x
+    return x, None
+
+
 @dataclass(frozen=True, eq=False)
 class Standardizer:
     """Centres and scales the features, of each recording by itself or as on the training set.
@@ -104,37 +127,24 @@ class Standardizer:
     """"recording", "training" or None."""
     mean: Floats | None = None
     scale: Floats | None = None
-    features: FeatureMap | None = None
-    """Makes features of a recording first, if the problem wants that."""
 
     @classmethod
     def fit(
-        cls,
-        kind: str | None,
-        Xs: Sequence[Floats],
-        problem: object | None = None,
-        weights: Floats | None = None,
+        cls, kind: str | None, Xs: Sequence[Floats], weights: Floats | None = None
     ) -> Standardizer:
-        """Learn what has to be learned from the training recordings.
-
-        ``problem`` may be a :class:`~structsvm.partitions.features.FeatureMap`; ``weights`` (N,)
-        are those of the recordings.
-        """
-        features = problem if isinstance(problem, FeatureMap) else None
+        """Learn what has to be learned from the training recordings, of these weights (N,)."""
         if not among(kind, STANDARDIZE):
             raise SettingsError(f"standardize must be one of {STANDARDIZE}, got {kind!r}")
         if kind != "training":
-            return cls(kind, features=features)
-        stacked = np.vstack(Xs if features is None else [features.expand(X) for X in Xs])
+            return cls(kind)
+        stacked = np.vstack(Xs)
         rows = np.repeat(np.ones(len(Xs)) if weights is None else weights, [len(X) for X in Xs])
         mean = np.average(stacked, axis=0, weights=rows)
         deviation = np.sqrt(np.average((stacked - mean) ** 2, axis=0, weights=rows))
-        return cls(kind, mean, _inverse(deviation, stacked), features)
+        return cls(kind, mean, _inverse(deviation, stacked))
 
     def __call__(self, X: Floats) -> Floats:
-        """Standardise one recording, (T, P), or its features."""
-        if self.features is not None:
-            X = self.features.expand(X)
+        """Standardise one recording, (T, P)."""
         if self.kind is None:
             return X
         if self.kind == "recording":
@@ -207,13 +217,6 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
     return np.asarray(weights / weights.max())
 
 
-def one_of(n_clusters: Counts, n_segments: Counts) -> Counts:
-    """Two names of one argument: clusters are called segments where they are contiguous."""
-    if n_clusters is not None and n_segments is not None:
-        raise SettingsError("n_clusters and n_segments are two names of one argument: give one")
-    return n_segments if n_clusters is None else n_clusters
-
-
 def asked_counts(asked: int | str | None, truths: Sequence[Any] | None) -> Counts:
     """A number of clusters for all, or for each that of its truth if "true" was asked for."""
     if not isinstance(asked, str):
@@ -221,7 +224,7 @@ def asked_counts(asked: int | str | None, truths: Sequence[Any] | None) -> Count
     if asked != "true":
         raise SettingsError(f"n_clusters must be an integer, 'true' or None, got {asked!r}")
     if truths is None:
-        raise SettingsError("n_clusters='true' or n_segments='true' needs the true labels")
+        raise SettingsError("n_clusters='true' needs the true labels")
     return [truth.n_clusters for truth in truths]
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.storage.plain import read_only
+from structsvm.support.plain import read_only
 
 __all__ = ["TraceObjective"]
 

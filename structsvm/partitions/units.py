@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import calibrate
-from structsvm.partitions.problem import PartitionProblem
+
+if TYPE_CHECKING:
+    from structsvm.partitions.metric import Metric
+    from structsvm.partitions.problem import PartitionProblem
+    from structsvm.partitions.sample import Sample
 
 __all__ = ["LearningUnits", "within_whitening"]
 
@@ -30,9 +34,9 @@ class LearningUnits:
     def of(
         cls,
         problem: PartitionProblem,
-        Xs: Sequence[Floats],
+        samples: Sequence[Sample],
         truths: Sequence[EquivalenceMatrix],
-        penalty: float,
+        untrained: Metric,
         shrinkage: float | None,
         weights: Floats | None = None,
     ) -> LearningUnits:
@@ -40,8 +44,8 @@ class LearningUnits:
 
         Parameters
         ----------
-        penalty : float
-            The calibrated one of the identity on ``Xs``.
+        untrained : Metric
+            The identity with its calibrated price.
         shrinkage : float or None
             Of the whitening; None for none.
         weights : array of shape (N,), optional
@@ -49,12 +53,16 @@ class LearningUnits:
         """
         whitening = None
         if shrinkage is not None:
-            whitening = within_whitening(Xs, truths, shrinkage, weights)
-            Xs = [X @ whitening for X in Xs]
-        unit = problem.unit(Xs, truths, weights)
+            whitening = within_whitening([s.X for s in samples], truths, shrinkage, weights)
+            samples = [sample.with_features(sample.X @ whitening) for sample in samples]
+        unit = problem.unit(samples, truths, weights)
         if unit is None and whitening is not None:
-            unit = calibrate(problem.decoder, Xs, truths, weights).penalty
-        return cls(whitening, penalty if unit is None else unit)
+            identity = np.eye(whitening.shape[0])
+            unit = problem.calibrate(identity, samples, truths, weights).penalty
+        if unit is None:
+            assert untrained.price is not None
+            unit = untrained.price
+        return cls(whitening, unit)
 
     def __call__(self, X: Floats) -> Floats:
         """The features of a standardised sample that learning sees, (T, P)."""

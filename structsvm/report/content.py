@@ -16,7 +16,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels
 from structsvm.plugins import problem_name
 from structsvm.report.traces import envelope
-from structsvm.storage.plain import finite
+from structsvm.support.plain import finite
 from structsvm.views.words import (
     certificate_in_words,
     eigenvalues,

@@ -16,10 +16,10 @@ from structsvm.fitted import feature_names
 from structsvm.graph_cuts.evaluation import CutEvaluation, cut_with_all
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.graphs.graph import FeatureGraph
-from structsvm.partitions.words import IMAGES
+from structsvm.partitions.traits import IMAGES
 from structsvm.report.sheet import Sheet, checked_names
-from structsvm.storage.plain import finite
 from structsvm.support.extras import require
+from structsvm.support.plain import finite
 from structsvm.views.words import eigenvalues, scaled_metric, spread_in_words, unit_in_words
 
 __all__ = ["cut_sheet"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from structsvm.errors import DataError
-from structsvm.partitions.words import Words
+from structsvm.partitions.traits import Words
 from structsvm.verdict import Verdict
 
 __all__ = ["Sheet", "checked_names"]

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from structsvm.errors import SettingsError
 from structsvm.masters.auto import master_from
 from structsvm.masters.base import Master
 from structsvm.solvers.base import Solver, Stopping
+from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
+from structsvm.solvers.quasi_newton import QuasiNewton
 from structsvm.solvers.subgradient import ProjectedSubgradient
 from structsvm.support.checks import among
 
 __all__ = ["SOLVER_NAMES", "solver_from"]
 
 SOLVER_NAMES = ("auto", "cutting-plane", "one-slack", "frank-wolfe", "subgradient")
+DESCENT_NAMES = ("auto", "quasi-newton", "cccp")
+"""Of the solvers of objectives that are not convex."""
 
 
 def solver_from(
@@ -21,6 +27,8 @@ def solver_from(
     stopping: Stopping | None = None,
     master: str | Master = "auto",
     slack: str = "n",
+    *,
+    convex: bool = True,
 ) -> Solver:
     """A solver itself, with its own stopping rule, or the one of a name with the one given.
 
@@ -34,8 +42,9 @@ def solver_from(
         ``master`` or ``slack`` is given to what has none, or to a solver, which has its own.
     """
     own = isinstance(name, Solver)
-    if not own and not among(name, SOLVER_NAMES):
-        raise SettingsError(f"solver must be a Solver or one of {list(SOLVER_NAMES)}, got {name!r}")
+    names = SOLVER_NAMES if convex else DESCENT_NAMES
+    if not own and not among(name, names):
+        raise SettingsError(f"solver must be a Solver or one of {list(names)}, got {name!r}")
     if not isinstance(master, str | Master):
         raise SettingsError(f"master must be a Master or the name of one, got {master!r}")
     if not among(slack, ("n", "one")):
@@ -51,6 +60,9 @@ def solver_from(
                 )
     if isinstance(name, Solver):
         return name
+    if not convex:
+        descent = CCCP() if name == "cccp" else QuasiNewton()
+        return descent if stopping is None else replace(descent, stopping=stopping)
     stopping = stopping or Stopping()
     if name == "frank-wolfe":
         return BlockFrankWolfe(stopping)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from os import PathLike
 
-from structsvm.errors import LearningError
+from structsvm.errors import LearningError, SettingsError
 from structsvm.parallel import Backend, Serial, single_threaded
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import CompositeRisk, Outline, Risk
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.checkpoint import Checkpoint, identity
+from structsvm.solvers.descent import Descent
 from structsvm.solvers.evaluation import BudgetSpentError
 from structsvm.solvers.memory import Memory
 from structsvm.solvers.run import Run
@@ -22,35 +23,37 @@ from structsvm.status import Status
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import tell
 
-__all__ = ["Run", "Solver", "Step", "Stopping"]
+__all__ = ["ConvexSolver", "DescentSolver", "Run", "Solver", "Step", "Stopping"]
 
 Callback = Callable[[HistoryEntry], None]
+StepDone = Callable[[Step], None]
+"""Called after each step; it raises when the run is over."""
 
 logger = logging.getLogger("structsvm")
 
 
 class Solver(ABC):
-    """Minimises a :class:`RegularizedRisk`; settings only, what a run produces is returned.
+    """Minimises a risk; settings only, what a run produces is returned.
 
-    A solver declares what it needs (:meth:`check`) and how it iterates (:meth:`iterations`); one
-    loop keeps certificate, history, budgets and interruptions for all of them.
+    A solver declares what it needs (:meth:`check`) and how it iterates; one loop keeps certificate,
+    history, budgets and interruptions for all of them.
     """
 
     stopping: Stopping
     """When to stop; a field of every solver."""
 
     @abstractmethod
-    def check(self, risk: RegularizedRisk) -> None:
-        """Raise SettingsError if this solver cannot minimise ``risk``, saying which one can."""
+    def check(self, risk: Outline) -> None:
+        """Raise SettingsError if this solver cannot minimise such a risk, saying which one can."""
 
     @abstractmethod
-    def iterations(self, run: Run) -> Iterator[Step]:
-        """The iterations of a run, without end; what they learn goes to ``run``."""
+    def iterate(self, run: Run | Descent, done: StepDone) -> None:
+        """Iterate, and call ``done`` after each step; it ends the run by raising."""
 
     @single_threaded()
     def solve(
         self,
-        risk: RegularizedRisk,
+        risk: Risk,
         callback: Callback | None = None,
         *,
         backend: Backend | None = None,
@@ -63,7 +66,7 @@ class Solver(ABC):
 
         Parameters
         ----------
-        risk : RegularizedRisk
+        risk : RegularizedRisk or CompositeRisk
         callback : callable, optional
             Sees every iteration.
         backend : Backend, optional
@@ -74,7 +77,7 @@ class Solver(ABC):
             fails; if it is there, the run goes on from it. The stopping rule may be another then.
         memory : Memory, optional
             Of runs on the same samples with other regularizers; this run begins with what they
-            found, and adds what it finds.
+            found, and adds what it finds. For convex risks.
 
         Raises
         ------
@@ -85,26 +88,49 @@ class Solver(ABC):
         MasterError, OracleError
             When the restricted problem or a sample has no answer.
         """
-        self.check(risk)
-        memory = (Memory() if memory is None else memory).of(risk, self)
+        self.check(risk.outline)
         checkpoint = None if resume is None else Checkpoint(resume, identity(risk, self))
+        if isinstance(risk, CompositeRisk):
+            return self._descend(risk, callback, backend or Serial(), checkpoint)
+        memory = (Memory() if memory is None else memory).of(risk, self)
         blocks = blocks_of(risk)
-        with Interrupts() as interrupts:  # what has been found is not lost on the way out
-            with (backend or Serial()).open(blocks) as session:
-                run = Run(risk, self.stopping, blocks, session, memory)
-                status = self._status_so_far(run, run.resume_from(checkpoint))
-                if status is None:
-                    status = self._iterate(run, callback, checkpoint, interrupts)
-            if run.certificate.best is None:
-                raise LearningError(
-                    f"{status.value}; no weight that satisfies the constraints was found before",
-                    status,
-                )
-            return run.certificate.solution(status, run.oracle_calls)
+        # What has been found is not lost on the way out.
+        with Interrupts() as interrupts, (backend or Serial()).open(blocks) as session:
+            run = Run(risk, self.stopping, blocks, session, memory)
+            return self._run(run, callback, checkpoint, interrupts)
+
+    def _descend(
+        self,
+        risk: CompositeRisk,
+        callback: Callback | None,
+        backend: Backend,
+        checkpoint: Checkpoint | None,
+    ) -> Solution:
+        parts = [risk.part([i]) for i in range(risk.n_samples)]
+        with Interrupts() as interrupts, backend.open(parts) as session:
+            run = Descent(risk, self.stopping, session)
+            return self._run(run, callback, checkpoint, interrupts)
+
+    def _run(
+        self,
+        run: Run | Descent,
+        callback: Callback | None,
+        checkpoint: Checkpoint | None,
+        interrupts: Interrupts,
+    ) -> Solution:
+        status = self._status_so_far(run, Step("", stalled=run.resume_from(checkpoint)))
+        if status is None:
+            status = self._iterate(run, callback, checkpoint, interrupts)
+        if run.certificate.best is None:
+            raise LearningError(
+                f"{status.value}; no weight that satisfies the constraints was found before",
+                status,
+            )
+        return run.solution(status)
 
     def _iterate(
         self,
-        run: Run,
+        run: Run | Descent,
         callback: Callback | None,
         checkpoint: Checkpoint | None,
         interrupts: Interrupts,
@@ -112,50 +138,121 @@ class Solver(ABC):
         """Iterate until there is reason to stop."""
         certificate = run.certificate
         keep = partial(run.keep, checkpoint)
-        step: Step | None = None
+        last: Step | None = None
+
+        def done(step: Step) -> None:
+            nonlocal last
+            last = step
+            entry = certificate.record(run.oracle_calls, step.n_cuts, step.label)
+            logger.debug("%s", entry)
+            status = self._status_so_far(run, step)
+            keep(step, now=status is not None)
+            tell(_in_words(entry), self.stopping.part(entry))
+            if callback is not None:
+                callback(entry)
+            if status is not None:
+                run.remember(step)
+                raise RunOverError(status)
+
         try:
             with interrupts.released():
-                for step in self.iterations(run):
-                    entry = certificate.record(run.oracle_calls, step.n_cuts, step.label)
-                    logger.debug("%s", entry)
-                    status = self._status_so_far(run, step.stalled)
-                    keep(step, now=status is not None)
-                    tell(_in_words(entry), self.stopping.part(entry))
-                    if callback is not None:
-                        callback(entry)
-                    if status is not None:
-                        run.memory.state = step.state()
-                        return status
+                self.iterate(run, done)
+        except RunOverError as over:
+            return over.status
         except KeyboardInterrupt:  # anywhere, so what there is may be half of something
             if certificate.best is None:
                 raise
             return Status.INTERRUPTED
         except BudgetSpentError as spent:
-            keep(step, now=True)
-            if step is not None:
-                run.memory.state = step.state()
+            keep(last, now=True)
+            if last is not None:
+                run.remember(last)
             certificate.record(run.oracle_calls, 0, "cut short")
             return spent.status
         except Exception:
-            keep(step, now=True)
+            keep(last, now=True)
             raise
         raise AssertionError
 
-    def _status_so_far(self, run: Run, stalled: bool) -> Status | None:
+    def _status_so_far(self, run: Run | Descent, step: Step) -> Status | None:
         """Why to stop after the iterations so far, if there is a reason."""
         certificate, tol = run.certificate, self.stopping.tol
         if not certificate.entries:
             return None
+        if step.stationary:
+            return Status.STATIONARY
         if certificate.gap <= tol:
             return certificate.status(tol)
-        if stalled:
+        if step.stalled:
             return certificate.stalled(tol)
         if len(certificate.entries) >= self.stopping.max_iter:
             return Status.MAX_ITER
         return None
 
 
+class ConvexSolver(Solver):
+    """A solver of convex risks, which improves certified bounds from both sides."""
+
+    @abstractmethod
+    def check_convex(self, risk: Outline) -> None:
+        """Raise SettingsError if this solver cannot minimise such a convex risk."""
+
+    @abstractmethod
+    def iterations(self, run: Run) -> Iterator[Step]:
+        """The iterations of a run, without end; what they learn goes to ``run``."""
+
+    def check(self, risk: Outline) -> None:
+        """Convexity, and what the method needs."""
+        if not risk.is_convex:
+            raise SettingsError(
+                f"{type(self).__name__} is for convex objectives, and this one is not: use "
+                "QuasiNewton (solver='quasi-newton') or CCCP (solver='cccp')"
+            )
+        self.check_convex(risk)
+
+    def iterate(self, run: Run | Descent, done: StepDone) -> None:
+        """One step after the other."""
+        assert isinstance(run, Run)
+        for step in self.iterations(run):
+            done(step)
+
+
+class DescentSolver(Solver):
+    """A solver of composite risks, whose objective never rises; it ends in a local minimum."""
+
+    @abstractmethod
+    def check_composite(self, risk: Outline) -> None:
+        """Raise SettingsError if this solver cannot descend such a risk."""
+
+    @abstractmethod
+    def descend(self, run: Descent, done: StepDone) -> None:
+        """Descend, and call ``done`` after each step."""
+
+    def check(self, risk: Outline) -> None:
+        """A composite risk, and what the method needs."""
+        if risk.is_convex:
+            raise SettingsError(
+                f"{type(self).__name__} is for objectives that are not convex, and this one is: "
+                "use CuttingPlane (solver='cutting-plane'), which certifies its answer"
+            )
+        self.check_composite(risk)
+
+    def iterate(self, run: Run | Descent, done: StepDone) -> None:
+        """From the start of the risk."""
+        assert isinstance(run, Descent)
+        self.descend(run, done)
+
+
+class RunOverError(Exception):
+    """Ends the iterations of a run; never leaves :meth:`Solver.solve`."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.value)
+        self.status = status
+
+
 def _in_words(entry: HistoryEntry) -> str:
     """An iteration, for who watches."""
     calls = f"{entry.oracle_calls} oracle calls"
-    return f"iteration {entry.iteration + 1}, gap {entry.gap:.2g}, {calls}"
+    state = f"gap {entry.gap:.2g}" if entry.gap < float("inf") else f"objective {entry.upper:.6g}"
+    return f"iteration {entry.iteration + 1}, {state}, {calls}"

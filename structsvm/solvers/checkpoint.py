@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import CheckpointError, CheckpointWarning, warn
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import CompositeRisk, Risk
 from structsvm.solvers.canonical import canonical_constraints, canonical_regularizer
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.fingerprint import fingerprint
@@ -127,9 +127,17 @@ class Checkpoint:
         self._written, self._failing = time.monotonic(), False
 
 
-def identity(risk: RegularizedRisk, solver: Any) -> dict[str, str]:
+def identity(risk: Risk, solver: Any) -> dict[str, str]:
     """Fingerprints of a risk and of a solver, but for its stopping rule, which may change."""
     settings = [getattr(solver, f.name) for f in fields(solver) if f.name != "stopping"]
+    if isinstance(risk, CompositeRisk):
+        samples = [risk.part([i]) for i in range(risk.n_samples)]
+        named: dict[str, Any] = {
+            "recordings": samples,
+            "regularizer": risk.regularizer,
+            "solver": [type(solver), *settings],
+        }
+        return {name: fingerprint(value) for name, value in named.items()}
     named = {
         "problem": risk.problem,
         "recordings": list(risk.xs),

@@ -14,9 +14,9 @@ from structsvm.masters.auto import AutoMaster
 from structsvm.masters.base import Master, MasterSolution, Proximal, Request, checked
 from structsvm.masters.cvxpy import CvxpyMaster, largest_order
 from structsvm.masters.working_set import Cut, WorkingSet
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import Run, Solver, Step, Stopping
+from structsvm.solvers.base import ConvexSolver, Run, Step, Stopping
 from structsvm.solvers.evaluation import Evaluation
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.stopping import check_stopping
@@ -44,7 +44,7 @@ LOCAL = 0.9
 
 
 @dataclass(frozen=True)
-class CuttingPlane(Solver):
+class CuttingPlane(ConvexSolver):
     """Alternates between the oracles, which give cuts, and the master, which gives the weight.
 
     Joachims, Finley and Yu (2009). The n-slack and the 1-slack method are the same one for two
@@ -106,7 +106,7 @@ class CuttingPlane(Solver):
         if not (is_whole(self.cached_planes) and self.cached_planes >= 0):
             raise SettingsError(f"cached_planes must be at least 0, got {self.cached_planes}")
 
-    def check(self, risk: RegularizedRisk) -> None:
+    def check_convex(self, risk: Outline) -> None:
         """Every cone, regularizer and constraint will do."""
         n_groups = risk.n_samples if self.slack == "n" else 1
         if self.max_cuts is not None and self.max_cuts < 2 * n_groups:

@@ -1,96 +1,121 @@
-"""Risks that are not convex: what descent on them needs, and what it returns."""
+"""One descent of a risk that is not convex: objective, gradient, and what has been evaluated."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.problem import RegularizedRisk
-from structsvm.regularizers import Quadratic, Regularizer
+from structsvm.parallel import Session
+from structsvm.problem import CompositeRisk, Outline
+from structsvm.regularizers import Quadratic
+from structsvm.solution import Solution
+from structsvm.solvers.certificate import Certificate
+from structsvm.solvers.checkpoint import Checkpoint, Saved
+from structsvm.solvers.evaluation import BudgetSpentError
+from structsvm.solvers.stopping import Step, Stopping
 from structsvm.status import Status
-from structsvm.support.contract import Contract
-from structsvm.weights import WeightSpace
 
-__all__ = ["Callback", "CompositeRisk", "Descent", "DescentEntry", "quadratic", "stationarity"]
+__all__ = ["Descent", "quadratic"]
 
 Floats = NDArray[np.float64]
 
+NOT_CONVEX = "none: the objective is not convex"
 
-class CompositeRisk(Contract):
-    """``F(w) = Omega(w) + sum_i h_i(c_i(w))``: each ``h_i`` convex, each ``c_i`` smooth.
 
-    The hinge losses of a similarity that is not linear in the metric are of this kind: convex in
-    the similarity matrix, but not in the metric.
+class Descent:
+    """What the iterations of a solver of composite risks work with.
+
+    Evaluations are kept, and written to a checkpoint: a run that goes on from one takes the same
+    steps again without evaluating anything twice, so that it ends in the same weight.
     """
 
-    space: WeightSpace
-    """The cone of ``w``; a field of every such risk, as the next."""
-    regularizer: Regularizer
-    """Omega."""
-
-    @abstractmethod
-    def losses(self, w: Floats) -> tuple[float, Floats]:
-        """``sum_i h_i(c_i(w))`` and its gradient (or a subgradient), (d,)."""
-
-    @abstractmethod
-    def model(self, w: Floats, regularizer: Regularizer) -> RegularizedRisk:
-        """The convex risk in which every ``c_i`` is replaced by its tangent at ``w``."""
-
-
-@dataclass(frozen=True)
-class DescentEntry:
-    """One accepted step, or the start."""
-
-    iteration: int
-    seconds: float
-    """Wall time since the start."""
-    evaluations: int
-    """Of the losses of all samples since the start."""
-    objective: float
-
-
-Callback = Callable[[DescentEntry], None]
-
-
-@dataclass(frozen=True)
-class Descent:
-    """A weight with the course of the objective: ``F`` never rises."""
-
-    w: Floats
-    objective: float
-    start: float
-    """F at the start."""
-    status: Status
-    stationarity: float
-    """``|w - Pi(w - grad F(w))|``, 0 at a stationary point."""
-    evaluations: int
-    rejected: int
-    """Steps that would not have lowered the objective, and were not taken."""
-    seconds: float
-    solver: str
-    history: tuple[DescentEntry, ...] = field(repr=False, default=())
+    def __init__(self, risk: CompositeRisk, stopping: Stopping, session: Session) -> None:
+        self.risk, self.stopping, self.session = risk, stopping, session
+        self.certificate = Certificate(floor=-np.inf)
+        self.certificate.bound = NOT_CONVEX
+        self.omega = quadratic(risk.outline, "descent")
+        self.evaluations = 0
+        """Of the losses of all samples, those of models included."""
+        self._seen: dict[bytes, tuple[float, Floats]] = {}
 
     @property
-    def n_iter(self) -> int:
-        """Number of steps."""
-        return len(self.history) - 1
+    def oracle_calls(self) -> int:
+        """Evaluations of the loss of one sample so far."""
+        return self.evaluations * self.risk.n_samples
 
-    def summary(self) -> str:
-        """One paragraph for people."""
-        return (
-            f"{self.status.value}. Objective {self.objective:.6g} (at the start {self.start:.6g}), "
-            f"projected gradient {self.stationarity:.2g}, {self.n_iter} steps of {self.solver}, "
-            f"{self.evaluations} evaluations, {self.seconds:.1f} s."
-        )
+    def evaluate(self, w: Floats) -> tuple[float, Floats]:
+        """The objective and its gradient; a new best weight if it is lower than all before."""
+        losses, gradient = self._losses(w)
+        objective = losses + self.risk.penalty(w)
+        if not np.isfinite(self.certificate.null):
+            self.certificate.null = objective
+        if objective < self.certificate.upper:
+            self.certificate.upper, self.certificate.best = objective, w
+        omega = self.omega
+        return objective, gradient + omega.curvature * (w - omega.center) + omega.linear
+
+    def stationarity(self, w: Floats, gradient: Floats) -> float:
+        """How far one projected gradient step of length 1 moves, in the norm of the weight."""
+        return float(np.linalg.norm(w - self.risk.space.project(w - gradient)))
+
+    def resume_from(self, checkpoint: Checkpoint | None) -> bool:
+        """Restore the evaluations that a file holds, if there is one; never at its end."""
+        saved = None if checkpoint is None else checkpoint.restore(Certificate(-np.inf))
+        if saved is not None:
+            points = zip(
+                *(saved.arrays[name] for name in ("ws", "losses", "gradients")), strict=True
+            )
+            self._seen = {w.tobytes(): (float(loss), slope) for w, loss, slope in points}
+        return False
+
+    def keep(self, checkpoint: Checkpoint | None, step: Step | None, now: bool) -> None:
+        """Put what has been evaluated into a file."""
+        if checkpoint is not None and step is not None:
+            checkpoint.keep(self.certificate, partial(self._saved, step), now)
+
+    def remember(self, step: Step) -> None:
+        """Nothing is handed on: runs with another regularizer descend elsewhere."""
+
+    def solution(self, status: Status) -> Solution:
+        """The best weight, and how near to a local minimum it is."""
+        found = self.certificate.solution(status, self.oracle_calls)
+        _, gradient = self.evaluate(found.w)
+        return replace(found, stationarity=self.stationarity(found.w, gradient))
+
+    def _losses(self, w: Floats) -> tuple[float, Floats]:
+        """Summed over the samples in their order, wherever they are evaluated."""
+        key = w.tobytes()
+        if key not in self._seen:
+            if self.certificate.seconds > self.stopping.max_seconds and self._seen:
+                raise BudgetSpentError(Status.MAX_SECONDS)
+            answers = self.session.map(_loss, w)
+            total = sum(loss for loss, _ in answers)
+            self._seen[key] = total, np.sum([slope for _, slope in answers], axis=0)
+        self.evaluations += 1
+        return self._seen[key]
+
+    def _saved(self, step: Step) -> Saved:
+        points = list(self._seen.items())
+        arrays: Mapping[str, NDArray[Any]] = {
+            "ws": np.array([np.frombuffer(key) for key, _ in points]),
+            "losses": np.array([loss for _, (loss, _) in points]),
+            "gradients": np.array([slope for _, (_, slope) in points]),
+        }
+        return Saved(dict(arrays), self.oracle_calls, step.stalled)
 
 
-def quadratic(risk: CompositeRisk, solver: str) -> Quadratic:
-    """Omega as a quadratic.
+def _loss(part: CompositeRisk, w: Floats) -> tuple[float, Floats]:
+    return part.losses(w)
+
+
+def quadratic(risk: Outline, solver: str) -> Quadratic:
+    """Omega as a quadratic, whose gradient is known.
 
     Raises
     ------
@@ -104,8 +129,3 @@ def quadratic(risk: CompositeRisk, solver: str) -> Quadratic:
             f"got {risk.regularizer}"
         )
     return omega
-
-
-def stationarity(risk: CompositeRisk, w: Floats, gradient: Floats) -> float:
-    """How far one projected gradient step of length 1 moves, in the norm of the weight space."""
-    return float(np.linalg.norm(w - risk.space.project(w - gradient)))

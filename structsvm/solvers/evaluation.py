@@ -96,14 +96,14 @@ class Evaluator:
         self._session = SerialSession(self._blocks) if session is None else session
         self._home = [(block, j) for block in self._blocks for j in range(len(block.indices))]
 
-    def __call__(self, w: Floats, groups: Ints, earlier: Floats | None = None) -> Evaluation:
+    def __call__(self, w: Floats, groups: Ints) -> Evaluation:
         """``F`` and one cut for each group at ``w``; ``groups`` holds the group of each sample.
 
         Samples of a group are summed by blocks, and blocks in their order: the sums are the same
-        to the last bit wherever the oracles run. ``earlier``: see :class:`Query`.
+        to the last bit wherever the oracles run.
         """
         deadline = time.time() + self._budget(self.risk.n_samples)
-        answers = self._session.map(separate_block, Query(w, groups, deadline, earlier))
+        answers = self._session.map(separate_block, Query(w, groups, deadline))
         self.oracle_calls += sum(answer.calls for answer in answers)
         if any(answer.late for answer in answers):
             raise BudgetSpentError(Status.MAX_SECONDS)

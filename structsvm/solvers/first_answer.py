@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from structsvm.errors import PluginError, StructSVMError
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
-from structsvm.storage.plain import shown
+from structsvm.support.plain import shown
 from structsvm.support.unchanged import Snapshot
 
 __all__ = [

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import Run, Solver, Step, Stopping
+from structsvm.solvers.base import ConvexSolver, Run, Step, Stopping
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.requirements import strongly_convex
 from structsvm.solvers.stopping import check_stopping
@@ -28,7 +28,7 @@ EVERY = 10
 
 
 @dataclass(frozen=True)
-class BlockFrankWolfe(Solver):
+class BlockFrankWolfe(ConvexSolver):
     """One oracle, one step: for many samples and a moderate tolerance.
 
     Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), with the cached planes of Shah, Kolmogorov
@@ -64,7 +64,7 @@ class BlockFrankWolfe(Solver):
             )
         refuse_bad_seed(self.random_state)
 
-    def check(self, risk: RegularizedRisk) -> None:
+    def check_convex(self, risk: Outline) -> None:
         """A strongly convex regularizer on a cone."""
         strongly_convex(risk, "BlockFrankWolfe")
 
@@ -72,7 +72,7 @@ class BlockFrankWolfe(Solver):
         """A pass of oracles, passes over the cache, a bound."""
         risk = run.risk
         samples = np.arange(risk.n_samples)
-        dual = _Dual(risk, strongly_convex(risk, "BlockFrankWolfe"))
+        dual = _Dual(risk, strongly_convex(risk.outline, "BlockFrankWolfe"))
         cache = PlaneCache(risk.n_samples, self.cached_planes, risk.space.dim)
         iteration = 0
         if run.state is not None:

@@ -48,7 +48,7 @@ class Memory:
         SettingsError
             When it is of others: what it remembers would be wrong.
         """
-        samples = (risk.problem, risk.xs, risk.ys, risk.anchors, risk.sample_weight)
+        samples = (risk.problem, risk.xs, risk.ys, risk.sample_weight)
         settings = [getattr(solver, f.name) for f in fields(solver) if f.name != "stopping"]
         if self._owner is None:
             self._owner = samples, type(solver), settings

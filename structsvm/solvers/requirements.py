@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
 
 __all__ = ["is_admissible", "strongly_convex"]
@@ -14,7 +14,7 @@ __all__ = ["is_admissible", "strongly_convex"]
 Floats = NDArray[np.float64]
 
 
-def strongly_convex(risk: RegularizedRisk, solver: str) -> Quadratic:
+def strongly_convex(risk: Outline, solver: str) -> Quadratic:
     """Omega as a strongly convex quadratic, over a cone alone.
 
     Raises

@@ -14,6 +14,7 @@ from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.parallel import Session
 from structsvm.problem import RegularizedRisk
+from structsvm.solution import Solution
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.checkpoint import Checkpoint, Saved
 from structsvm.solvers.evaluation import BudgetSpentError, Evaluation, Evaluator
@@ -69,6 +70,14 @@ class Run:
         if checkpoint is not None and step is not None:
             state = partial(self._saved, step)
             checkpoint.keep(self.certificate, state, now)
+
+    def remember(self, step: Step) -> None:
+        """Hand the state of the solver on to the next run on the same samples."""
+        self.memory.state = step.state()
+
+    def solution(self, status: Status) -> Solution:
+        """The best weight with its certificate."""
+        return self.certificate.solution(status, self.oracle_calls)
 
     def _saved(self, step: Step) -> Saved:
         return Saved(dict(step.state()), self.oracle_calls, step.stalled)
@@ -148,9 +157,9 @@ class Run:
 
     def _called(self, w: Floats, groups: Ints, cache: PlaneCache | None) -> Evaluation:
         if cache is None or cache.capacity == 0:
-            return self._evaluator(w, groups, self.certificate.best)
+            return self._evaluator(w, groups)
         samples = np.arange(self.risk.n_samples)
-        evaluation = self._evaluator(w, samples, self.certificate.best)
+        evaluation = self._evaluator(w, samples)
         for i in range(self.risk.n_samples):
             cache.add(i, float(evaluation.intercepts[i]), evaluation.slopes[i])
         return evaluation if np.array_equal(groups, samples) else evaluation.summed(groups)
@@ -180,8 +189,7 @@ class Run:
     def _truths(self) -> Floats:
         """``sum_i omega_i |phi(x_i, y_i)|``, (d,): what the slopes are differences to."""
         risk, total = self.risk, np.zeros(self.risk.space.dim)
-        anchors = risk.ys if risk.anchors is None else risk.anchors
-        for x, y, omega in zip(risk.xs, anchors, risk.sample_weight, strict=True):
+        for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
             total += omega * np.abs(risk.problem.joint_feature(x, y))
         return total
 

@@ -11,13 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, StructSVMError
-from structsvm.problem import (
-    ImprovableProblem,
-    Problem,
-    RegularizedRisk,
-    Separation,
-    SignedProblem,
-)
+from structsvm.problem import Problem, RegularizedRisk, Separation, SignedProblem
 from structsvm.solvers.first_answer import (
     check_buffer,
     check_feature,
@@ -66,10 +60,6 @@ class Query:
     """Group of every sample, (N,)."""
     deadline: float = np.inf
     """The time (``time.time()``) after which no oracle is called."""
-    earlier: Floats | None = None
-    """A weight at which the oracles were called before: where a search may start from its answer
-    there. The answer is found again if it is not at hand, so that nothing depends on where it is.
-    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,62 +89,37 @@ class Block:
     indices: Ints
     xs: Sequence[Any]
     ys: Sequence[Any]
-    anchors: Sequence[Any]
-    """Whose score is to be highest; usually the ``ys``."""
     sample_weight: Floats
     keeps_truths: bool
     looks: bool = True
     """Whether the first sample of all is looked at closely when it is first asked."""
     _looked: set[int] = field(default_factory=set, init=False, repr=False)
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
-    _answers: dict[int, dict[bytes, Any]] = field(default_factory=dict, init=False, repr=False)
-    """The labellings that :meth:`plane` may start from next, by sample and weight."""
 
-    def plane(self, j: int, w: Floats, earlier: Floats | None = None) -> Plane:
-        """Call the oracle of the ``j``-th sample of this block.
-
-        Where a search can start from its answer at an ``earlier`` weight, it does so as well.
-        """
+    def plane(self, j: int, w: Floats) -> Plane:
+        """Call the oracle of the ``j``-th sample of this block."""
         if self.looks and self.indices[j] == 0 and not self._looked:
             self._looked.add(0)
-            answer, plane = self._first_plane(j, w)
-        else:
-            answer = self._separate(j, w)
-            plane = self._plane(j, w, answer)
-        if not isinstance(self.problem, ImprovableProblem) or not self.problem.improves(self.xs[j]):
-            return plane
-        known = self._known(j, w, answer.y, w if earlier is None else earlier)
-        if earlier is None:
-            return plane
-        improved = self.problem.improve(w, self.xs[j], self.ys[j], known)
-        check_separation(self.problem, improved, int(self.indices[j]), "improve")
-        return max(plane, self._plane(j, w, improved), key=lambda plane: plane.value)
+            return self._first_plane(j, w)
+        return self._plane(j, w, self._separate(j, w))
 
     @property
     def _signed_losses(self) -> bool:
         return isinstance(self.problem, SignedProblem) and self.problem.signed_losses
 
-    def _first_plane(self, j: int, w: Floats) -> tuple[Separation, Plane]:
+    def _first_plane(self, j: int, w: Floats) -> Plane:
         """The first answer of all, looked at closely."""
         x, y, sample = self.xs[j], self.ys[j], int(self.indices[j])
         with unchanged(self.problem, x, y, sample):
             answer = self._separate(j, w)
             phi = self._feature(j, answer.y, w.size)
             held = phi.copy()
-            self._feature(j, self.anchors[j], w.size)
+            self._feature(j, y, w.size)
             check_buffer(self.problem, phi, held, sample)
             plane = self._plane(j, w, answer)
             signed = self._signed_losses
             check_truth(self.problem, x, y, answer.y, sample, w.size, signed=signed)
-        return answer, plane
-
-    def _known(self, j: int, w: Floats, y: Any, earlier: Floats) -> Any:
-        """The oracle's own answer at an earlier weight; that at ``w`` is kept for later."""
-        answers = self._answers.get(j, {}) | {w.tobytes(): y}
-        key = earlier.tobytes()
-        known = answers[key] if key in answers else self._separate(j, earlier).y
-        self._answers[j] = {key: known, w.tobytes(): y}
-        return known
+        return plane
 
     def _plane(self, j: int, w: Floats, answer: Separation) -> Plane:
         omega = float(self.sample_weight[j])
@@ -184,7 +149,7 @@ class Block:
     def _truth(self, j: int, dim: int) -> Floats:
         if j in self._truths:
             return self._truths[j]
-        truth = self._feature(j, self.anchors[j], dim)
+        truth = self._feature(j, self.ys[j], dim)
         if self.keeps_truths:
             self._truths[j] = truth
         return truth
@@ -206,14 +171,12 @@ class Block:
 def blocks_of(risk: RegularizedRisk) -> list[Block]:
     """The samples of a risk in blocks, whose number depends on that of the samples alone."""
     keeps = risk.n_samples * risk.space.dim * 8 <= TRUTHS_IN_MEMORY
-    anchors = risk.ys if risk.anchors is None else risk.anchors
     return [
         Block(
             risk.problem,
             indices,
             [risk.xs[i] for i in indices],
             [risk.ys[i] for i in indices],
-            [anchors[i] for i in indices],
             risk.sample_weight[indices],
             keeps,
             not risk.is_model,
@@ -232,7 +195,7 @@ def separate_block(block: Block, query: Query) -> BlockAnswer:
     for j, place in enumerate(places):
         if time.time() > query.deadline:
             break
-        plane = block.plane(j, query.w, query.earlier)
+        plane = block.plane(j, query.w)
         calls += 1
         slopes[place] += plane.slope
         intercepts[place] += plane.intercept

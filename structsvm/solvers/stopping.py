@@ -79,5 +79,7 @@ class Step:
     n_cuts: int = 0
     stalled: bool = False
     """Nothing more can be gained."""
+    stationary: bool = False
+    """A local minimum within the tolerance, for objectives that are not convex."""
     state: Callable[[], Mapping[str, NDArray[Any]]] = field(kw_only=True, default=dict)
     """The arrays with which ``Run.saved`` would make :meth:`Solver.iterations` go on from here."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.problem import RegularizedRisk
-from structsvm.solvers.base import Run, Solver, Step, Stopping
+from structsvm.problem import Outline
+from structsvm.solvers.base import ConvexSolver, Run, Step, Stopping
 from structsvm.solvers.requirements import strongly_convex
 from structsvm.solvers.stopping import check_stopping
 
@@ -22,7 +22,7 @@ EVERY = 10
 
 
 @dataclass(frozen=True)
-class ProjectedSubgradient(Solver):
+class ProjectedSubgradient(ConvexSolver):
     """Steps of length ``1 / (lambda t)`` and averages weighted by t.
 
     Lajugie et al., section "Optimization"; the weights are those of Lacoste-Julien, Schmidt and
@@ -42,14 +42,14 @@ class ProjectedSubgradient(Solver):
         """Check the stopping rule."""
         check_stopping(self.stopping)
 
-    def check(self, risk: RegularizedRisk) -> None:
+    def check_convex(self, risk: Outline) -> None:
         """A strongly convex regularizer on a cone."""
         strongly_convex(risk, "ProjectedSubgradient")
 
     def iterations(self, run: Run) -> Iterator[Step]:
         """One subgradient step in each."""
         risk = run.risk
-        omega = strongly_convex(risk, "ProjectedSubgradient")
+        omega = strongly_convex(risk.outline, "ProjectedSubgradient")
         target = omega.center - omega.linear / omega.curvature
         whole = np.zeros(risk.n_samples, dtype=np.int64)
         w = risk.space.project(target)

@@ -57,7 +57,8 @@ class Archive:
     def read(self, path: Path, max_bytes: int | None = None) -> tuple[dict[str, Any], Arrays]:
         """The header and the arrays of a file that is what it was when it was written.
 
-        What they may take in memory is ``max_bytes``, as in :func:`structsvm.storage.limits.check_bytes`.
+        What they may take in memory is ``max_bytes``, as in
+        :func:`structsvm.storage.limits.check_bytes`.
         """
         arrays = self._load(path, max_bytes)
         checksum = arrays.pop("sha256", None)
@@ -73,7 +74,12 @@ class Archive:
         if number != self.version:
             raise self.error(
                 f"{path}: a {self.kind} of format {number}, and this version of structsvm reads "
-                f"format {self.version}: update structsvm-partitioning"
+                f"format {self.version}: "
+                + (
+                    "update structsvm-partitioning"
+                    if isinstance(number, int) and number > self.version
+                    else "learn again with this version"
+                )
             )
         if checksum.shape or str(checksum) != _checksum(arrays):
             raise self.error(f"{path}: damaged or changed: the contents do not match the checksum")

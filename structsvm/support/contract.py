@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import inspect
 from abc import ABCMeta
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from structsvm.errors import PluginError
 
-__all__ = ["Contract", "definition", "missing_definitions"]
+__all__ = ["Contract", "ContractMeta", "definition", "hook", "missing_definitions"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def hook(method: Method) -> Method:
+    """Mark a method of a contract that has a default and that a subclass may define instead."""
+    method.__hook__ = True  # type: ignore[attr-defined]
+    return method
+
+
+def _is_open(definition: object) -> bool:
+    """Whether a subclass has to define this, or may."""
+    if getattr(definition, "__isabstractmethod__", False):
+        return True
+    function = definition.fget if isinstance(definition, property) else definition
+    return bool(getattr(function, "__hook__", False))
 
 
 class ContractMeta(ABCMeta):
@@ -22,7 +39,7 @@ class ContractMeta(ABCMeta):
         super().__init__(name, bases, namespace, **kwargs)
         for base in cls.__mro__[1:]:
             for method in sorted(vars(base).keys() & namespace.keys()):
-                if getattr(vars(base)[method], "__isabstractmethod__", False):
+                if _is_open(vars(base)[method]):
                     _require_shape(cls, base, method, namespace[method])
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:

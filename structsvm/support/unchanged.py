@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Snapshot"]
+from structsvm.errors import PluginError
+
+__all__ = ["Snapshot", "nothing_written"]
 
 
 class Snapshot:
@@ -58,3 +62,14 @@ def _equal(before: Any, now: Any) -> bool:
         return bool(before == now) or before != before  # NaN
     except (TypeError, ValueError, pickle.PicklingError):
         return True
+
+
+@contextmanager
+def nothing_written(method: str) -> Iterator[None]:
+    """Name the method that writes to what it was given, which is read-only."""
+    try:
+        yield
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise PluginError(f"{method} modified its input ({error}): copy before writing") from error

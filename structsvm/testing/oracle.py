@@ -14,7 +14,7 @@ from structsvm.errors import OracleError, PluginError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax, Constraint, ConstraintKind, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.storage.plain import shown
+from structsvm.support.plain import shown
 from structsvm.testing._instances import Family, Instance, Kind, random_instances
 
 __all__ = ["check_oracle"]

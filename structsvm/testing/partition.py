@@ -20,7 +20,7 @@ from structsvm.partitions.problem import MetricProblem, PartitionProblem, encode
 from structsvm.partitions.samples import Standardizer, check_samples
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.regularizers import SquaredNorm
-from structsvm.storage.plain import shown
+from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
 from structsvm.testing._given import GivenSample
 from structsvm.testing.oracle import check_oracle

@@ -10,7 +10,7 @@ from structsvm.fitted import feature_names, n_metric_features
 from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_summary import TrainingSummary
-from structsvm.partitions.words import RECORDINGS, Words
+from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solution import Solution
 
 __all__ = [

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, SettingsError
-from structsvm.fitted import Fitted, standardized
-from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partial_labels.complete import read_labels
-from structsvm.partitions.oracle import Constraint, Region
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.oracle import Constraint, Oracle, Region
 from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
+
+if TYPE_CHECKING:
+    from structsvm.learner.learner import MetricLearner
 
 __all__ = ["Suggestion", "suggest_labels"]
 
 Floats = NDArray[np.float64]
-
-
-class Segmenter(Fitted, Protocol):
-    """A learner of segmentations, such as :class:`structsvm.MetricLearner`."""
-
-    problem_: PartitionProblem
 
 
 @dataclass(frozen=True)
@@ -43,7 +37,7 @@ class Suggestion:
 
 
 def suggest_labels(
-    learner: Segmenter, Xs: Any, ys: Any = None, *, length: int, n: int = 1
+    learner: MetricLearner, Xs: Any, ys: Any = None, *, length: int, n: int = 1
 ) -> list[Suggestion]:
     """The stretches about which the learned metric is least certain.
 
@@ -75,10 +69,10 @@ def suggest_labels(
     """
     if length < 2 or n < 1:
         raise SettingsError(f"length must be >= 2 and n >= 1, got {length} and {n}")
-    oracle = learner.problem_.decoder
-    if not isinstance(oracle, SequentialOracle):
-        raise SettingsError(f"suggestions are for segments of recordings, not {learner.problem_!r}")
-    samples = standardized(learner, Xs)
+    problem = learner.problem_
+    if not problem.traits.contiguous:
+        raise SettingsError(f"suggestions are for segments of recordings, not {problem!r}")
+    samples = learner.prepare(Xs)
     constraints = [Constraint()] * len(samples)
     if ys is not None:
         found = read_labels(learner.problem_, samples, ys)
@@ -89,10 +83,12 @@ def suggest_labels(
             for known in found
         ]
     suggestions: list[list[Suggestion]] = []
-    for i, (X, constraint) in enumerate(zip(samples, constraints, strict=True)):
-        objective = TraceObjective(centred(X) @ learner.components_.T, shift=-learner.penalty_)
-        mine = _margins(oracle, objective, constraint, length)
-        scale = max(learner.penalty_, np.finfo(float).tiny)
+    metric = learner.metric_
+    assert metric.price is not None
+    for i, (x, constraint) in enumerate(zip(samples, constraints, strict=True)):
+        objective = TraceObjective(centred(x.X) @ metric.factor, shift=-metric.price)
+        mine = _margins(problem.decoder(x), objective, constraint, length)
+        scale = max(metric.price, np.finfo(float).tiny)
         mine.sort(key=lambda found: found[1])
         apart = _apart(mine)
         suggestions.append([Suggestion(i, s, e, m / scale) for (s, e), m in apart])
@@ -100,7 +96,7 @@ def suggest_labels(
 
 
 def _margins(
-    oracle: SequentialOracle, objective: TraceObjective, constraint: Constraint, length: int
+    oracle: Oracle, objective: TraceObjective, constraint: Constraint, length: int
 ) -> list[tuple[tuple[int, int], float]]:
     """The margin of every stretch in which anything is left to label."""
     T = objective.n_samples
@@ -125,7 +121,7 @@ def _margins(
 
 
 def _best_with_another_count(
-    oracle: SequentialOracle, objective: TraceObjective, constraint: Constraint, now: Region
+    oracle: Oracle, objective: TraceObjective, constraint: Constraint, now: Region
 ) -> float:
     """The largest value with one change more or fewer in a region; -inf if there is none."""
     values = [-np.inf]

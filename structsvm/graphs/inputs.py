@@ -1,4 +1,4 @@
-"""Graphs and labels as users give them, which of them teach, and where learning starts."""
+"""Lists of graphs as users give them, which of them teach, and where learning starts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.graphs.graph import FeatureGraph
-from structsvm.graphs.labels import NodeLabels, node_labels
+from structsvm.graphs.labels import NodeLabels
 from structsvm.graphs.similarity import Similarity
-from structsvm.partitions.samples import check_weights
-from structsvm.partitions.words import GRAPHS
 
-__all__ = ["as_list", "counted", "encode_all", "start_scale", "teaching"]
+__all__ = ["as_list", "start_scale", "teaching"]
 
 Floats = NDArray[np.float64]
 
@@ -43,36 +41,6 @@ def as_list(Xs: Any) -> list[Any]:
         raise DataError(f"expected a list of graphs or images, got {type(Xs).__name__}") from None
 
 
-def encode_all(graphs: Sequence[FeatureGraph], ys: Any) -> list[NodeLabels]:
-    """Labels of every graph; DataError names the graph."""
-    labels = list(ys) if isinstance(ys, (list, tuple)) else ys
-    if len(graphs) == 1 and not (isinstance(labels, list) and len(labels) == 1):
-        labels = [ys]
-    try:
-        labels = list(labels)
-    except TypeError:
-        raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
-    if len(labels) != len(graphs):
-        raise DataError(f"{len(graphs)} graphs but {len(labels)} labellings")
-    truths = []
-    for i, (graph, y) in enumerate(zip(graphs, labels, strict=True)):
-        try:
-            truths.append(node_labels(y, graph))
-        except DataError as error:
-            raise DataError(f"graph {i}: {error}") from error
-    return truths
-
-
-def counted(
-    graphs: Sequence[FeatureGraph], ys: Any, sample_weight: Any
-) -> tuple[list[FeatureGraph], list[NodeLabels], Floats]:
-    """The graphs of which the weight is not zero, their labels and weights, all checked."""
-    truths = encode_all(graphs, ys)
-    weights = check_weights(sample_weight, len(graphs), GRAPHS)
-    kept = np.flatnonzero(weights).tolist()
-    return [graphs[i] for i in kept], [truths[i] for i in kept], weights[kept]
-
-
 def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> list[int]:
     """The graphs whose nodes have more than one label; a warning for the others."""
     if graphs and all(truth.M.n_clusters == truth.M.n_samples for truth in truths):
@@ -84,7 +52,7 @@ def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> li
     if not kept:
         raise DataError(
             "all nodes of each graph have the same label: there is nothing to cut apart"
-            + (" (small objects need more superpixels: raise n_segments)" if len(graphs) else "")
+            + (" (small objects need more superpixels: raise n_superpixels)" if len(graphs) else "")
         )
     if len(kept) < len(truths):
         left = [i for i in range(len(truths)) if i not in kept]

@@ -1,0 +1,114 @@
+"""Segmentations whose segments keep a rule: the rule is all there is to write."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError
+from structsvm.oracles.allowed_segments import AllowedSegmentsOracle
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.oracle import Oracle
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.traits import Traits
+from structsvm.partitions.values import label_values, refuse_missing
+from structsvm.support.contract import hook
+
+__all__ = ["SegmentProblem", "segmentation"]
+
+
+class SegmentProblem(PartitionProblem):
+    """A family of segmentations: a subclass says which segments there may be.
+
+    Labels as vectors or breakpoints, decoding with the number of segments known or not, forced and
+    forbidden boundaries, and the exact program, compiled, come from here.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from structsvm.problems import SegmentProblem
+    >>> @dataclass(frozen=True)
+    ... class MinDwell(SegmentProblem):
+    ...     min_length: int = 5
+    ...
+    ...     def allows(self, start, end, n_samples):
+    ...         return end - start >= min(self.min_length, n_samples)
+    >>> MinDwell().traits.contiguous
+    True
+    """
+
+    @abstractmethod
+    def allows(self, start: Any, end: Any, n_samples: int) -> Any:
+        """Whether samples ``start, ..., end - 1`` of T may be a segment; ``start`` is an array."""
+
+    @property
+    @hook
+    def traits(self) -> Traits:
+        """Segments of consecutive samples, whose price is learned."""
+        return Traits(contiguous=True)
+
+    @hook
+    def decoder(self, sample: Sample) -> Oracle:
+        """Exact dynamic programming over the allowed segments."""
+        return AllowedSegmentsOracle(self.allows)
+
+    @hook
+    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+        """Segmentation of T samples from a label for each, or from breakpoints.
+
+        A vector of length T holds labels: every change of label is a change-point, whatever the
+        labels are. Anything else is a list of segment ends as in ruptures: sorted, without 0, the
+        last being T. (A recording whose T segments all have one sample reads the same both ways.)
+
+        Raises
+        ------
+        DataError
+            When it is neither, or has a segment that is not allowed.
+        """
+        M, T = segmentation(y, sample.n_samples), sample.n_samples
+        for start, end in zip(M.boundaries[:-1].tolist(), M.boundaries[1:].tolist(), strict=True):
+            if not np.all(self.allows(np.array([start]), end, T)):
+                raise DataError(
+                    f"the segment {start}..{end} is none that {type(self).__name__} allows: check "
+                    "the labels, or the settings of the problem"
+                )
+        return M
+
+
+def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:
+    """A segmentation from a label for each sample, or from breakpoints.
+
+    Raises
+    ------
+    DataError
+        When it is neither.
+    """
+    values = label_values(y)
+    if values.ndim != 1 or values.size == 0:
+        raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
+    if values.size == n_samples:
+        refuse_missing(values, "sample")
+        return EquivalenceMatrix.from_labels(_runs(values))
+    if not np.issubdtype(values.dtype, np.integer):
+        raise DataError(
+            f"{values.size} labels for {n_samples} samples: give one label per sample, "
+            "or breakpoints as integers"
+        )
+    outside = values[(values < 1) | (values > n_samples)]
+    if outside.size or values[-1] != n_samples:
+        raise DataError(
+            f"{values.size} labels for {n_samples} samples; read as breakpoints they must lie "
+            f"in 1..{n_samples} and end with {n_samples}, got "
+            f"{int(outside[0]) if outside.size else f'{int(values[-1])} at the end'}"
+        )
+    return EquivalenceMatrix.from_breakpoints(values)
+
+
+def _runs(labels: NDArray[Any]) -> NDArray[np.int64]:
+    """Number of changes of label up to each sample."""
+    changes = labels[1:] != labels[:-1]
+    return np.concatenate(([0], np.cumsum(changes))).astype(np.int64)

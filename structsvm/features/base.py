@@ -1,0 +1,58 @@
+"""What a stage of features promises."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from structsvm.support.contract import ContractMeta, hook
+
+__all__ = ["RecordingTransformer"]
+
+Floats = NDArray[np.float64]
+
+
+class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: ignore[misc]
+    """Makes features of recordings: (T, P) in, (T, P') out, as many samples as before.
+
+    The conventions are those of scikit-learn, with lists of recordings in place of one table:
+    settings are parameters of the constructor, :meth:`fit` learns and returns the transformer,
+    what it learned ends in an underscore. :class:`structsvm.MetricLearner` clones and fits it.
+    """
+
+    @hook
+    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+        """Learn from recordings, nothing by default.
+
+        Parameters
+        ----------
+        Xs : sequence of arrays (T_i, P)
+        ys : sequence of labels of each sample, (T_i,), optional
+        groups : sequence of length N, optional
+            Whom or what a recording is of.
+        """
+        return self
+
+    @abstractmethod
+    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """The features of recordings, (T_i, P') each."""
+
+    @hook
+    def fit_transform(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[Floats]:
+        """The features of the training recordings.
+
+        A transformer that learns from labels gives each recording features made by one that has
+        not seen it, nor its group.
+        """
+        return self.fit(Xs, ys, groups).transform(Xs)
+
+    @abstractmethod
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the features, made of those of the columns."""

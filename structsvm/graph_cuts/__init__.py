@@ -1,1 +1,0 @@
-"""Learning to cut graphs and images."""

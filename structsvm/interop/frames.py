@@ -1,0 +1,36 @@
+"""The metric as a data frame, with names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from structsvm.errors import SettingsError
+from structsvm.support.extras import require
+from structsvm.support.frames import data_frame
+
+if TYPE_CHECKING:
+    from structsvm.learner.learner import MetricLearner
+
+__all__ = ["metric_frame"]
+
+
+def metric_frame(learner: MetricLearner, container: str = "pandas") -> Any:
+    """``B`` as a data frame with the names of the features.
+
+    Parameters
+    ----------
+    container : {"pandas", "polars"}
+        A pandas frame has the names on both axes, a polars frame in its first column "feature".
+
+    Raises
+    ------
+    SettingsError
+        For any other container.
+    """
+    names, B = learner.metric_feature_names_, learner.get_mahalanobis_matrix()
+    if container == "pandas":
+        return data_frame("pandas", B, names, names)
+    if container != "polars":
+        raise SettingsError(f"container must be 'pandas' or 'polars', got {container!r}")
+    polars = require("polars", "polars", "a polars frame")
+    return data_frame("polars", B, names).insert_column(0, polars.Series("feature", names))

@@ -1,0 +1,101 @@
+"""From samples as they were measured to what the metric sees: features, then standardisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from structsvm.errors import DataError
+from structsvm.features import RecordingTransformer
+from structsvm.learner.training_set import TrainingSet
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import Standardizer, centred, warn_about_constant_features
+from structsvm.partitions.traits import RECORDINGS, Words
+
+__all__ = ["Inputs"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The stages in front of a metric, fitted on the training samples."""
+
+    features: RecordingTransformer | None
+    """Fitted; None where the metric sees the columns themselves."""
+    standardizer: Standardizer
+    words: Words = RECORDINGS
+
+    @classmethod
+    def fit(
+        cls,
+        features: RecordingTransformer | None,
+        standardize: str | None,
+        data: TrainingSet,
+    ) -> tuple[Inputs, TrainingSet]:
+        """Learn the stages, and what the metric sees of the training samples.
+
+        Parameters
+        ----------
+        features : RecordingTransformer, optional
+            Cloned before it is fitted.
+        standardize : {"recording", "training", None}
+        data : TrainingSet
+            Its ``state_names`` and ``groups`` are for features that learn from labels.
+
+        Raises
+        ------
+        DataError
+            When features have another length than their recording, or are not finite; when every
+            feature is constant.
+        """
+        words = data.problem.traits.words
+        if features is not None:
+            features = clone(features)
+            found = features.fit_transform(data.arrays, data.state_names, data.groups)
+            _check_features(found, data.samples, words)
+            data = data.with_features(found)
+        column_names = data.names if features is None else None
+        warn_about_constant_features(data.arrays, column_names, words)
+        standardizer = Standardizer.fit(standardize, data.arrays, data.weights)
+        inputs = cls(features, standardizer, words)
+        return inputs, data.with_features([centred(standardizer(X)) for X in data.arrays])
+
+    def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
+        """Samples as the metric sees them."""
+        Xs = [sample.X for sample in samples]
+        if self.features is not None:
+            Xs = self.features.transform(Xs)
+            _check_features(Xs, samples, self.words)
+        pairs = zip(samples, Xs, strict=True)
+        return [sample.with_features(self.standardizer(X)) for sample, X in pairs]
+
+    def names(self, columns: Sequence[str]) -> list[str]:
+        """The names of the features that the metric sees, made of those of the columns."""
+        if self.features is None:
+            return list(columns)
+        return [str(name) for name in self.features.get_feature_names_out(list(columns))]
+
+
+def _check_features(Xs: Sequence[Any], samples: Sequence[Sample], words: Words) -> None:
+    """Refuse features that a metric cannot be learned from, naming the sample."""
+    if len(Xs) != len(samples):
+        raise DataError(f"{words.wholes(len(samples))} but features of {len(Xs)}")
+    for i, (X, sample) in enumerate(zip(Xs, samples, strict=True)):
+        shape = np.shape(X)
+        if len(shape) != 2 or shape[0] != sample.n_samples or shape[1] == 0:
+            raise DataError(
+                f"{words.whole} {i} has {words.items(sample.n_samples)}, its features have shape "
+                f"{shape}: a transformer must return one row for each"
+            )
+        if not np.isfinite(X).all():
+            row, column = np.argwhere(~np.isfinite(X))[0]
+            raise DataError(
+                f"{words.whole} {i}: feature {column} of {words.item} {row} is "
+                f"{np.asarray(X)[row, column]}: a transformer must return finite numbers"
+            )

@@ -1,0 +1,334 @@
+"""Learning from partial labels: where completing starts, and what comes of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
+from structsvm.learner.fitting import (
+    FitResult,
+    calibrated_or_learned,
+    is_zero,
+    learn,
+    usable_factor,
+)
+from structsvm.learner.settings import Settings
+from structsvm.learner.training_set import TrainingSet
+from structsvm.partial_labels.alternate import Alternated, alternate
+from structsvm.partial_labels.complete import (
+    Known,
+    PartialRisk,
+    calibrate_partial,
+    calibrate_to_rate,
+    gain_over_nothing,
+)
+from structsvm.partitions.metric import Calibration, Metric, metric_factor
+from structsvm.partitions.objective import Objective, certified_upper
+from structsvm.partitions.units import LearningUnits, within_whitening
+from structsvm.status import Status
+from structsvm.support.checks import is_whole
+from structsvm.support.interrupts import Interrupts
+from structsvm.support.quiet import without_warnings
+
+__all__ = ["Alternation", "check_labels", "informative", "learn_partial"]
+
+Floats = NDArray[np.float64]
+
+logger = logging.getLogger("structsvm")
+
+
+@dataclass(frozen=True)
+class Alternation:
+    """How to learn from partial labels; without any of them it does nothing.
+
+    Labels are completed by the metric that was learned from the labelled stretches alone, or by the
+    untrained one where no stretch holds a change; then learning and completing take turns.
+
+    Parameters
+    ----------
+    max_rounds : int
+        Most times that labels are completed; 0 learns from the labelled stretches alone.
+    safeguard : bool
+        Return to the metric learned from the labelled stretches alone where labels speak against
+        completing: where, learned from one half of them, it is worse on the other half than finding
+        no change at all, by more than a standard error; where completing ends in a zero metric;
+        where the labels that are held out say so.
+
+    Examples
+    --------
+    >>> from structsvm import Alternation
+    >>> Alternation(max_rounds=3)
+    Alternation(max_rounds=3, safeguard=True)
+    """
+
+    max_rounds: int = 10
+    safeguard: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if not (is_whole(self.max_rounds) and self.max_rounds >= 0):
+            raise SettingsError(f"max_rounds must be an integer >= 0, got {self.max_rounds!r}")
+        if not isinstance(self.safeguard, bool):
+            raise SettingsError(f"safeguard must be True or False, got {self.safeguard!r}")
+
+
+def learn_partial(
+    settings: Settings,
+    data: TrainingSet,
+    how: Alternation,
+    held_out: TrainingSet | None = None,
+) -> FitResult:
+    """Learn from standardised samples and what is known of their partitions.
+
+    Raises
+    ------
+    DataError
+        When nothing can be learned from the labelled stretches, and completing is switched off.
+    """
+    alone = _from_parts(settings, data)
+    if how.max_rounds == 0:
+        if alone is None:
+            raise DataError(
+                "no labelled stretch has a change, so nothing can be learned from them alone: "
+                "let alternation complete the labels (max_rounds > 0)"
+            )
+        return alone
+    if alone is not None and (
+        alone.solution.status is Status.INTERRUPTED or alone.calibration.missing
+    ):
+        return alone
+    with Interrupts() as interrupts:
+        try:
+            with interrupts.released():
+                return _learn_completing(settings, data, how, held_out, alone, interrupts)
+        except KeyboardInterrupt:
+            if alone is None:
+                raise
+            warn(
+                "interrupted while labels were completed: the metric is that of the labelled "
+                "stretches alone",
+                ConvergenceWarning,
+            )
+            return alone
+
+
+def _learn_completing(
+    settings: Settings,
+    data: TrainingSet,
+    how: Alternation,
+    held_out: TrainingSet | None,
+    alone: FitResult | None,
+    interrupts: Interrupts,
+) -> FitResult:
+    """Go on from what was learned from the stretches alone, if it was anything."""
+    if alone is not None and how.safeguard and not _beats_no_change(settings, data):
+        return _recalibrated_to_change_rate(alone, data)
+    units = _units(settings, data) if alone is None else alone.units
+    task = _task(settings, data, units, held_out)
+    w = task.objective.start() if alone is None else alone.solution.w
+    first = task.complete(w)
+    found = alternate(
+        task.in_units_of(first),
+        settings.solver,
+        first,
+        w,
+        max_rounds=how.max_rounds,
+        callback=settings.callback,
+        backend=settings.backend,
+    )
+    if alone is not None and how.safeguard:
+        before, after = task.held_out_loss(alone.solution.w), found.rounds[found.kept].held_out
+        if before is not None and after is not None and before < after:
+            logger.info("held-out labels: %g from the stretches alone, %g completed", before, after)
+            return alone
+        if _is_zero(task.objective, found):
+            _warn_not_completed("completing ends in a zero metric")
+            return _recalibrated_to_change_rate(alone, data)
+    return _finish(settings, data, units, found, task.objective, interrupts)
+
+
+def check_labels(data: TrainingSet) -> bool:
+    """Whether anything is not known.
+
+    Raises
+    ------
+    DataError
+        For labels that teach nothing.
+    """
+    if data.is_complete:
+        data.problem.check_training(data.truths)
+        return False
+    _check_partial(data.labels)
+    return True
+
+
+def informative(data: TrainingSet) -> TrainingSet:
+    """The samples of which something is known; completing the others measured harmful."""
+    return data.at([i for i, known in enumerate(data.labels) if known.says_something])
+
+
+def _check_partial(labels: Sequence[Known]) -> None:
+    """Refuse labels that never say that anything changes."""
+    if any(known.n_changes or known.constraint.apart for known in labels):
+        return
+    if any(len(known.constraint.together) > 1 for known in labels):
+        return
+    raise DataError(
+        "no label says that anything changes or differs: label a stretch with a change, or a "
+        "region with at least one (-1 marks samples without a label: write classes -1 and 1 as 0 "
+        "and 1)"
+    )
+
+
+def _task(
+    settings: Settings, data: TrainingSet, units: LearningUnits, held_out: TrainingSet | None
+) -> PartialRisk:
+    """The labels to complete, in the units of learning."""
+    objective = settings.objective(data.n_features)
+    scaled = data.with_features([units(X) for X in data.arrays])
+    others = data.at([]) if held_out is None else held_out
+    others = others.with_features([units(X) for X in others.arrays])
+    return PartialRisk(
+        problem=data.problem,
+        objective=objective,
+        samples=scaled.samples,
+        labels=data.labels,
+        regularizer=settings.weighted(objective),
+        constraints=settings.constraints,
+        weights=data.weights,
+        held_out=(others.samples, others.labels),
+    )
+
+
+def _from_parts(settings: Settings, data: TrainingSet) -> FitResult | None:
+    """What is learned from everything whose partition is known; None where that is nothing."""
+    parts = data.parts
+    teaches = len(parts) > 0 and any(M.n_clusters > 1 for M in parts.truths)
+    if not teaches or not all(known.names_clusters for known in data.labels):
+        return None
+    with without_warnings(ConvergenceWarning, DataWarning):  # it is only where to start
+        try:
+            return learn(settings.without_callback(), parts)
+        except LearningError:  # too little is labelled: a zero metric
+            return None
+
+
+def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
+    """Whether a metric learned from stretches is better on others than no change at all.
+
+    Only then it may complete labels. Learned from every other recording with a labelled stretch,
+    tried on the rest, and the other way round: against it is a loss above that of no change at all
+    by more than a standard error. Too few recordings to tell are no reason against it.
+    """
+    problem = data.problem
+    labelled = [i for i, known in enumerate(data.labels) if known.part[0]]
+    if len(labelled) < 2 or not problem.traits.contiguous:
+        return True
+    gains, weights = [], []
+    for chosen, rest in ((labelled[::2], labelled[1::2]), (labelled[1::2], labelled[::2])):
+        some, others = data.at(chosen), data.at(rest)
+        result = _from_parts(settings, some)
+        if result is None:
+            continue
+        if result.solution.status is Status.INTERRUPTED:
+            return False
+        factor = result.metric.factor
+        calibration = calibrate_partial(problem, factor, some.samples, some.labels, some.weights)
+        metric = calibration.metric(factor)
+        gains.append(gain_over_nothing(problem, metric, others.samples, others.labels))
+        weights.append(others.weights)
+    if not gains or not _is_negative(np.concatenate(gains), np.concatenate(weights)):
+        return True
+    _warn_not_completed(
+        "on stretches held out, what was learned from the others is worse than no change"
+    )
+    return False
+
+
+def _is_negative(gains: Floats, weights: Floats) -> bool:
+    """Whether their mean is, by more than its standard error."""
+    mean = float(np.average(gains, weights=weights))
+    return mean < -float(np.linalg.norm(weights * (gains - mean)) / weights.sum())
+
+
+def _warn_not_completed(why: str) -> None:
+    warn(
+        f"labels were not completed: {why}. The metric is that of the labelled stretches alone; "
+        "label more, or longer ones",
+        DataWarning,
+    )
+
+
+def _recalibrated_to_change_rate(alone: FitResult, data: TrainingSet) -> FitResult:
+    """What was learned from the stretches, to find as many changes per second as they have."""
+    factor = alone.metric.factor
+    found = calibrate_to_rate(data.problem, factor, data.samples, data.labels, data.weights)
+    return replace(alone, calibration=found, metric=found.metric(factor))
+
+
+def _is_zero(objective: Objective, found: Alternated) -> bool:
+    if found.solution.status is Status.INTERRUPTED:
+        return False
+    return is_zero(metric_factor(objective.split(found.solution.w)[0]))
+
+
+def _units(settings: Settings, data: TrainingSet) -> LearningUnits:
+    """The units of learning where no stretch teaches anything by itself."""
+    problem, parts = data.problem, data.parts
+    plain = problem.untrained_factor(data.samples, data.weights)
+    if not problem.traits.convex:
+        return problem.units(data.samples, [], Metric(plain, None), None, data.weights)
+    whitening, unit, whitened = None, None, data
+    if settings.shrinkage is not None and len(parts):
+        shrinkage = settings.shrinkage
+        whitening = within_whitening(parts.arrays, parts.truths, shrinkage, parts.weights)
+        whitened = data.with_features([X @ whitening for X in data.arrays])
+    if len(parts) and not problem.traits.contiguous:
+        unit = problem.unit(whitened.parts.samples, parts.truths, parts.weights)
+    if unit is None:
+        known = whitened.samples, data.labels, data.weights
+        unit = calibrate_partial(problem, plain, *known).penalty
+    return LearningUnits(whitening, unit)
+
+
+def _finish(
+    settings: Settings,
+    data: TrainingSet,
+    units: LearningUnits,
+    found: Alternated,
+    objective: Objective,
+    interrupts: Interrupts,
+) -> FitResult:
+    """The metric of the round that is kept, its price calibrated on what is known."""
+    problem = data.problem
+    factor = units.restore(usable_factor(objective, found.solution, settings))
+    known = data.samples, data.labels, data.weights
+    price = objective.split(found.solution.w)[1]
+
+    def calibrated(L: Floats, otherwise: float) -> Calibration:
+        task = partial(calibrate_partial, problem, L, *known)
+        return calibrated_or_learned(task, otherwise, units.unit, interrupts)
+
+    calibration = calibrated(factor, price)
+    plain = problem.untrained_factor(data.samples, data.weights)
+    if calibration.missing:
+        untrained = Metric(plain, units.unit)
+    else:
+        untrained = calibrated(plain, 1.0).metric(plain)
+    return FitResult(
+        metric=calibration.metric(factor),
+        calibration=calibration,
+        solution=found.solution,
+        upper=certified_upper(found.risk, found.solution),
+        units=units,
+        untrained=untrained,
+        truths=list(found.labels),
+        alternated=found,
+    )

@@ -1,0 +1,236 @@
+"""What is minimised over a metric: the structured SVM of a partition problem."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import SettingsError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.labelled import LabelledSample
+from structsvm.partitions.losses import Projector
+from structsvm.partitions.metric import Metric, metric_factor
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import centred
+from structsvm.problem import RegularizedRisk, Risk, Separation, SignedProblem
+from structsvm.regularizers import Regularizer, Separable, SquaredNorm
+from structsvm.solution import Solution
+from structsvm.support.checks import among
+from structsvm.support.contract import Contract
+from structsvm.support.plain import read_only
+from structsvm.support.unchanged import nothing_written
+from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
+
+if TYPE_CHECKING:
+    from structsvm.partitions.problem import PartitionProblem
+
+__all__ = ["MetricObjective", "Objective", "certified_upper", "metric_space"]
+
+Floats = NDArray[np.float64]
+
+PENALTY_RIDGE = 0.05
+"""Weight of the squared norm of ``beta``, whose usual value is 1 to 1.5 and F(0) about 2."""
+
+
+class Objective(Contract):
+    """What a learner minimises over a metric of a kind, in the units of learning."""
+
+    @abstractmethod
+    def weight_space(self) -> WeightSpace:
+        """The cone of the weight, of which the metric is all or a part."""
+
+    @abstractmethod
+    def split(self, w: Floats) -> tuple[Floats, float]:
+        """``(B, beta)`` of a weight; a vector or a matrix, and the price of a cluster."""
+
+    @abstractmethod
+    def start(self) -> Floats:
+        """The weight of the untrained metric, ``B = I``."""
+
+    @abstractmethod
+    def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
+        """Omega, weighted such that ``lam`` means the same for every data set."""
+
+    @abstractmethod
+    def risk(
+        self,
+        samples: Sequence[Sample],
+        truths: Sequence[EquivalenceMatrix],
+        regularizer: Regularizer,
+        constraints: Callable[[Any], list[Any]] | None = None,
+        weights: Floats | None = None,
+    ) -> Risk:
+        """The objective of labelled samples; ``weights`` (N,), None for all alike."""
+
+
+@dataclass(frozen=True)
+class MetricObjective(Objective, SignedProblem):
+    """Learning the metric ``B`` (and the price ``beta`` of a cluster) of a partition problem.
+
+    The score of a partition is ``<B, phi(X, M)> - beta Tr(M) / T`` with the feature map of the
+    problem (Lajugie et al., section "Structured prediction for metric learning"; ``beta = 1``
+    there), the loss is ``kappa`` times that of the problem, divided by T.
+
+    Training samples ``x`` are :class:`LabelledSample`; their labellings are what they make them.
+    With a known number of clusters the weight is ``B``; otherwise it is ``B``, or ``(B, beta)``
+    when the price is learned.
+    """
+
+    partition: PartitionProblem
+    metric: str
+    """"diagonal" or "full"."""
+    n_features: int
+
+    @property
+    def prices_clusters(self) -> bool:
+        """Whether ``beta`` is part of the weight."""
+        traits = self.partition.traits
+        return traits.learns_price and not traits.given_k
+
+    @property
+    def signed_losses(self) -> bool:
+        """Whether the loss includes the fixed price of a cluster."""
+        return not (self.partition.traits.given_k or self.prices_clusters)
+
+    def weight_space(self) -> WeightSpace:
+        """``B``, or ``(B, beta)``."""
+        B = metric_space(self.metric, self.n_features)
+        return Product((B, Nonnegative(1))) if self.prices_clusters else B
+
+    def split(self, w: Floats) -> tuple[Floats, float]:
+        """``(B, beta)`` of a weight; a vector or a matrix, and the price of a cluster."""
+        B = self.weight_space().to_metric(w)
+        if self.partition.traits.given_k:
+            return B, 0.0
+        return B, float(w[-1]) if self.prices_clusters else 1.0
+
+    def join(self, B: Floats, beta: float) -> Floats:
+        """The weight of ``(B, beta)``."""
+        w = self.weight_space().from_metric(B)
+        if self.prices_clusters:
+            w[-1] = beta
+        return w
+
+    def start(self) -> Floats:
+        """``B = I`` and ``beta = 1``."""
+        return self.join(self._identity(), 1.0)
+
+    def null_weight(self) -> Floats:
+        """``B = 0`` with a cluster priced as much as the loss rewards it."""
+        return self.join(0.0 * self._identity(), self.partition.traits.kappa)
+
+    def joint_feature(self, x: LabelledSample, y: Projector) -> Floats:
+        """``(X^T M X, -Tr M) / T``, the feature map of the problem in place of the first."""
+        phi = self.partition.feature_map
+        slope = phi.diagonal(x, y) if self.metric == "diagonal" else phi.full(x, y)
+        feature = self.weight_space().from_metric(slope)
+        if self.prices_clusters:
+            feature[-1] = -y.n_clusters
+        return feature / x.n_samples
+
+    def loss(self, y: Projector, y_hat: Projector) -> float:
+        """``kappa`` times the loss, plus the fixed price of more clusters than the truth has."""
+        traits = self.partition.traits
+        loss = traits.kappa * self.partition.loss(y, y_hat)
+        if self.signed_losses:
+            loss -= y_hat.n_clusters - y.n_clusters
+        return loss / y.n_samples
+
+    def separate(self, w: Floats, x: LabelledSample, y: Projector) -> Separation:
+        """Maximise ``Tr(A M)`` with ``T A = X B X^T - 2 kappa M_i + (kappa - beta) I``."""
+        B, beta = self.split(w)
+        traits = self.partition.traits
+        answer = x.separate(B, 2 * traits.kappa, traits.kappa - beta, traits.given_k)
+        return replace(answer, slack=answer.slack / x.n_samples)
+
+    def predict(self, w: Floats, x: Any) -> Any:
+        """The best partition of a sample in the metric, the number of clusters being priced."""
+        B, beta = self.split(w)
+        return self.partition.partition(x, Metric(metric_factor(B), beta))
+
+    def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
+        """``lam / P Omega(B)``, and a ridge on ``beta`` that keeps it where the loss puts it.
+
+        For samples in units in which ``B = I`` is a sensible metric. ``1 / P`` makes ``lam`` free
+        of the number of features: Omega(I) is P or P / 2. A diagonal metric, which has (P + 1) / 2
+        times fewer parameters than a full one, is shrunk so much less.
+        """
+        P = self.n_features
+        share = metric_space(self.metric, P).dim / PSD(P).dim
+        weighted = regularizer.scaled(lam * share / P)
+        if self.prices_clusters:
+            return Separable((weighted, SquaredNorm(weight=PENALTY_RIDGE)))
+        return weighted
+
+    def risk(
+        self,
+        samples: Sequence[Sample],
+        truths: Sequence[EquivalenceMatrix],
+        regularizer: Regularizer,
+        constraints: Callable[[Any], list[Any]] | None = None,
+        weights: Floats | None = None,
+    ) -> RegularizedRisk:
+        """The objective, in units of the mean loss of one single cluster: F(0) is about 2.
+
+        Both means are weighted, if there are weights, (N,). Solvers try the identity first, which
+        is the untrained metric.
+        """
+        weights = np.ones(len(truths)) if weights is None else weights
+        changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in truths])
+        with nothing_written(f"{type(self.partition).__name__}.training_sample"):
+            labelled = [
+                self.partition.training_sample(x.with_features(read_only(centred(x.X))), y)
+                for x, y in zip(samples, truths, strict=True)
+            ]
+        return RegularizedRisk(
+            problem=self,
+            xs=labelled,
+            ys=[x.truth for x in labelled],
+            regularizer=regularizer,
+            sample_weight=weights / changes,
+            null=self.null_weight(),
+            constraints=constraints,
+            start=self.start(),
+        )
+
+    def _identity(self) -> Floats:
+        """``B = I`` as the weight space writes it."""
+        P = self.n_features
+        return np.ones(P) if self.metric == "diagonal" else np.eye(P)
+
+
+def metric_space(metric: str, n_features: int) -> WeightSpace:
+    """The cone of a kind of metric.
+
+    Raises
+    ------
+    SettingsError
+        For any kind but "diagonal" and "full".
+    """
+    spaces = {"diagonal": Nonnegative, "full": PSD}
+    if not among(metric, spaces):
+        raise SettingsError(f"metric must be one of {sorted(spaces)}, got {metric!r}")
+    return spaces[metric](n_features)
+
+
+def certified_upper(risk: Risk, solution: Solution) -> float:
+    """An upper bound of the true objective at the best weight, whatever the oracle.
+
+    That of the solution, unless a heuristic oracle may have underestimated it: then the oracles are
+    asked once more, for the upper bounds that they know (for clustering, the relaxation's; it often
+    exceeds F(0)).
+    """
+    if "heuristic" not in solution.bound or not isinstance(risk, RegularizedRisk):
+        return solution.upper
+    total = risk.penalty(solution.w)
+    for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
+        answer = risk.problem.separate(solution.w, x, y)
+        gain = risk.problem.joint_feature(x, answer.y) - risk.problem.joint_feature(x, y)
+        found = risk.problem.loss(y, answer.y) + float(gain @ solution.w)
+        total += omega * max(0.0, found + answer.slack)
+    return float(total)

@@ -1,0 +1,42 @@
+"""What is partitioned, as arrays: the value that a problem makes of what users hand in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Sample", "is_prepared"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """T items with P features each, such as a recording, a table or the nodes of a graph."""
+
+    X: Floats
+    """(T, P), finite."""
+    side: Any = None
+    """What else the problem has to know of it, such as a tree or the edges of a graph."""
+
+    @property
+    def n_samples(self) -> int:
+        """T."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """P."""
+        return int(self.X.shape[1])
+
+    def with_features(self, X: Floats) -> Sample:
+        """The same items with other features, (T, P')."""
+        return replace(self, X=X)
+
+
+def is_prepared(Xs: Any) -> TypeGuard[list[Sample]]:
+    """Whether these are samples as a learner has prepared them, rather than data of a user."""
+    return isinstance(Xs, list) and bool(Xs) and all(isinstance(x, Sample) for x in Xs)

@@ -1,0 +1,71 @@
+"""What is true of a partition problem, and what it calls its data in messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["GRAPHS", "IMAGES", "RECORDINGS", "TABLES", "Traits", "Words"]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Nouns in the singular; their plural ends in s."""
+
+    whole: str
+    """What is partitioned."""
+    part: str
+    """What it is partitioned into."""
+    item: str
+    """What it consists of."""
+
+    def items(self, n: int) -> str:
+        """So many of what one consists of: "1 row", "3 samples"."""
+        return _counted(n, self.item)
+
+    def parts(self, n: int) -> str:
+        """So many of what one is partitioned into: "1 cluster", "3 segments"."""
+        return _counted(n, self.part)
+
+    def wholes(self, n: int, adjective: str = "") -> str:
+        """So many of them: "1 table", "3 held-out recordings"."""
+        return _counted(n, f"{adjective} {self.whole}".strip())
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+RECORDINGS = Words("recording", "segment", "sample")
+TABLES = Words("table", "cluster", "row")
+GRAPHS = Words("graph", "cluster", "node")
+IMAGES = Words("image", "part", "pixel")
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What is true of a family of partitions, whatever the data."""
+
+    words: Words = RECORDINGS
+    """What samples and clusters are called in messages."""
+    contiguous: bool = False
+    """Whether clusters are segments of consecutive samples, so that there are breakpoints."""
+    given_k: bool = False
+    """Whether the number of clusters is given, at learning time as at prediction time."""
+    learns_price: bool = True
+    """Whether the price ``beta`` of a cluster is a weight next to the metric."""
+    kappa: float = 1.0
+    """The loss is multiplied by this."""
+    convex: bool = True
+    """Whether the objective is convex, so that learning has a certified lower bound."""
+    shrinkage: float | None = None
+    """Shrinkage of the whitening that full metrics start from by default; None for none."""
+    standardize: str | None = "recording"
+    """How features are standardised by default."""
+    lam: float = 0.1
+    """Strength of the regularizer by default."""
+    lams: tuple[float, ...] = (1.0, 0.2, 0.04, 0.008)
+    """The strengths that model selection chooses from by default."""
+    candidates: tuple[str, ...] = ("untrained", "rca", "diagonal", "full")
+    """The metrics that model selection chooses from by default; a larger menu measured worse."""
+    baselines: tuple[str, ...] = ("pca", "rca")
+    """The metrics that a learned one is compared with, apart from the untrained one."""

@@ -1,0 +1,123 @@
+"""Values as JSON and arrays, and back: nothing but data, and only classes that were registered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from structsvm.storage.unstored import Unstored
+
+__all__ = ["Codec", "is_lost"]
+
+Arrays = dict[str, NDArray[Any]]
+
+COLLECTIONS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+
+
+@dataclass(frozen=True)
+class Codec:
+    """What can be written: plain values, arrays, and instances of these classes.
+
+    A dataclass is written field by field; an estimator of scikit-learn's kind as its parameters and
+    what it has learned, the attributes that end in an underscore. Anything else, such as a
+    function, becomes :class:`~structsvm.storage.unstored.Unstored` when it is read.
+    """
+
+    classes: Mapping[str, type]
+    """By the name under which a file calls them."""
+    names: Mapping[type, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Invert the names once."""
+        object.__setattr__(self, "names", {cls: name for name, cls in self.classes.items()})
+
+    def pack(self, value: Any, arrays: Arrays) -> Any:
+        """A value as JSON has it; arrays go into ``arrays``, under numbers."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, Unstored):
+            return {"unstored": value.description}
+        if isinstance(value, Enum) and type(value) in self.names:
+            return {"enum": self.names[type(value)], "member": value.name}
+        if isinstance(value, np.ndarray):
+            return self._pack_array(value, arrays)
+        if isinstance(value, list | tuple):
+            kind = "list" if isinstance(value, list) else "tuple"
+            return {kind: [self.pack(item, arrays) for item in value]}
+        if isinstance(value, set | frozenset):
+            kind = "set" if isinstance(value, set) else "frozenset"
+            return {kind: [self.pack(item, arrays) for item in sorted(value, key=repr)]}
+        if isinstance(value, Mapping):
+            rows = value.items()
+            return {"mapping": [[self.pack(k, arrays), self.pack(v, arrays)] for k, v in rows]}
+        if type(value) in self.names:
+            return self._pack_instance(value, arrays)
+        return {"unstored": repr(value)}
+
+    def unpack(self, plain: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+        """The inverse of :meth:`pack`.
+
+        Raises
+        ------
+        LookupError, TypeError, ValueError
+            When the file says something else than it was given.
+        """
+        if not isinstance(plain, dict):
+            return plain
+        if "array" in plain:
+            return np.array(arrays[plain["array"]])
+        if "strings" in plain:
+            return np.array(plain["strings"], dtype=object)
+        for kind, collection in COLLECTIONS.items():
+            if kind in plain:
+                return collection(self.unpack(item, arrays) for item in plain[kind])
+        if "mapping" in plain:
+            rows = plain["mapping"]
+            return {self.unpack(key, arrays): self.unpack(item, arrays) for key, item in rows}
+        if "unstored" in plain:
+            return Unstored(str(plain["unstored"]))
+        if "enum" in plain:
+            return self.classes[plain["enum"]][plain["member"]]  # type: ignore[index]
+        return self._unpack_instance(plain, arrays)
+
+    def _pack_array(self, value: NDArray[Any], arrays: Arrays) -> Any:
+        if value.dtype.kind in "OUS":
+            return {"strings": [str(item) for item in value.ravel().tolist()]}
+        key = f"array.{len(arrays)}"
+        arrays[key] = np.ascontiguousarray(value)
+        return {"array": key}
+
+    def _pack_instance(self, value: Any, arrays: Arrays) -> Any:
+        packed: dict[str, Any] = {"type": self.names[type(value)]}
+        if is_dataclass(value):
+            settings = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        else:
+            settings = value.get_params(deep=False)
+            learned = {k: v for k, v in vars(value).items() if k.endswith("_") and k[0] != "_"}
+            packed["learned"] = {k: self.pack(v, arrays) for k, v in learned.items()}
+        packed["settings"] = {k: self.pack(v, arrays) for k, v in settings.items()}
+        return packed
+
+    def _unpack_instance(self, plain: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
+        cls = self.classes[plain["type"]]
+        settings = {k: self.unpack(v, arrays) for k, v in plain["settings"].items()}
+        value = cls(**settings)
+        if isinstance(value, BaseEstimator):
+            for name, item in plain["learned"].items():
+                setattr(value, name, self.unpack(item, arrays))
+        return value
+
+
+def is_lost(plain: Any) -> bool:
+    """Whether anything inside a packed value is only a note of what it was."""
+    if isinstance(plain, dict):
+        return "unstored" in plain or any(map(is_lost, plain.values()))
+    return isinstance(plain, list) and any(map(is_lost, plain))
