@@ -334,6 +334,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             raise SettingsError(f"metric must be a Metric, got {metric!r}")
         samples = self.prepare(Xs)
         sizes = [sample.n_samples for sample in samples]
+        if n_clusters is None and metric.price is None:
+            n_clusters = metric.n_clusters
         counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
         tasks = stage("partitioning", list(zip(samples, counts, strict=True)))
         return [metric.decode(self.problem_, sample, K) for sample, K in tasks]
