@@ -9,6 +9,8 @@ from structsvm.support.interrupts import Interrupts
 
 __all__ = ["main"]
 
+INTERRUPTED = 130
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``structsvm`` with the arguments of the command line, or with these; its exit status.
@@ -27,7 +29,13 @@ def main(argv: Sequence[str] | None = None) -> int:
                 return 0
             from structsvm.cli.app import run
 
-            return run(arguments)
+            code = run(arguments)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-        return 130
+        code = INTERRUPTED
+    if code == INTERRUPTED:
+        # Python remembers a KeyboardInterrupt that went through exec, which dataclasses call while
+        # a module is imported: python -m would kill itself in place of exiting. A further exec
+        # makes it forget.
+        exec("")
+    return code

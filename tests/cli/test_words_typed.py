@@ -1,6 +1,5 @@
 """The words that can be typed are those of what they stand for, and help needs no library."""
 
-import argparse
 import json
 import subprocess
 import sys
@@ -98,7 +97,3 @@ def test_a_strength_is_a_number_or_chosen(run, tmp_path):
     assert run(f"{line[:-5]} -o {tmp_path / 'own'}")[0] == 0
     assert load(tmp_path / "own").lam is None
     assert json.loads(run("show --json", tmp_path / "own")[1])["lam"] == ChangePoint().traits.lam
-    with pytest.raises(argparse.ArgumentTypeError):
-        from structsvm.cli.parser import strength
-
-        strength("much")
