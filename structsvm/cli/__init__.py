@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 from structsvm.support.interrupts import Interrupts
 
 __all__ = ["main"]
-
-INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -18,24 +18,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     What it needs is imported here, which takes a second or two, so that Ctrl-C is answered during
     that time, too, and ``--version`` at once.
     """
-    arguments = sys.argv[1:] if argv is None else list(argv)
     try:
-        # What a library makes of a KeyboardInterrupt while it is imported is one again.
-        with Interrupts() as interrupts, interrupts.released():
-            if arguments == ["--version"]:
-                from structsvm import __version__
-
-                sys.stdout.write(f"structsvm {__version__}\n")
-                return 0
-            from structsvm.cli.app import run
-
-            code = run(arguments)
+        status = _run(sys.argv[1:] if argv is None else list(argv))
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-        code = INTERRUPTED
-    if code == INTERRUPTED:
-        # Python remembers a KeyboardInterrupt that went through exec, which dataclasses call while
-        # a module is imported: python -m would kill itself in place of exiting. A further exec
-        # makes it forget.
-        exec("")
-    return code
+        status = 130
+    if argv is None:
+        _let_nothing_interrupt_the_end()
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    # What a library makes of a KeyboardInterrupt while it is imported is one again.
+    with Interrupts() as interrupts, interrupts.released():
+        if arguments == ["--version"]:
+            from structsvm import __version__
+
+            sys.stdout.write(f"structsvm {__version__}\n")
+            return 0
+        from structsvm.cli.app import run
+
+        return run(arguments)
+
+
+def _let_nothing_interrupt_the_end() -> None:
+    """Ignore Ctrl-C while Python ends, when all is done, and let the exit status be ours.
+
+    Python ends itself by SIGINT, whatever was returned, if the last code that it ran from a text
+    was left by a KeyboardInterrupt: that of a dataclass while a library is imported, for example.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    exec("")
