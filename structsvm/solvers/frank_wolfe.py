@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 from structsvm.problem import Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import ConvexSolver, Run, Step, Stopping
+from structsvm.solvers.base import ConvexSolver, Run, Step, StepDone, Stopping
+from structsvm.solvers.descent import Descent
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.requirements import strongly_convex
 from structsvm.solvers.stopping import check_stopping
@@ -68,8 +69,9 @@ class BlockFrankWolfe(ConvexSolver):
         """A strongly convex regularizer on a cone."""
         strongly_convex(risk, "BlockFrankWolfe")
 
-    def iterations(self, run: Run) -> Iterator[Step]:
+    def iterate(self, run: Run | Descent, done: StepDone) -> None:
         """A pass of oracles, passes over the cache, a bound."""
+        assert isinstance(run, Run)
         risk = run.risk
         samples = np.arange(risk.n_samples)
         dual = _Dual(risk, strongly_convex(risk.outline, "BlockFrankWolfe"))
@@ -87,9 +89,9 @@ class BlockFrankWolfe(ConvexSolver):
             rng = np.random.default_rng((self.random_state, iteration))
             estimate = 0.0
             for i in rng.permutation(samples):
-                plane = run.plane(i, dual.w)
-                cache.add(i, plane.intercept, plane.slope)
-                estimate += dual.step(i, plane.intercept, plane.slope)
+                intercept, slope = run.plane(i, dual.w)
+                cache.add(i, intercept, slope)
+                estimate += dual.step(i, intercept, slope)
             for _ in range(self.cached_passes if self.cached_planes else 0):
                 for i in rng.permutation(samples):
                     dual.step(i, *cache.best(i, dual.w))
@@ -100,9 +102,8 @@ class BlockFrankWolfe(ConvexSolver):
                 for i, cut in enumerate(evaluation.cuts()):
                     dual.step(i, cut.intercept, cut.slope)
                 run.bound_by(dual.offset, dual.slope, np.abs(dual.slopes).sum(axis=0))
-            yield Step(
-                "block Frank-Wolfe", len(cache), state=partial(_state, iteration, dual, cache)
-            )
+            state = partial(_state, iteration, dual, cache)
+            done(Step("block Frank-Wolfe", len(cache), state=state))
 
 
 def _state(iteration: int, dual: _Dual, cache: PlaneCache) -> dict[str, NDArray[Any]]:
