@@ -27,6 +27,7 @@ from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.alternating import Alternated
 from structsvm.solvers.base import Solver
+from structsvm.status import Status
 
 __all__ = [
     "Learned",
@@ -206,6 +207,8 @@ def usable_factor(problem: MetricProblem, solution: Solution, lam: float) -> Flo
     L = metric_factor(problem.split(solution.w)[0])
     if is_zero(L):
         part = problem.partition.words.part
+        if solution.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt("before there was a metric that tells anything apart")
         way_out = f"lower lam, or check that the labelled {part}s differ in the features"
         if not solution.status.converged:
             way_out = "let it run longer"

@@ -208,6 +208,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             When ``resume`` was written with other data or settings.
         LearningError
             When the best metric is zero: the regularizer outweighs the labels.
+        KeyboardInterrupt
+            For Ctrl-C before there is a metric.
         """
         learning_from(self.get_params(deep=False), 1)  # refuses bad settings before any work
         if resume is not None and not isinstance(resume, str | PathLike):
