@@ -202,13 +202,13 @@ def is_zero(L: Floats) -> bool:
 def usable_factor(problem: MetricProblem, solution: Solution, lam: float) -> Floats:
     """``L`` of the learned metric; warn or refuse when there is reason to."""
     logger.info("%s", solution.summary())
+    L = metric_factor(problem.split(solution.w)[0])
+    if is_zero(L) and solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt("before there was a metric to save")
     if not solution.status.converged:
         warn(solution.summary(), ConvergenceWarning)
-    L = metric_factor(problem.split(solution.w)[0])
     if is_zero(L):
         part = problem.partition.words.part
-        if solution.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt("before there was a metric that tells anything apart")
         way_out = f"lower lam, or check that the labelled {part}s differ in the features"
         if not solution.status.converged:
             way_out = "let it run longer"
