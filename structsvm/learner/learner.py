@@ -224,6 +224,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             When ``resume`` was written with other data or settings.
         LearningError
             When the best metric is zero: the regularizer outweighs the labels.
+        KeyboardInterrupt
+            For Ctrl-C before there is a metric.
         """
         settings = self._settings(callback)
         if resume is not None and not isinstance(resume, str | PathLike):
