@@ -147,7 +147,7 @@ class Clustering(PartitionProblem):
         if kind == "relaxed":
             return CompressedSample(CompressedData.from_samples(sample.X, truth))
         if kind == "rounded":
-            search = ClusteringOracle(1, 1, LEARNING_SWEEPS, random_state=self.random_state)
+            search = ClusteringOracle(1, LEARNING_SWEEPS, random_state=self.random_state)
             return SearchedSample(sample.X, truth, search)
         semidefinite = SemidefiniteOracle(random_state=self.random_state)
         if truth.n_samples > semidefinite.max_samples:

@@ -27,6 +27,9 @@ Floats = NDArray[np.float64]
 EVERY = 10
 """Iterations between two evaluations of the objective, unless it looks attained before."""
 
+CACHED_PASSES = 5
+"""Passes over the cached planes after each pass of oracles."""
+
 
 @dataclass(frozen=True)
 class BlockFrankWolfe(ConvexSolver):
@@ -43,26 +46,19 @@ class BlockFrankWolfe(ConvexSolver):
         objective.
     cached_planes : int
         Planes kept per sample, at most; 0 for none.
-    cached_passes : int
-        Passes over the cached planes after each pass of oracles.
     random_state : int
         Seed of the order of the samples.
     """
 
     stopping: Stopping = field(default_factory=Stopping)
     cached_planes: int = 20
-    cached_passes: int = 5
     random_state: int = 0
 
     def __post_init__(self) -> None:
         """Check the settings."""
         check_stopping(self.stopping)
-        counts = (self.cached_planes, self.cached_passes)
-        if not all(is_whole(count) and count >= 0 for count in counts):
-            raise SettingsError(
-                "cached_planes and cached_passes must be >= 0, "
-                f"got {self.cached_planes!r} and {self.cached_passes!r}"
-            )
+        if not (is_whole(self.cached_planes) and self.cached_planes >= 0):
+            raise SettingsError(f"cached_planes must be >= 0, got {self.cached_planes!r}")
         refuse_bad_seed(self.random_state)
 
     def check_convex(self, risk: Outline) -> None:
@@ -92,7 +88,7 @@ class BlockFrankWolfe(ConvexSolver):
                 intercept, slope = run.plane(i, dual.w)
                 cache.add(i, intercept, slope)
                 estimate += dual.step(i, intercept, slope)
-            for _ in range(self.cached_passes if self.cached_planes else 0):
+            for _ in range(CACHED_PASSES if self.cached_planes else 0):
                 for i in rng.permutation(samples):
                     dual.step(i, *cache.best(i, dual.w))
             run.bound_by(dual.offset, dual.slope, np.abs(dual.slopes).sum(axis=0))
