@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from structsvm.graphs.similarity import Similarity
 from structsvm.oracles._spectra.cut_hinge import NormalizedHinge
 from structsvm.partitions import Metric
 
-HORSES = Path(__file__).resolve().parents[2] / "shared" / "data" / "weizmann_horse"
+BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+HORSES = Path(os.environ.get("STRUCTSVM_DATA") or BESIDE) / "weizmann_horse"
 SIZES = ((60, 80), (120, 160), (240, 320), (480, 640))
 LARGEST_GRID = 240 * 320
 """Pixels beyond which a grid of pixels is not tried."""

@@ -39,7 +39,7 @@ SPACE, OMEGA = PSD(3), SquaredNorm(0.5)
 def cluster():
     """Two worker processes, on ports of this machine."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as workers:
         yield workers
 

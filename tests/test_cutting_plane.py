@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from enumerated import Listed, listed_risk, optimum
-from test_masters import Noisy
+from noisy_master import Noisy
 
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, MasterError, OracleError, SettingsError
