@@ -326,3 +326,17 @@ def test_the_labels_reach_the_stages_that_need_them(rng):
         np.testing.assert_allclose(chained[i], alone[i])
     with pytest.raises(DataError, match="StateScores learns the states of samples by name"):
         Union(Columns(), scores).fit_transform(Xs)
+
+
+def test_lags_of_a_long_recording_take_what_the_result_takes(rng):
+    """Nothing of the size of the features is held beside them."""
+    import tracemalloc
+
+    X = rng.normal(size=(100_000, 4))
+    lags = Lags().fit([X])
+    tracemalloc.start()
+    (found,) = lags.transform([X])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.nbytes == 5 * X.nbytes
+    assert peak < 1.05 * found.nbytes + X.nbytes

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import maximum_filter1d
+from scipy.ndimage import convolve1d, maximum_filter1d
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import integers, read_recordings
-from structsvm.features.context import MovingStatistics
+from structsvm.features.context import Lags, MovingStatistics
 from structsvm.features.frames import FrameRecipe, HeldOut, classifier_from
 from structsvm.features.names import UNNAMED, States, is_missing
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -26,20 +27,29 @@ __all__ = ["BoundaryClassifier"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+NEIGHBOURS = (-2, 0, 2)
+"""Lags at which the classifier sees the columns themselves."""
+
 DISTANCES = (1, 2, 3, 5, 8, 12)
 """Samples between two peaks, at least, to choose from."""
 
+SPREADS = (0, 1, 2, 3, 4, 6)
+"""Samples on either side whose probabilities are added, to choose from."""
+
 QUANTILES = np.linspace(0.5, 0.995, 34)
-"""Of the probabilities of held-out samples: thresholds to choose from."""
+"""Of the sums at held-out samples: thresholds to choose from."""
 
 
 class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
     """Finds where segments begin by a classifier, from change points alone, and picks its peaks.
 
-    The classifier sees, for each sample, how the means of the windows before and after it differ.
-    A boundary is a sample that it finds more probable to be one than the threshold, and than every
-    sample nearer than the distance. Both are those with the smallest mean loss ``|M - M_i|_F^2`` on
-    the training recordings, each scored by a classifier that has not seen it, nor its group.
+    The classifier sees, for each sample, the means of the windows before and after it, how they
+    differ, and the samples next to it; it learns whether a segment begins there or within
+    ``tolerance`` samples. Its probabilities are
+    added over a few samples with weights that fall off to either side; a boundary is a peak of the
+    sums above a threshold. The spread of the sum, the threshold and the distance between peaks are
+    those with the smallest mean loss ``|M - M_i|_F^2`` on the training recordings, each scored by
+    a classifier that has not seen it, nor its group.
 
     Parameters
     ----------
@@ -47,6 +57,9 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         "boosting" by default.
     widths : sequence of int
         Of the windows, in samples.
+    tolerance : int
+        Samples on either side of a boundary that count as one in training, because annotations are
+        no more exact than that.
     n_folds : int
         Lowered to the number of groups, or of recordings where there are no groups.
     standardize : {"recording", "training", None}
@@ -56,10 +69,12 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
+    spread_ : int
+        Samples on either side whose probabilities are added.
     threshold_ : float
-        Least probability of a boundary.
+        Least sum of a boundary.
     distance_ : int
-        Least number of samples from one boundary to the next.
+        Samples on either side of which none has a larger sum.
     loss_ : float
         Mean loss of both on held-out recordings.
 
@@ -79,12 +94,14 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         self,
         estimator: Any = None,
         widths: Sequence[int] = (2, 3, 5, 8),
+        tolerance: int = 1,
         n_folds: int = 5,
         standardize: str | None = "recording",
         random_state: int | None = 0,
     ) -> None:
         self.estimator = estimator
         self.widths = widths
+        self.tolerance = tolerance
         self.n_folds = n_folds
         self.standardize = standardize
         self.random_state = random_state
@@ -110,32 +127,28 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
             When the classifier fails, naming the fold.
         """
         recipe, arrays = self._recipe(), read_recordings(Xs)
+        (tolerance,) = integers("tolerance", self.tolerance, "1", least=0)
         states = _boundaries(ys, arrays)
         truths = [_truth(code) for code in states.codes]
         some_truth(truths, "BoundaryClassifier")
         folds = HeldOut.draw(
             self.n_folds, len(arrays), groups, self.random_state, states, "BoundaryClassifier"
         )
-        held_out = [p[:, 1] for p in recipe.held_out(arrays, states, folds, groups)]
-        best = np.inf
-        for distance in DISTANCES:
-            for threshold in np.unique(np.quantile(np.concatenate(held_out), QUANTILES)).tolist():
-                loss = mean_loss(truths, [_peaks(p, threshold, distance) for p in held_out])
-                if loss < best:
-                    best, self.threshold_, self.distance_ = loss, float(threshold), distance
-        self.loss_ = float(best)
-        self.model_ = recipe.fit(arrays, states, groups)
+        near = States(states.classes, [_widened(code, tolerance) for code in states.codes])
+        held_out = recipe.held_out(arrays, near, folds, groups)
+        self._tune([p[:, 1] for p in held_out], truths)
+        self.model_ = recipe.fit(arrays, near, groups)
         self.n_features_in_ = int(arrays[0].shape[1])
         return self
 
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Probability that a segment begins at each sample, 1 at the first, (T_i,) each."""
+        """Probability that a segment begins within ``tolerance`` of each sample, (T_i,) each.
+
+        At the first sample, where one always does, it says nothing.
+        """
         check_is_fitted(self)
         arrays = read_recordings(Xs, self.n_features_in_)
-        found = [p[:, 1] for p in self.model_.probabilities(arrays, "BoundaryClassifier")]
-        for p in found:
-            p[0] = 1.0
-        return found
+        return [p[:, 1] for p in self.model_.probabilities(arrays, "BoundaryClassifier")]
 
     def predict(self, Xs: Sequence[Floats]) -> list[Ints]:
         """Number of the segment of each sample, 0, 1, ..., (T_i,) each."""
@@ -146,7 +159,21 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
 
     def predict_breakpoints(self, Xs: Sequence[Floats]) -> list[list[int]]:
         """Segment ends of each recording, the last being T."""
-        return [_peaks(p, self.threshold_, self.distance_) for p in self.predict_proba(Xs)]
+        sums = [_sums(p, self.spread_) for p in self.predict_proba(Xs)]
+        return [_peaks(total, self.threshold_, self.distance_) for total in sums]
+
+    def _tune(self, probabilities: list[Floats], truths: list[EquivalenceMatrix | None]) -> None:
+        """Choose how peaks are picked."""
+        best = np.inf
+        for spread, distance in product(SPREADS, DISTANCES):
+            sums = [_sums(p, spread) for p in probabilities]
+            thresholds = np.unique(np.quantile(np.concatenate(sums), QUANTILES))
+            for threshold in thresholds.tolist():
+                loss = mean_loss(truths, [_peaks(total, threshold, distance) for total in sums])
+                if loss < best:
+                    best, self.spread_ = loss, spread
+                    self.threshold_, self.distance_ = threshold, distance
+        self.loss_ = float(best)
 
     def _recipe(self) -> FrameRecipe:
         if self.standardize not in STANDARDIZE:
@@ -156,11 +183,11 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         owner = "BoundaryClassifier"
         classifier = classifier_from(self.estimator, "boosting", self.random_state, owner)
         widths = integers("widths", self.widths, "(2, 3, 5, 8)", least=1)
-        return FrameRecipe(_Differences(widths, self.standardize), None, classifier, owner)
+        return FrameRecipe(_Surroundings(widths, self.standardize), None, classifier, owner)
 
 
-class _Differences(RecordingTransformer):
-    """Differences of the means before and after, their sizes, and their mean square."""
+class _Surroundings(RecordingTransformer):
+    """What is before and after each sample, how both differ, and the samples next to it."""
 
     def __init__(self, widths: Sequence[int], standardize: str | None) -> None:
         self.widths = widths
@@ -168,21 +195,20 @@ class _Differences(RecordingTransformer):
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         self.standardizer_ = Standardizer.fit(self.standardize, Xs)
-        self.moving_ = MovingStatistics(self.widths, ("before_minus_after",)).fit(Xs)
+        self.lags_ = Lags(NEIGHBOURS).fit(Xs)
+        self.sides_ = MovingStatistics(self.widths, ("before", "after")).fit(Xs)
+        self.change_ = MovingStatistics(self.widths, ("before_minus_after",)).fit(Xs)
         return self
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        found = []
-        for D in self.moving_.transform([self.standardizer_(X) for X in Xs]):
-            each = D.reshape(len(D), len(self.widths), -1)
-            found.append(np.hstack([D, np.abs(D), np.sqrt((each**2).mean(axis=2))]))
-        return found
+        Zs = [self.standardizer_(X) for X in Xs]
+        stages = [stage.transform(Zs) for stage in (self.lags_, self.sides_, self.change_)]
+        return [np.hstack([*parts, np.abs(parts[-1])]) for parts in zip(*stages, strict=True)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        names = self.moving_.get_feature_names_out(input_features)
-        sizes = [f"size of {name}" for name in names]
-        means = [f"mean square before_minus_after {w}" for w in self.widths]
-        return np.asarray([*names, *sizes, *means], dtype=object)
+        stages = (self.lags_, self.sides_, self.change_)
+        names = [stage.get_feature_names_out(input_features) for stage in stages]
+        return np.concatenate([*names, [f"size of {name}" for name in names[-1]]])
 
 
 def _boundaries(ys: Any, Xs: Sequence[Floats]) -> States:
@@ -226,14 +252,25 @@ def _truth(begins: Ints) -> EquivalenceMatrix | None:
     return EquivalenceMatrix.from_breakpoints([*np.flatnonzero(begins == 1).tolist(), begins.size])
 
 
-def _peaks(p: Floats, threshold: float, distance: int) -> list[int]:
-    """Segment ends at the peaks of the probabilities of boundaries, (T,), and T."""
+def _widened(begins: Ints, tolerance: int) -> Ints:
+    """The same with the samples near a boundary being boundaries too."""
+    near = maximum_filter1d((begins == 1).astype(np.int64), 2 * tolerance + 1, mode="constant")
+    return np.where((near == 1) & (begins != UNNAMED), 1, begins).astype(np.int64)
+
+
+def _sums(p: Floats, spread: int) -> Floats:
+    """Probabilities of boundaries, (T,), and those of their neighbours with falling weights."""
     p = p.copy()
     p[0] = 0.0
-    highest = maximum_filter1d(p, 2 * distance + 1, mode="constant", cval=0.0)
-    peaks = np.flatnonzero((p == highest) & (p > threshold))
+    weights = 1 - np.abs(np.arange(-spread, spread + 1)) / (spread + 1)
+    return np.asarray(convolve1d(p, weights, mode="constant"))
+
+
+def _peaks(sums: Floats, threshold: float, distance: int) -> list[int]:
+    """Segment ends at the peaks, of those that are equal and near each other the first, and T."""
+    highest = maximum_filter1d(sums, 2 * distance + 1, mode="constant")
     kept: list[int] = []
-    for t in peaks.tolist():  # of equal ones that are near each other the first
-        if not kept or t - kept[-1] > distance:
+    for t in np.flatnonzero((sums == highest) & (sums > threshold)).tolist():
+        if t > 0 and (not kept or t - kept[-1] > distance):
             kept.append(t)
-    return [*(t for t in kept if t > 0), int(p.size)]
+    return [*kept, int(sums.size)]
