@@ -307,6 +307,12 @@ def test_a_union_puts_features_side_by_side_and_a_chain_one_after_the_other(reco
     assert chained.get_feature_names_out(["a", "b"])[0] == "a lag -1 mean 3"
 
 
+def test_features_of_one_name_are_told_apart_by_their_stage(recordings):
+    union = Union(Columns(), Lags((0, 1))).fit(recordings)
+    names = union.get_feature_names_out(["a", "b"]).tolist()
+    assert names == ["columns a", "columns b", "lags a", "lags b", "a lag +1", "b lag +1"]
+
+
 def test_rows_are_fitted_to_all_recordings_together(recordings):
     found = Rows(StandardScaler()).fit_transform(recordings)
     rows = np.vstack(found)

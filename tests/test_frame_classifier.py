@@ -178,9 +178,6 @@ def test_names_are_needed_and_a_failing_classifier_is_named(rng):
     Xs = recordings(3, rng)
     with pytest.raises(DataError, match="recording 0 has 30 samples and 4 labels: FrameClassifier"):
         FrameClassifier("logistic").fit(Xs, [ENDS] * 3)
-    rest = np.where(NAMES == "walk", "rest", NAMES)
-    with pytest.raises(DataError, match="walk only in recording 1"):
-        FrameClassifier("logistic").fit(Xs, [rest, NAMES, rest])
     broken = LogisticRegression(C=-1)
     with pytest.raises(LearningError, match=r"FrameClassifier: .* failed in fold 0, which holds"):
         FrameClassifier(broken).fit(Xs, [NAMES] * 3)
@@ -221,7 +218,7 @@ def test_unknown_labels_are_no_boundaries(rng):
         (None, "3 recordings but 0 labellings"),
         ([[8, 18, 31], ENDS, ENDS], "recording 0 has 30 samples, and its last breakpoint is 31"),
         ([ENDS, [18, 8, 30], ENDS], "recording 1: breakpoints must be positive and strictly"),
-        ([ENDS, [30], [30]], "boundary only in recording 0"),
+        ([[30], [30], [30]], "no recording has a change"),
     ],
 )
 def test_labels_that_boundaries_cannot_be_learned_from_say_why(ys, message, rng):
@@ -233,3 +230,26 @@ def test_a_recording_of_one_sample_has_one_segment(rng):
     Xs, short = recordings(4, rng), [np.array([[1.0, 2.0]])]
     assert FrameClassifier("logistic").fit(Xs, [NAMES] * 4).predict_breakpoints(short) == [[1]]
     assert BoundaryClassifier("logistic").fit(Xs, [NAMES] * 4).predict_breakpoints(short) == [[1]]
+
+
+def test_states_and_changes_of_one_recording_alone_are_learned(rng):
+    Xs, rest = recordings(3, rng), np.where(NAMES == "walk", "rest", NAMES)
+    rival = FrameClassifier("logistic").fit(Xs, [rest, NAMES, rest])
+    assert rival.classes_.tolist() == ["rest", "turn", "walk"]
+    only = np.repeat("rest", 30)
+    assert FrameClassifier("logistic").fit(Xs[:2], [NAMES, only]).predict(Xs[2:])[0].shape == (30,)
+    rival = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [ENDS, [30], [30]])
+    assert rival.predict_breakpoints(Xs)[0][-1] == 30
+
+
+@pytest.mark.parametrize(("n", "groups"), [(1, None), (3, ["ann"] * 3)])
+def test_where_nothing_can_be_held_out_the_usual_settings_stand(n, groups, rng):
+    Xs, new = recordings(n, rng, 0.3), recordings(2, rng, 0.3)
+    rival = FrameClassifier("logistic").fit(Xs, [NAMES] * n, groups)
+    assert rival.price_ == 3
+    assert np.isnan(rival.losses_).all()
+    assert [len(ends) for ends in rival.predict_breakpoints(new)] == [4, 4]
+    boundary = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [NAMES] * n, groups)
+    assert (boundary.spread_, boundary.threshold_, boundary.distance_) == (3, 0.5, 5)
+    assert np.isnan(boundary.loss_)
+    assert boundary.predict_breakpoints(new)[0][-1] == 30

@@ -159,10 +159,17 @@ class Union(_Composition):
         return [np.hstack(parts) for parts in zip(*found, strict=True)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The names of all features, stage by stage."""
+        """The names of all features, stage by stage; with that of the stage if two are alike."""
         check_is_fitted(self)
-        names = column_names(input_features, self.n_features_in_)
-        return np.concatenate([stage.get_feature_names_out(names) for _, stage in self.stages_])
+        columns = column_names(input_features, self.n_features_in_)
+        named = [(name, stage.get_feature_names_out(columns)) for name, stage in self.stages_]
+        alike = Counter(str(feature) for _, features in named for feature in features)
+        found = [
+            f"{stage} {feature}" if alike[str(feature)] > 1 else feature
+            for stage, features in named
+            for feature in features
+        ]
+        return np.asarray(found, dtype=object)
 
 
 class Chain(_Composition):

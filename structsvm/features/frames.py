@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
@@ -151,9 +152,12 @@ class FrameRecipe:
         standardizer = Standardizer.fit(self.standardize, made)
         code = np.concatenate(states.codes)
         rows = np.vstack([standardizer(F) for F in made])[code != UNNAMED]
+        rows_code = code[code != UNNAMED]
         classifier = clone(self.classifier)
+        if np.unique(rows_code).size == 1:  # most classifiers refuse a single state
+            classifier = DummyClassifier()
         try:
-            classifier.fit(rows, code[code != UNNAMED])
+            classifier.fit(rows, rows_code)
             known = np.asarray(classifier.classes_, dtype=np.int64)
         except Exception as error:  # whatever a foreign classifier raises
             raise LearningError(
@@ -189,6 +193,11 @@ class HeldOut:
     """Fold of each recording, (N,)."""
     n_folds: int
 
+    @staticmethod
+    def is_possible(n_recordings: int, groups: Any = None) -> bool:
+        """Whether there are two groups, or two recordings where there are no groups."""
+        return len(_units(groups, n_recordings)[0]) > 1
+
     @classmethod
     def draw(
         cls,
@@ -198,6 +207,7 @@ class HeldOut:
         random_state: int | None = None,
         states: States | None = None,
         owner: str = "",
+        every_state: bool = True,
     ) -> HeldOut:
         """Folds of recordings, or of groups of them, drawn so that states are known in all of them.
 
@@ -206,7 +216,9 @@ class HeldOut:
         n_folds : int
             Lowered to the number of groups, or of recordings where there are no groups.
         states : States, optional
-            Every one of them has to occur in two groups.
+            The folds are drawn so that as few of them as possible are unknown in any fold.
+        every_state : bool
+            Whether to refuse states that occur in one group only, which no folds can do for.
 
         Raises
         ------
@@ -231,7 +243,8 @@ class HeldOut:
         if states is not None:
             occurs = np.zeros((n_units, states.n_classes), dtype=bool)
             np.logical_or.at(occurs, units, states.occurs())
-            _refuse_lonely(occurs, states.classes, names, noun, owner)
+            if every_state:
+                _refuse_lonely(occurs, states.classes, names, noun, owner)
         n, rng = min(int(n_folds), n_units), np.random.default_rng(random_state)
         draws = (rng.permutation(np.arange(n_units) % n) for _ in range(DRAWS))
         best, fewest = next(draws), None

@@ -33,6 +33,9 @@ NEIGHBOURS = (-2, 0, 2)
 DISTANCES = (1, 2, 3, 5, 8, 12)
 """Samples between two peaks, at least, to choose from."""
 
+USUAL = (3, 0.5, 5)
+"""Spread, threshold and distance where nothing can be held out to choose by."""
+
 SPREADS = (0, 1, 2, 3, 4, 6)
 """Samples on either side whose probabilities are added, to choose from."""
 
@@ -49,7 +52,8 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
     added over a few samples with weights that fall off to either side; a boundary is a peak of the
     sums above a threshold. The spread of the sum, the threshold and the distance between peaks are
     those with the smallest mean loss ``|M - M_i|_F^2`` on the training recordings, each scored by
-    a classifier that has not seen it, nor its group.
+    a classifier that has not seen it, nor its group. One recording, or one group, leaves nothing to
+    choose by: then they are 3, 0.5 and 5.
 
     Parameters
     ----------
@@ -76,7 +80,7 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
     distance_ : int
         Samples on either side of which none has a larger sum.
     loss_ : float
-        Mean loss of both on held-out recordings.
+        Their mean loss on held-out recordings, NaN where nothing can be held out.
 
     Examples
     --------
@@ -122,7 +126,8 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         SettingsError
             When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
         DataError
-            When labels cannot be read, or there are changes in one recording or group only.
+            When labels cannot be read, when there is no change, or none of the recordings has all
+            of its labels.
         LearningError
             When the classifier fails, naming the fold.
         """
@@ -131,12 +136,21 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         states = _boundaries(ys, arrays)
         truths = [_truth(code) for code in states.codes]
         some_truth(truths, "BoundaryClassifier")
-        folds = HeldOut.draw(
-            self.n_folds, len(arrays), groups, self.random_state, states, "BoundaryClassifier"
-        )
         near = States(states.classes, [_widened(code, tolerance) for code in states.codes])
-        held_out = recipe.held_out(arrays, near, folds, groups)
-        self._tune([p[:, 1] for p in held_out], truths)
+        self.spread_, self.threshold_, self.distance_ = USUAL
+        self.loss_ = np.nan
+        if HeldOut.is_possible(len(arrays), groups):
+            folds = HeldOut.draw(
+                self.n_folds,
+                len(arrays),
+                groups,
+                self.random_state,
+                states,
+                "BoundaryClassifier",
+                every_state=False,
+            )
+            held_out = recipe.held_out(arrays, near, folds, groups)
+            self._tune([p[:, 1] for p in held_out], truths)
         self.model_ = recipe.fit(arrays, near, groups)
         self.n_features_in_ = int(arrays[0].shape[1])
         return self
@@ -160,16 +174,18 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
     def predict_breakpoints(self, Xs: Sequence[Floats]) -> list[list[int]]:
         """Segment ends of each recording, the last being T."""
         sums = [_sums(p, self.spread_) for p in self.predict_proba(Xs)]
-        return [_peaks(total, self.threshold_, self.distance_) for total in sums]
+        return [_ends(_peaks(total, self.distance_), self.threshold_, total.size) for total in sums]
 
     def _tune(self, probabilities: list[Floats], truths: list[EquivalenceMatrix | None]) -> None:
         """Choose how peaks are picked."""
         best = np.inf
         for spread, distance in product(SPREADS, DISTANCES):
             sums = [_sums(p, spread) for p in probabilities]
+            peaks = [_peaks(total, distance) for total in sums]
             thresholds = np.unique(np.quantile(np.concatenate(sums), QUANTILES))
             for threshold in thresholds.tolist():
-                loss = mean_loss(truths, [_peaks(total, threshold, distance) for total in sums])
+                guesses = [_ends(p, threshold, s.size) for p, s in zip(peaks, sums, strict=True)]
+                loss = mean_loss(truths, guesses)
                 if loss < best:
                     best, self.spread_ = loss, spread
                     self.threshold_, self.distance_ = threshold, distance
@@ -266,11 +282,18 @@ def _sums(p: Floats, spread: int) -> Floats:
     return np.asarray(convolve1d(p, weights, mode="constant"))
 
 
-def _peaks(sums: Floats, threshold: float, distance: int) -> list[int]:
-    """Segment ends at the peaks, of those that are equal and near each other the first, and T."""
+def _peaks(sums: Floats, distance: int) -> tuple[Ints, Floats]:
+    """Where the peaks are, of those that are equal and near each other the first, and how high."""
     highest = maximum_filter1d(sums, 2 * distance + 1, mode="constant")
     kept: list[int] = []
-    for t in np.flatnonzero((sums == highest) & (sums > threshold)).tolist():
+    for t in np.flatnonzero(sums == highest).tolist():
         if t > 0 and (not kept or t - kept[-1] > distance):
             kept.append(t)
-    return [*kept, int(sums.size)]
+    found = np.array(kept, dtype=np.int64)
+    return found, sums[found]
+
+
+def _ends(peaks: tuple[Ints, Floats], threshold: float, T: int) -> list[int]:
+    """Segment ends at the peaks above a threshold, and T."""
+    where, height = peaks
+    return [*where[height > threshold].tolist(), T]

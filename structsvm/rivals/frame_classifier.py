@@ -26,6 +26,9 @@ __all__ = ["FrameClassifier"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+USUAL_PRICE = 3.0
+"""Where nothing can be held out to choose by: with one recording of activities, 2 to 5 do alike."""
+
 PRICES = (0.0, *np.geomspace(0.25, 64.0, 25).tolist())
 
 
@@ -34,7 +37,9 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
 
     The names of a recording maximise the sum of ``log(p + smoothing)`` over its samples minus a
     price for each change. The price is the one with the smallest mean loss ``|M - M_i|_F^2`` on the
-    training recordings, each scored by a classifier that has not seen it, nor its group.
+    training recordings, each scored by a classifier that has not seen it, nor its group. A state
+    that occurs in one of them only has probability 0 there. One recording, or one group, leaves
+    nothing to choose by: then the price is 3.
 
     It needs the names of the states, and knows no others.
 
@@ -62,7 +67,8 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
     price_ : float
         The price of a change.
     prices_, losses_ : array of shape (n_prices,)
-        What it was chosen from, and their mean losses on held-out recordings.
+        What it was chosen from, and their mean losses on held-out recordings; the price alone, and
+        NaN, where nothing can be held out.
 
     Examples
     --------
@@ -113,7 +119,7 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         SettingsError
             When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
         DataError
-            When names are missing, or a state occurs in one recording or group only.
+            When names are missing, or no recording has a name for every sample.
         LearningError
             When the classifier fails, naming the fold.
         """
@@ -122,20 +128,41 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         states = States.read(ys, arrays, "FrameClassifier")
         truths = [_truth(code) for code in states.codes]
         some_truth(truths, "FrameClassifier")
+        self.prices_, self.losses_ = self._losses(recipe, arrays, states, truths, groups, prices)
+        self.model_ = recipe.fit(arrays, states, groups)
+        self.classes_, self.n_features_in_ = states.classes, int(arrays[0].shape[1])
+        # Of prices that do equally well the largest, which says the least.
+        best = np.flatnonzero(self.losses_ == self.losses_.min()) if self.losses_.size > 1 else [0]
+        self.price_ = float(self.prices_[best[-1]])
+        return self
+
+    def _losses(
+        self,
+        recipe: FrameRecipe,
+        arrays: list[Floats],
+        states: States,
+        truths: list[EquivalenceMatrix | None],
+        groups: Any,
+        prices: list[float],
+    ) -> tuple[Floats, Floats]:
+        """Prices and their mean losses on held-out recordings."""
+        if not HeldOut.is_possible(len(arrays), groups):
+            return np.array([USUAL_PRICE]), np.array([np.nan])
         folds = HeldOut.draw(
-            self.n_folds, len(arrays), groups, self.random_state, states, "FrameClassifier"
+            self.n_folds,
+            len(arrays),
+            groups,
+            self.random_state,
+            states,
+            "FrameClassifier",
+            every_state=False,
         )
         scores = [self._scores(p) for p in recipe.held_out(arrays, states, folds, groups)]
         losses = [
             mean_loss(truths, [breakpoints(best_path(L, price)) for L in scores])
             for price in prices
         ]
-        self.model_ = recipe.fit(arrays, states, groups)
-        self.classes_, self.n_features_in_ = states.classes, int(arrays[0].shape[1])
-        self.prices_, self.losses_ = np.array(prices), np.array(losses)
-        # Of prices that do equally well the largest, which says the least.
-        self.price_ = float(self.prices_[np.flatnonzero(self.losses_ == self.losses_.min())[-1]])
-        return self
+        return np.array(prices), np.array(losses)
 
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Probabilities of the states ``classes_`` at each sample, not smoothed, (T_i, C) each."""
