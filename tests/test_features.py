@@ -323,7 +323,7 @@ def test_rows_are_fitted_to_all_recordings_together(recordings):
 def test_the_labels_reach_the_stages_that_need_them(rng):
     y = np.repeat(["a", "b"], 10)
     Xs = [(y == "b")[:, None] + rng.normal(size=(20, 1)) for _ in range(4)]
-    scores = StateScores(lags=(0,))
+    scores = StateScores("logistic", lags=(0,))
     alone = scores.fit_transform(Xs, [y] * 4, list("uvwu"))
     both = Union(Columns(), scores).fit_transform(Xs, [y] * 4, list("uvwu"))
     chained = Chain(Columns(), scores).fit_transform(Xs, [y] * 4, list("uvwu"))

@@ -70,7 +70,8 @@ def test_paths_that_there_are_not_are_refused():
 
 @pytest.mark.parametrize("estimator", ["logistic", LogisticRegression(), "boosting"])
 def test_states_are_found_smoothed_and_in_every_form(estimator, rng):
-    rival = FrameClassifier(estimator, Lags((-2, 0, 2))).fit(recordings(8, rng), [NAMES] * 8)
+    rival = FrameClassifier(estimator, Lags((-2, 0, 2)), n_folds=2)
+    rival.fit(recordings(8, rng), [NAMES] * 8)
     new = recordings(3, rng)
     states, labels = rival.predict_states(new), rival.predict(new)
     ends = rival.predict_breakpoints(new)
@@ -187,7 +188,7 @@ def test_names_are_needed_and_a_failing_classifier_is_named(rng):
 @pytest.mark.parametrize("estimator", ["logistic", "boosting"])
 def test_boundaries_are_found_from_changes_alone(ys, estimator, rng):
     Xs = recordings(8, rng, 0.3)
-    rival = BoundaryClassifier(estimator, widths=(2, 4))
+    rival = BoundaryClassifier(estimator, widths=(2, 4), n_folds=2)
     if len(set(ys[0])) == 1:
         with pytest.raises(DataError, match="no recording has a change"):
             rival.fit(Xs, ys)

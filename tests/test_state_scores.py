@@ -84,15 +84,21 @@ def test_scores_are_centred_logarithms_of_probabilities_with_context(rng):
     assert scores.get_feature_names_out().tolist() == ["score rest", "score turn", "score walk"]
 
 
-@pytest.mark.parametrize("estimator", [None, "logistic", "boosting"])
+@pytest.mark.parametrize("estimator", ["logistic", "boosting"])
 def test_scores_know_states_and_are_the_same_each_time(estimator, rng):
     Xs = recordings(4, rng)
-    found = StateScores(estimator).fit_transform(Xs, [NAMES] * 4)
-    again = StateScores(estimator).fit_transform(Xs, [NAMES] * 4)
+    found = StateScores(estimator, n_folds=2).fit_transform(Xs, [NAMES] * 4)
+    again = StateScores(estimator, n_folds=2).fit_transform(Xs, [NAMES] * 4)
     for F, G in zip(found, again, strict=True):
         np.testing.assert_array_equal(F, G)
     right = np.array(["rest", "turn", "walk"])[found[0].argmax(axis=1)] == NAMES
     assert right.mean() > 0.8
+
+
+def test_the_classifier_is_boosting_unless_said_otherwise(rng):
+    usual, named = StateScores().fit(recordings(2, rng), [NAMES] * 2), StateScores("boosting")
+    named.fit(recordings(2, rng), [NAMES] * 2)
+    assert repr(usual.model_.classifier) == repr(named.model_.classifier)
 
 
 @pytest.mark.parametrize(
@@ -106,8 +112,8 @@ def test_scores_know_states_and_are_the_same_each_time(estimator, rng):
 )
 def test_names_may_be_text_numbers_or_objects(rename, rng):
     Xs = recordings(3, rng)
-    expected = StateScores(lags=(0,)).fit_transform(Xs, [NAMES] * 3)
-    found = StateScores(lags=(0,)).fit_transform(Xs, [rename(NAMES)] * 3)
+    expected = StateScores("logistic", lags=(0,)).fit_transform(Xs, [NAMES] * 3)
+    found = StateScores("logistic", lags=(0,)).fit_transform(Xs, [rename(NAMES)] * 3)
     np.testing.assert_array_equal(found[1], expected[1])
 
 
@@ -128,7 +134,9 @@ def test_samples_without_a_name_teach_nothing_but_are_scored(missing, rng):
 
 def test_minus_one_among_numbers_is_no_name(rng):
     y = np.repeat([0, -1, 1], 10)
-    scores = StateScores(lags=(0,)).fit([rng.normal(size=(30, 1)) for _ in range(2)], [y, y])
+    scores = StateScores("logistic", lags=(0,)).fit(
+        [rng.normal(size=(30, 1)) for _ in range(2)], [y, y]
+    )
     assert scores.classes_.tolist() == [0, 1]
 
 
@@ -137,7 +145,7 @@ def test_columns_are_those_of_all_states_where_a_fold_has_not_seen_one(rng):
     y, rare = np.repeat(["a", "b"], 10), np.repeat(["a", "c"], 10)
     Xs = [rng.normal(size=(20, 1)) for _ in range(4)]
     states = States.read([y, y, rare, rare], Xs, "a test")
-    recipe = StateScores(lags=(0,))._recipe()
+    recipe = StateScores("logistic", lags=(0,))._recipe()
     together = HeldOut(np.array([0, 1, 2, 2]), 3)
     found = recipe.held_out(Xs, states, together)
     assert [p.shape for p in found] == [(20, 3)] * 4
@@ -206,7 +214,7 @@ def test_probabilities_that_are_not_finite_are_refused(rng):
         (StateScores(3), "must be a classifier of scikit-learn"),
         (StateScores(smoothing=0), "smoothing must be between 0 and 1"),
         (StateScores(standardize="rows"), "standardize must be one of"),
-        (StateScores(lags=()), "lags must be different whole numbers"),
+        (StateScores("logistic", lags=()), "lags must be different whole numbers"),
         (StateScores(n_folds=1), "n_folds of StateScores must be a number of 2 or more, got 1"),
     ],
     ids=lambda x: repr(x)[:40],
@@ -236,27 +244,27 @@ OTHERS = np.where(NAMES == "walk", "rest", NAMES)
 )
 def test_labels_that_cannot_be_learned_from_say_why(ys, groups, message, rng):
     with pytest.raises(DataError, match=message):
-        StateScores(lags=(0,)).fit_transform(recordings(3, rng), ys, groups)
+        StateScores("logistic", lags=(0,)).fit_transform(recordings(3, rng), ys, groups)
 
 
 def test_one_recording_cannot_be_cross_fitted_but_fitted(rng):
     Xs = recordings(1, rng)
     with pytest.raises(DataError, match="only one recording: label another recording"):
-        StateScores().fit_transform(Xs, [NAMES])
-    assert StateScores().fit(Xs, [NAMES]).transform(Xs)[0].shape == (30, 3)
+        StateScores("logistic").fit_transform(Xs, [NAMES])
+    assert StateScores("logistic").fit(Xs, [NAMES]).transform(Xs)[0].shape == (30, 3)
 
 
 def test_groups_of_one_are_the_same_as_none(rng):
     Xs = recordings(4, rng)
-    expected = StateScores(lags=(0,)).fit_transform(Xs, [NAMES] * 4)
-    found = StateScores(lags=(0,)).fit_transform(Xs, [NAMES] * 4, [0, 1, 2, 3])
+    expected = StateScores("logistic", lags=(0,)).fit_transform(Xs, [NAMES] * 4)
+    found = StateScores("logistic", lags=(0,)).fit_transform(Xs, [NAMES] * 4, [0, 1, 2, 3])
     np.testing.assert_array_equal(found[3], expected[3])
 
 
 def test_lags_longer_than_the_shortest_recording_are_refused(rng):
     Xs = [X[:3] for X in recordings(3, rng)]
     with pytest.raises(DataError, match="recording 0 has 3 samples, too few for a lag of -4"):
-        StateScores().fit_transform(Xs, [["a", "b", "a"]] * 3)
+        StateScores("logistic").fit_transform(Xs, [["a", "b", "a"]] * 3)
 
 
 def test_pandas_categories_and_missing_values_are_names(rng):
@@ -264,8 +272,14 @@ def test_pandas_categories_and_missing_values_are_names(rng):
 
     Xs = recordings(3, rng)
     y = pd.Series(NAMES, dtype="category")
-    expected = StateScores(lags=(0,)).fit_transform(Xs, [NAMES] * 3)
-    np.testing.assert_array_equal(StateScores(lags=(0,)).fit_transform(Xs, [y] * 3)[0], expected[0])
+    expected = StateScores("logistic", lags=(0,)).fit_transform(Xs, [NAMES] * 3)
+    np.testing.assert_array_equal(
+        StateScores("logistic", lags=(0,)).fit_transform(Xs, [y] * 3)[0], expected[0]
+    )
     some = pd.Series(NAMES, dtype="string")
     some[:3] = pd.NA
-    assert StateScores(lags=(0,)).fit(Xs, [some] * 3).classes_.tolist() == ["rest", "turn", "walk"]
+    assert StateScores("logistic", lags=(0,)).fit(Xs, [some] * 3).classes_.tolist() == [
+        "rest",
+        "turn",
+        "walk",
+    ]

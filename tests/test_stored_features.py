@@ -51,7 +51,7 @@ STAGES = [
     Rows(PolynomialFeatures(2)),
     Rows(Nystroem(n_components=5, gamma=0.3, random_state=0)),
     Rows(make_pipeline(StandardScaler(), PCA(n_components=1))),
-    StateScores(),
+    StateScores("logistic"),
     StateScores("boosting", standardize="training"),
     StateScores(LogisticRegression(C=3.0), lags=(0,), standardize=None),
     StateScores(HistGradientBoostingClassifier(max_iter=5), lags=(0, 1)),
@@ -59,7 +59,9 @@ STAGES = [
     StateScores(GaussianNB()),
     StateScores(LinearDiscriminantAnalysis()),
     StateScores(QuadraticDiscriminantAnalysis(reg_param=0.1)),
-    Union(Columns(), ("inner", Chain(Lags((0, 2)), Rows(PCA(2)))), StateScores(lags=(0,))),
+    Union(
+        Columns(), ("inner", Chain(Lags((0, 2)), Rows(PCA(2)))), StateScores("logistic", lags=(0,))
+    ),
 ]
 
 

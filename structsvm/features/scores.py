@@ -38,9 +38,9 @@ class StateScores(RecordingTransformer):
     Parameters
     ----------
     estimator : "logistic", "boosting" or a classifier of scikit-learn, optional
-        It needs ``predict_proba`` and is cloned. "logistic", the default, is
-        ``LogisticRegression(C=0.05)``; "boosting" is
-        ``HistGradientBoostingClassifier(max_leaf_nodes=4, max_features=0.2)``.
+        It needs ``predict_proba`` and is cloned. "boosting", the default, is
+        ``HistGradientBoostingClassifier(max_leaf_nodes=16, max_features=0.2)``; "logistic" is
+        ``LogisticRegression(C=0.05)``, which takes a tenth of the time.
     lags : sequence of int
         The context of a sample that the classifier sees, as in :class:`Lags`.
     n_folds : int
@@ -60,7 +60,7 @@ class StateScores(RecordingTransformer):
     >>> y = np.repeat(["rest", "walk", "rest"], 10)
     >>> rng = np.random.default_rng(0)
     >>> Xs = [(y == "walk")[:, None] + rng.normal(scale=0.1, size=(30, 1)) for _ in range(4)]
-    >>> scores = StateScores(lags=(-1, 0, 1))
+    >>> scores = StateScores("logistic", lags=(-1, 0, 1))
     >>> [F.shape for F in scores.fit_transform(Xs, [y] * 4)]
     [(30, 2), (30, 2), (30, 2), (30, 2)]
     >>> scores.get_feature_names_out().tolist()
@@ -151,7 +151,7 @@ class StateScores(RecordingTransformer):
             raise SettingsError(
                 f"standardize must be one of {STANDARDIZE}, got {self.standardize!r}"
             )
-        classifier = classifier_from(self.estimator, "logistic", self.random_state, "StateScores")
+        classifier = classifier_from(self.estimator, "boosting", self.random_state, "StateScores")
         return FrameRecipe(Lags(self.lags), self.standardize, classifier, "StateScores")
 
     def _keep(self, recipe: FrameRecipe, arrays: list[Floats], states: States, groups: Any) -> Self:
