@@ -97,17 +97,17 @@ def test_the_price_is_the_best_on_held_out_recordings(rng):
     rival = FrameClassifier("logistic", Lags((0,)), n_folds=6, standardize=None)
     rival.fit(Xs, [NAMES] * 6)
     truth = EquivalenceMatrix.from_breakpoints(ENDS)
-    losses = []
-    for price in rival.prices_:
-        each = []
-        for i in range(6):
-            others = [X for j, X in enumerate(Xs) if j != i]
-            model = clone(LogisticRegression(C=0.05, max_iter=1000))
-            model.fit(np.vstack(others), np.tile(NAMES, 5))
-            path = best_path(np.log(model.predict_proba(Xs[i]) + 0.02), price)
+    each = np.empty((6, rival.prices_.size))
+    for i, X in enumerate(Xs):
+        others = [other for j, other in enumerate(Xs) if j != i]
+        model = LogisticRegression(C=0.05, max_iter=1000)
+        model.fit(np.vstack(others), np.tile(NAMES, 5))
+        scores = np.log(model.predict_proba(X) + 0.02)
+        for k, price in enumerate(rival.prices_):
+            path = best_path(scores, price)
             ends = [*(np.flatnonzero(path[1:] != path[:-1]) + 1), 30]
-            each.append(partition_loss(truth, EquivalenceMatrix.from_breakpoints(ends)))
-        losses.append(np.mean(each))
+            each[i, k] = partition_loss(truth, EquivalenceMatrix.from_breakpoints(ends))
+    losses = each.mean(axis=0)
     np.testing.assert_allclose(rival.losses_, losses, atol=1e-9)
     assert rival.price_ == rival.prices_[np.isclose(losses, min(losses))].max()
     assert 0 < rival.price_ < rival.prices_.max()

@@ -181,14 +181,18 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         best = np.inf
         for spread, distance in product(SPREADS, DISTANCES):
             sums = [_sums(p, spread) for p in probabilities]
-            peaks = [_peaks(total, distance) for total in sums]
             thresholds = np.unique(np.quantile(np.concatenate(sums), QUANTILES))
-            for threshold in thresholds.tolist():
-                guesses = [_ends(p, threshold, s.size) for p, s in zip(peaks, sums, strict=True)]
-                loss = mean_loss(truths, guesses)
-                if loss < best:
-                    best, self.spread_ = loss, spread
-                    self.threshold_, self.distance_ = threshold, distance
+            losses = np.mean(
+                [
+                    _losses(truth, _peaks(total, distance), thresholds)
+                    for total, truth in zip(sums, truths, strict=True)
+                    if truth is not None
+                ],
+                axis=0,
+            )
+            if losses.min() < best:
+                best, self.spread_, self.distance_ = losses.min(), spread, distance
+                self.threshold_ = float(thresholds[losses.argmin()])
         self.loss_ = float(best)
 
     def _recipe(self) -> FrameRecipe:
@@ -297,3 +301,12 @@ def _ends(peaks: tuple[Ints, Floats], threshold: float, T: int) -> list[int]:
     """Segment ends at the peaks above a threshold, and T."""
     where, height = peaks
     return [*where[height > threshold].tolist(), T]
+
+
+def _losses(truth: EquivalenceMatrix, peaks: tuple[Ints, Floats], thresholds: Floats) -> Floats:
+    """Loss of the peaks above each threshold."""
+    counts = (peaks[1] > thresholds[:, None]).sum(axis=1)
+    _, first, inverse = np.unique(counts, return_index=True, return_inverse=True)
+    T = truth.n_samples
+    losses = [mean_loss([truth], [_ends(peaks, thresholds[i], T)]) for i in first]
+    return np.asarray(losses)[inverse]
