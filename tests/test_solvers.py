@@ -290,7 +290,10 @@ def test_budgets_are_checked(settings, message):
         (lambda: CuttingPlane(proximal=np.nan), "proximal must be at least 0 or None, got nan"),
         (lambda: CuttingPlane(max_idle=0), "max_idle must be at least 1"),
         (lambda: BlockFrankWolfe(cached_planes=-1), "must be >= 0"),
-        (lambda: CuttingPlane(max_cuts=7).check(listed_risk(*SMOOTH["full"]).outline), "at least two per"),
+        (
+            lambda: CuttingPlane(max_cuts=7).check(listed_risk(*SMOOTH["full"]).outline),
+            "at least two per",
+        ),
     ],
 )
 def test_settings_are_checked(make, message):
