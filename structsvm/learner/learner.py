@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
@@ -325,6 +326,63 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         partitions = self.decode_with(self.metric_, samples, n_clusters)
         decode = self.problem_.decode
         return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
+
+    def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
+        """Segment recordings and name what was found: the name of a state for each sample, (T_i,).
+
+        A segment has the state that is most probable on average over its samples, as the features
+        :class:`~structsvm.features.StateScores` have learned it.
+
+        Raises
+        ------
+        SettingsError
+            When the learner has no such features.
+        """
+        tables = self.predict_segments(Xs, n_clusters)
+        return [
+            np.repeat([row["state"] for row in table], [row["end"] - row["start"] for row in table])
+            for table in tables
+        ]
+
+    def predict_segments(self, Xs: Any, n_clusters: Counts = None) -> list[list[dict[str, Any]]]:
+        """Segment recordings and name what was found: a table for each.
+
+        Returns
+        -------
+        list of lists of dict
+            For each segment ``start``, ``end`` (samples ``start, ..., end - 1``), ``state`` and
+            ``probability``, its mean over the segment: ready for ``pandas.DataFrame``.
+
+        Raises
+        ------
+        SettingsError
+            When the learner has no features that score named states.
+        """
+        check_is_fitted(self)
+        stage = self.inputs_.state_scores
+        if stage is None:
+            raise SettingsError(
+                "this learner knows no names of states: learn with features=StateScores(), or a "
+                "Union that has them, from labels that are names"
+            )
+        measured = self.measured(Xs)
+        partitions = self.predict_partitions(self.inputs_(measured), n_clusters)
+        tables = []
+        for M, p in zip(partitions, self.inputs_.probabilities(measured), strict=True):
+            ends = M.boundaries.tolist()
+            means = [p[a:b].mean(axis=0) for a, b in itertools.pairwise(ends)]
+            tables.append(
+                [
+                    {
+                        "start": a,
+                        "end": b,
+                        "state": stage.classes_[mean.argmax()],
+                        "probability": float(mean.max()),
+                    }
+                    for (a, b), mean in zip(itertools.pairwise(ends), means, strict=True)
+                ]
+            )
+        return tables
 
     def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
-from structsvm.partial_labels.complete import Known, known_parts, part_weights, read_labels
+from structsvm.partial_labels.complete import (
+    Known,
+    known_parts,
+    labels_of_each,
+    part_weights,
+    read_labels,
+)
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
@@ -35,8 +41,8 @@ class TrainingSet:
     """Of the features, if they have any."""
     groups: Sequence[Any] | None = None
     """Whom or what each sample is of, if that is known, (N,)."""
-    state_names: Sequence[NDArray[Any]] | None = None
-    """A name for each item of each sample, (T_i,), where labels are names of states."""
+    given: Sequence[Any] | None = None
+    """The labels of each sample as they were given: features may learn from names of states."""
 
     @classmethod
     def read(
@@ -71,7 +77,8 @@ class TrainingSet:
             if len(groups) != len(samples):
                 words = problem.traits.words
                 raise DataError(f"{words.wholes(len(samples))} but {len(groups)} groups")
-        return cls(problem, samples, labels, weights, names, groups)
+        given = labels_of_each(ys, samples, problem.traits.words)
+        return cls(problem, samples, labels, weights, names, groups, given)
 
     def __len__(self) -> int:
         """N."""
@@ -79,13 +86,13 @@ class TrainingSet:
 
     def at(self, which: Sequence[int] | Ints) -> TrainingSet:
         """Some of them."""
-        states, groups = self.state_names, self.groups
+        given, groups = self.given, self.groups
         return replace(
             self,
             samples=[self.samples[i] for i in which],
             labels=[self.labels[i] for i in which],
             groups=None if groups is None else [groups[i] for i in which],
-            state_names=None if states is None else [states[i] for i in which],
+            given=None if given is None else [given[i] for i in which],
             weights=self.weights[np.asarray(which, dtype=np.intp)],
         )
 
@@ -132,7 +139,7 @@ class TrainingSet:
             labels=labels,
             weights=part_weights(self.labels, self.weights),
             groups=None,
-            state_names=None,
+            given=None,
         )
 
 

@@ -39,6 +39,7 @@ __all__ = [
     "calibrate_to_rate",
     "gain_over_nothing",
     "known_parts",
+    "labels_of_each",
     "part_weights",
     "read_labels",
 ]
@@ -174,7 +175,7 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
     """
     words, contiguous = problem.traits.words, problem.traits.contiguous
     found = []
-    for i, (sample, y) in enumerate(zip(samples, _one_each(ys, samples, words), strict=True)):
+    for i, (sample, y) in enumerate(zip(samples, labels_of_each(ys, samples, words), strict=True)):
         try:
             with nothing_written(f"encode, of {words.whole} {i},"):
                 given = read_only(y) if type(y) is np.ndarray else y
@@ -189,7 +190,7 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
     return found
 
 
-def _one_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any]:
+def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any]:
     """The labelling of each sample; a single sample may come with its labels alone."""
     if ys is None:
         raise DataError(
