@@ -1,1 +1,39 @@
-"""What every partition problem shares."""
+"""What every partition problem shares: the contracts of problems and oracles, and their values."""
+
+from typing import TYPE_CHECKING
+
+from structsvm.support.lazy import lazy
+
+if TYPE_CHECKING:
+    from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
+    from structsvm.partitions.labelled import LabelledSample as LabelledSample
+    from structsvm.partitions.metric import Metric as Metric
+    from structsvm.partitions.oracle import Argmax as Argmax
+    from structsvm.partitions.oracle import Constraint as Constraint
+    from structsvm.partitions.oracle import Oracle as Oracle
+    from structsvm.partitions.oracle import Region as Region
+    from structsvm.partitions.problem import PartitionProblem as PartitionProblem
+    from structsvm.partitions.sample import Sample as Sample
+    from structsvm.partitions.trace_objective import TraceObjective as TraceObjective
+    from structsvm.partitions.traits import Traits as Traits
+    from structsvm.partitions.traits import Words as Words
+    from structsvm.status import Quality as Quality
+else:
+    __getattr__, __dir__, __all__ = lazy(
+        __name__,
+        {
+            "Argmax": "structsvm.partitions.oracle",
+            "Constraint": "structsvm.partitions.oracle",
+            "EquivalenceMatrix": "structsvm.partitions.equivalence",
+            "LabelledSample": "structsvm.partitions.labelled",
+            "Metric": "structsvm.partitions.metric",
+            "Oracle": "structsvm.partitions.oracle",
+            "PartitionProblem": "structsvm.partitions.problem",
+            "Quality": "structsvm.status",
+            "Region": "structsvm.partitions.oracle",
+            "Sample": "structsvm.partitions.sample",
+            "TraceObjective": "structsvm.partitions.trace_objective",
+            "Traits": "structsvm.partitions.traits",
+            "Words": "structsvm.partitions.traits",
+        },
+    )
