@@ -16,6 +16,7 @@ from structsvm.oracles.sequential import SequentialOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality, Region
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 
 Z = np.repeat([[0.0], [4.0], [0.0]], 4, axis=0)
@@ -158,8 +159,7 @@ class MinDwellOracle(Oracle):
 
 @dataclass(frozen=True)
 class MinDwell(Segments):
-    @property
-    def decoder(self) -> Oracle:
+    def decoder(self, sample: Sample) -> Oracle:
         return MinDwellOracle(3)
 
 
@@ -183,7 +183,7 @@ def test_a_region_that_an_oracle_does_not_take_is_refused_with_its_recording(lab
     Xs, ys = recordings(4)
     ys[2] = labels
     asked: list[str] = []
-    learner = MetricLearner(MinDwell(), metric="diagonal", callback=asked.append)
+    learner = MetricLearner(MinDwell(), metric="diagonal")
     with pytest.raises(DataError, match=r"recording 2: MinDwellOracle does not take regions"):
-        learner.fit(Xs, ys)
+        learner.fit(Xs, ys, callback=asked.append)
     assert not asked

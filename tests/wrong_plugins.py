@@ -1,4 +1,4 @@
-"""Recordings with a few long segments, and a problem of four definitions to break."""
+"""Recordings with a few long segments, and a problem of three definitions to break."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,27 +9,25 @@ from structsvm.errors import DataError
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.simple import SimpleProblem
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.traits import Traits
 
 
 @dataclass(frozen=True)
-class Segments(SimpleProblem):
+class Segments(PartitionProblem):
     """Segments of consecutive samples."""
 
-    contiguous = True
+    traits = Traits(contiguous=True)
 
-    @property
-    def decoder(self) -> Oracle:
+    def decoder(self, sample: Sample) -> Oracle:
         return SequentialOracle()
 
-    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
+    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
         labels = np.asarray(y)
-        if labels.shape != (n_samples,):
-            raise DataError(f"labels of shape {labels.shape} for {n_samples} samples")
+        if labels.shape != (sample.n_samples,):
+            raise DataError(f"labels of shape {labels.shape} for {sample.n_samples} samples")
         return EquivalenceMatrix.from_labels(np.cumsum(np.diff(labels, prepend=labels[0]) != 0))
-
-    def decode(self, M: EquivalenceMatrix) -> Any:
-        return np.array(M.labels)
 
 
 def recordings(n: int = 3, lengths: tuple[int, ...] = (14, 10, 16), seed: int = 0) -> Any:
