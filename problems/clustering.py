@@ -21,7 +21,7 @@ from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
-from structsvm.partitions.labelled import LabelledSample, SearchedSample
+from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import Calibration, calibrate, penalties_for
 from structsvm.partitions.oracle import Constraint, Oracle
@@ -147,7 +147,7 @@ class Clustering(PartitionProblem):
         if kind == "relaxed":
             return CompressedSample(CompressedData.from_samples(sample.X, truth))
         if kind == "rounded":
-            search = ClusteringOracle(1, 1, LEARNING_SWEEPS, random_state=self.random_state)
+            search = ClusteringOracle(1, LEARNING_SWEEPS, random_state=self.random_state)
             return SearchedSample(sample.X, truth, search)
         semidefinite = SemidefiniteOracle(random_state=self.random_state)
         if truth.n_samples > semidefinite.max_samples:
@@ -261,10 +261,10 @@ class CompressedSample(LabelledSample):
         """The diagonal of ``X^T M X``, (P,)."""
         return y.gram_diagonal()
 
-    def separate(self, B: Floats, truth_weight: float, shift: float, known: bool) -> Separation:
+    def separate(self, scoring: Scoring, given_k: bool) -> Separation:
         """One small eigendecomposition, whatever T."""
-        objective = CompressedObjective(self.data, B, truth_weight, shift)
-        constraint = Constraint(n_clusters=self.truth.n_clusters if known else None)
+        objective = CompressedObjective(self.data, scoring.B, scoring.truth_weight, scoring.shift)
+        constraint = Constraint(n_clusters=self.truth.n_clusters if given_k else None)
         answer = SpectralOracle().maximize_compressed(objective, constraint)
         return Separation(answer.y, 0.0, answer.quality)
 

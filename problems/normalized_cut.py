@@ -407,9 +407,9 @@ class CutObjective(Objective):
         return self.weight_space().identity()
 
     def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
-        """``lam / 2 |B - I|_F^2`` for the squared norm; any other times ``lam``."""
-        if regularizer == SquaredNorm():
-            return SquaredNorm(lam, center=1.0)
+        """``lam / 2 |B - I|_F^2`` for a squared norm without a center; any other times ``lam``."""
+        if isinstance(regularizer, SquaredNorm) and not np.any(regularizer.center):
+            return replace(regularizer.scaled(lam), center=1.0)
         return regularizer.scaled(lam)
 
     def risk(

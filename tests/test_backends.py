@@ -19,7 +19,8 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError, SettingsError, StructSVMError
 from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from
 from structsvm.parallel.workers import worker_pids
-from structsvm.partitions.problem import MetricProblem
+from structsvm.partitions.objective import MetricObjective
+from structsvm.partitions.sample import Sample
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import SquaredNorm
@@ -38,7 +39,7 @@ SPACE, OMEGA = PSD(3), SquaredNorm(0.5)
 def cluster():
     """Two worker processes, on ports of this machine."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as workers:
         yield workers
 
@@ -204,10 +205,10 @@ def test_what_travels_in_a_round_does_not_depend_on_the_length(slack, client, mo
     for T in (200, 3200):
         partition = ChangePoint()
         recordings = relevant_changes(8, n_samples=T, n_features=40, random_state=0)
-        problem = MetricProblem(partition, "diagonal", 40)
+        problem = MetricObjective(partition, "diagonal", 40)
         risk = problem.risk(
-            [r.X / np.sqrt(40) for r in recordings],
-            [partition.encode(r.y, T) for r in recordings],
+            [Sample(r.X / np.sqrt(40)) for r in recordings],
+            [partition.encode(r.y, Sample(r.X)) for r in recordings],
             problem.regularizer(SquaredNorm(), 0.1),
         )
         traffic, seen = Traffic(monkeypatch), []

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import ruptures as rpt
+from recording_cases import recordings
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
@@ -16,22 +17,6 @@ from structsvm import ChangePoint, Custom, MetricLearner, SquaredNorm, Status, T
 from structsvm.errors import DataError, DataWarning, LearningError, MasterError, SettingsError
 
 P = 4
-
-
-def recordings(n=8, T=60, seed=0, noise=0.5):
-    """Feature 0 follows the labels, feature 1 its own changes, the rest are noise."""
-    rng = np.random.default_rng(seed)
-    Xs, ys = [], []
-    for _ in range(n):
-        X = noise * rng.normal(size=(T, P))
-        for column, target in ((0, "truth"), (1, None)):
-            ends = np.sort(rng.choice(np.arange(6, T - 5, 7), 3, replace=False))
-            labels = np.searchsorted(ends, np.arange(T), side="right")
-            X[:, column] += np.array([0, 3, -2, 4])[labels] * rng.choice([-1, 1])
-            if target:
-                ys.append(labels)
-        Xs.append(X)
-    return Xs, ys
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_learner import recordings
+from recording_cases import recordings
 
 from structsvm import MetricLearner, Trace
 from structsvm.errors import CheckpointError, SettingsError

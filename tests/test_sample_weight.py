@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from cut_cases import planted
+from recording_cases import recordings_of_two_kinds as recordings
 from sklearn import config_context
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, cross_validate
 from sklearn.utils.validation import has_fit_parameter
@@ -28,19 +29,6 @@ from structsvm.verdict import Contrast, standard_error
 P = 3
 WEIGHTS = np.array([2.0, 0.0, 1.0, 1.0, 3.0, 1.0])
 TWICE = np.repeat(np.arange(6), WEIGHTS.astype(int))
-
-
-def recordings(n=6, T=50):
-    """Feature 0 follows the labels in the first half, feature 1 does so in the others."""
-    rng = np.random.default_rng(0)
-    Xs, ys = [], []
-    for i in range(n):
-        X = 0.7 * rng.normal(size=(T, P)) + rng.normal(size=P) * [1.0, 5.0, 1.0]
-        y = np.searchsorted(np.sort(rng.choice(np.arange(6, T - 5), 2, replace=False)), range(T))
-        X[:, int(i >= n // 2)] += np.array([0.0, 3.0, -1.0])[y]
-        Xs.append(X)
-        ys.append(y)
-    return Xs, ys
 
 
 def tables(n=6):

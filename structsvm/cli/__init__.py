@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 from structsvm.support.interrupts import Interrupts
@@ -16,18 +18,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     What it needs is imported here, which takes a second or two, so that Ctrl-C is answered during
     that time, too, and ``--version`` at once.
     """
-    arguments = sys.argv[1:] if argv is None else list(argv)
     try:
-        # What a library makes of a KeyboardInterrupt while it is imported is one again.
-        with Interrupts() as interrupts, interrupts.released():
-            if arguments == ["--version"]:
-                from structsvm import __version__
-
-                sys.stdout.write(f"structsvm {__version__}\n")
-                return 0
-            from structsvm.cli.app import run
-
-            return run(arguments)
+        status = _run(sys.argv[1:] if argv is None else list(argv))
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-        return 130
+        status = 130
+    if argv is None:
+        _let_nothing_interrupt_the_end()
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    # What a library makes of a KeyboardInterrupt while it is imported is one again.
+    with Interrupts() as interrupts, interrupts.released():
+        if arguments == ["--version"]:
+            from structsvm import __version__
+
+            sys.stdout.write(f"structsvm {__version__}\n")
+            return 0
+        from structsvm.cli.app import run
+
+        return run(arguments)
+
+
+def _let_nothing_interrupt_the_end() -> None:
+    """Ignore Ctrl-C while Python ends, when all is done, and let the exit status be ours.
+
+    Python ends itself by SIGINT, whatever was returned, if the last code that it ran from a text
+    was left by a KeyboardInterrupt: that of a dataclass while a library is imported, for example.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    exec("")

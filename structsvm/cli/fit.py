@@ -19,7 +19,7 @@ from structsvm.cli.settings import assignment, problem_with
 from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import Recording
-from structsvm.errors import LearningError, ModelFileError, SettingsError
+from structsvm.errors import ModelFileError, SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import REGULARIZERS
 from structsvm.parallel import BACKEND_NAMES
@@ -189,10 +189,6 @@ def learn(
         try:
             with interrupts.released(), terminal.working("learning"):
                 learner.fit(Xs, ys, feature_names=recordings[0].features, resume=checkpoint)
-        except LearningError as error:
-            if error.status is Status.INTERRUPTED:  # before there was any metric
-                raise KeyboardInterrupt("before there was a metric to save") from error
-            raise
         except KeyboardInterrupt:
             if not hasattr(learner, "components_"):
                 raise

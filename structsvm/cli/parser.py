@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.highlighter import RegexHighlighter
 from rich.theme import Theme
 
+from structsvm.cli.terminal import safe_console
 from structsvm.datasets.indicators import LABELS_ARE
 
 __all__ = [
@@ -214,4 +215,4 @@ def true_or_positive(text: str) -> int | str:
 
 
 def _console(file: IO[str]) -> Console:
-    return Console(file=file, theme=THEME, highlight=False, markup=False)
+    return safe_console(file=file, theme=THEME, highlight=False, markup=False)

@@ -69,9 +69,11 @@ def start_scale(graphs: Sequence[FeatureGraph], weights: Floats) -> Floats:
     spatial = graphs[0].spatial
     start = np.where(spatial, SPATIAL, APPEARANCE)
     if not all(graph.in_units for graph in graphs):
-        within = np.vstack([graph.X - graph.X.mean(axis=0) for graph in graphs])
-        rows = np.repeat(weights, [len(graph.X) for graph in graphs])
-        deviation = np.sqrt(np.average(within**2, axis=0, weights=rows))
+        # Each graph is summed by itself: one of weight 2 then is the same, to the last bit, as one
+        # that is there twice.
+        within = np.array([((graph.X - graph.X.mean(axis=0)) ** 2).sum(axis=0) for graph in graphs])
+        nodes = weights * [len(graph.X) for graph in graphs]
+        deviation = np.sqrt((weights[:, None] * within).sum(axis=0) / nodes.sum())
         if not deviation.any():
             raise DataError("every feature is constant in every graph: nothing tells nodes apart")
         start = np.divide(1.0, deviation**2, out=np.zeros(start.size), where=deviation > 0)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -49,6 +50,14 @@ Floats = NDArray[np.float64]
 CONTAINERS = ("default", "pandas", "polars")
 DATA = {"Xs": UNUSED, "ys": UNUSED}
 """Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""
+
+
+def recording_tags(tags: Tags) -> Tags:
+    """The tags of an estimator that learns from labelled recordings and transforms them."""
+    tags.target_tags.required = True
+    tags.input_tags.three_d_array = True  # (N, T, P); a matrix (T, P) is one recording
+    tags.transformer_tags = TransformerTags(preserves_dtype=["float64"])
+    return tags
 
 
 class MetricLearner(BaseEstimator):  # type: ignore[misc]
@@ -224,6 +233,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             When ``resume`` was written with other data or settings.
         LearningError
             When the best metric is zero: the regularizer outweighs the labels.
+        KeyboardInterrupt
+            For Ctrl-C before there is a metric.
         """
         settings = self._settings(callback)
         if resume is not None and not isinstance(resume, str | PathLike):
@@ -531,6 +542,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         return MetricDetector(self)
 
     # ---- inside
+
+    def __sklearn_tags__(self) -> Tags:
+        return recording_tags(super().__sklearn_tags__())
 
     @property
     def _problem(self) -> PartitionProblem:

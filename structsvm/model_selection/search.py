@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm import baselines
 from structsvm.errors import SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.inputs import Inputs
-from structsvm.learner.learner import DATA, MetricLearner
+from structsvm.learner.learner import DATA, MetricLearner, recording_tags
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.candidates import Candidate, menu
@@ -318,6 +319,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     def feature_names_in_(self) -> Any:
         """Names of the features, only if the samples named them."""
         return self._fitted.feature_names_in_
+
+    def __sklearn_tags__(self) -> Tags:
+        return recording_tags(super().__sklearn_tags__())
 
     @property
     def _fitted(self) -> MetricLearner:

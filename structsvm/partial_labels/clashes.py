@@ -68,6 +68,7 @@ def refuse_clashing_counts(counts: Sequence[Count]) -> None:
         if not touched:
             return
         cycle = _cycle(last)
+    cycle.sort(key=lambda edge: min(edge.tail, edge.head))
     names = list(dict.fromkeys(edge.name for edge in cycle if edge.name))
     if len(names) == 1:
         raise DataError(f"{names[0]}: there is no room for it")

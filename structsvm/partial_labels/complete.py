@@ -191,6 +191,10 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
 
 def _one_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any]:
     """The labelling of each sample; a single sample may come with its labels alone."""
+    if ys is None:
+        raise DataError(
+            "there are no labels: this requires y to be passed, but the target y is None"
+        )
     ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
     try:
         single = isinstance(ys, PartialLabels) or (len(samples) == 1 and _is_single(ys))

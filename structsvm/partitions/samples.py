@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
@@ -268,12 +269,17 @@ def _as_list(Xs: Any, words: Words = RECORDINGS) -> list[Any]:
         raise DataError(f"expected a list of {words.whole}s, arrays of shape (T, P); this {reason}")
     if _column_names(Xs) is not None:
         return [Xs]
-    if isinstance(Xs, np.ndarray) and Xs.dtype != object:
+    if sp.issparse(Xs):
+        raise DataError("expected a list of arrays, this is a sparse matrix: give X.toarray()")
+    if hasattr(Xs, "__array__"):  # tensors and the like, which numpy can read
+        Xs = np.asarray(Xs)
         if Xs.ndim == 2:
             return [Xs]
-        if Xs.ndim != 3:
+        if Xs.ndim != 3 and Xs.dtype != object:
             raise DataError(
-                f"expected a list of arrays of shape (T, P), got one array of shape {Xs.shape}"
+                f"expected a list of arrays of shape (T, P), got one array of shape {Xs.shape}. "
+                "Reshape your data: one recording of a single feature is X[:, None], a single row "
+                "X[None, :]"
             )
     try:
         return list(Xs)
@@ -311,14 +317,19 @@ def _as_floats(X: Any, which: str, names: Sequence[str] | None) -> Floats:
         raise DataError(
             f"{which} has shape {array.shape}, expected (T, P): give a single feature as X[:, None]"
         )
-    if array.shape[0] == 0 or array.shape[1] == 0:
+    if array.shape[0] == 0:
         raise DataError(f"{which} is empty: shape {array.shape}")
+    if array.shape[1] == 0:
+        raise DataError(
+            f"{which} is empty: 0 feature(s) (shape={array.shape}) while a minimum of 1 is "
+            "required."
+        )
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
         name = f" ({names[column]})" if names is not None and column < len(names) else ""
         raise DataError(
             f"{which} has {array[row, column]} in row {row}, column {column}{name}: "
-            "interpolate or drop missing values first"
+            "interpolate or drop missing values (NaN) first"
         )
     size = np.abs(array)
     if size.max() > LARGEST:

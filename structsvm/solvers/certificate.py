@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from structsvm.errors import CertificateError
 from structsvm.masters.bounds import CERTIFIED, ROUNDING
 from structsvm.solution import History, HistoryEntry, Solution, relative_gap
-from structsvm.solvers.evaluation import Evaluation
+from structsvm.solvers.planes import Planes
 from structsvm.status import Quality, Status
 
 __all__ = ["Certificate"]
@@ -57,7 +57,7 @@ class Certificate:
         """The relative gap."""
         return relative_gap(self.lower, self.upper, self.null)
 
-    def set_reference(self, null: Evaluation) -> None:
+    def set_reference(self, null: Planes) -> None:
         """Take note of the null weight's losses.
 
         Not of its Omega: zero for the usual regularizers, it is of the size of lam for one that is
@@ -68,7 +68,7 @@ class Certificate:
         self.qualities.add(null.quality)
 
     def update_upper(
-        self, evaluation: Evaluation, known: Floats | None = None, count: bool = True
+        self, evaluation: Planes, known: Floats | None = None, count: bool = True
     ) -> bool:
         """Take note of an evaluation; whether it is the best so far.
 

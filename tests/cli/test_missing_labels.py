@@ -62,7 +62,7 @@ def test_spellings_that_are_named_mean_unlabelled(run, place):
     assert code == 1
     assert "no label, row 12 (line 14)" in err
     code, _, err = run(
-        f"fit normalized-cut {place / 'in'} -o {place / 'm.structsvm'} --missing-label NA"
+        f"fit normalized-cut {place / 'in'} -o {place / 'n.structsvm'} --missing-label NA"
     )
     assert code == 1
     assert "--missing-label is not for normalized-cut" in err

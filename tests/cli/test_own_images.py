@@ -64,7 +64,7 @@ def test_fit_says_what_it_makes_of_their_numbers(run):
     line = "fit normalized-cut learn -o n.structsvm --lam 0.02 --set n_segments=40"
     assert "the images have 2 to 4 parts" in run(line)[2]
     assert load("n.structsvm").problem_.n_clusters == "unknown"
-    code, _, err = run(f"{line} --set n_clusters=known")
+    code, _, err = run(f"{line} --set n_clusters=known --force")
     assert code == 0
     assert "parts:" not in err
     code, _, err = run("predict n.structsvm test")
