@@ -12,7 +12,7 @@ from structsvm.errors import DataError, PluginError
 from structsvm.oracles.cluster_decoder import ClusterDecoder
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import LabelledSample, SearchedSample
+from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
@@ -303,8 +303,8 @@ class Doubled(LabelledSample):
     def gram_diagonal(self, y: Any) -> Any:
         return self.inner.gram_diagonal(y)
 
-    def separate(self, B: Any, truth_weight: float, shift: float, known: bool) -> Separation:
-        return self.inner.separate(B, truth_weight, shift, known)
+    def separate(self, scoring: Scoring, given_k: bool) -> Separation:
+        return self.inner.separate(scoring, given_k)
 
 
 class WrongGram(Segments):

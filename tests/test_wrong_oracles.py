@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_kept_constraints import MinDwellOracle
-from wrong_plugins import Segments, recordings
+from wrong_plugins import MinDwellOracle, Segments, recordings
 
 from structsvm import MetricLearner
 from structsvm.errors import DataError, OracleError, PluginError, SettingsError
@@ -20,7 +19,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Problem, Separation
 from structsvm.solvers.certificate import Certificate
-from structsvm.solvers.evaluation import Evaluation
+from structsvm.solvers.planes import Planes
 from structsvm.testing import check_oracle, check_problem
 from structsvm.weights import Free
 
@@ -247,8 +246,7 @@ def test_what_no_partition_answers_has_to_be_refused() -> None:
 def test_a_family_of_single_partitions_is_refused() -> None:
     @dataclass(frozen=True)
     class Given(Segments):
-        @property
-        def decoder(self) -> Oracle:
+        def decoder(self, sample: Sample) -> Oracle:
             return OnTheHour(12)
 
         def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
@@ -336,7 +334,9 @@ def test_what_is_no_problem_is_named(wrong: Any, complaint: str) -> None:
 
 
 def test_fit_names_a_class_in_place_of_a_problem() -> None:
-    with pytest.raises(SettingsError, match=r"problem is a class: make an instance, MinDwell\(\)"):
+    with pytest.raises(
+        SettingsError, match=r"problem must be a .*: make an instance, MinDwell\(\)"
+    ):
         MetricLearner(MinDwell).fit(*recordings())
 
 
@@ -345,7 +345,17 @@ def test_an_oracle_that_found_better_before_is_named_by_its_sample(
 ) -> None:
     certificate = Certificate(floor=0.0)
     nothing = np.zeros(3)
-    asked = Evaluation(np.zeros(2), 0.0, np.zeros((3, 2)), nothing, nothing, nothing, Quality.EXACT)
+    asked = Planes(
+        w=np.zeros(2),
+        groups=np.arange(3),
+        slopes=np.zeros((3, 2)),
+        intercepts=nothing,
+        values=nothing,
+        slacks=nothing,
+        quality=Quality.EXACT,
+        size=0.0,
+        calls=3,
+    )
     certificate.update_upper(asked, known=np.array([0.0, 0.0, 1.0]))
     assert "the oracle of sample 2 found a labelling worse" in caplog.text
 

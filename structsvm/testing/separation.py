@@ -201,14 +201,27 @@ def _check_again(
         ) from error
     copied = replace(sample, problem=copy)
     for w, first in zip(weights, separations, strict=True):
-        for again, when in ((sample, "on a second call"), (copied, "after pickling")):
-            second = _separation(again, w)
+        for again, when, second in (
+            (sample, "on a second call", _separation(sample, w)),
+            (copied, "after pickling", _separation(copied, w)),
+            (sample, "from at(w) than from separate(w, ...)", _at_weight(sample, w)),
+        ):
             same = np.array_equal(sample.feature(first.y), again.feature(second.y))
             sample.require(
                 same and sample.loss(first.y) == again.loss(second.y),
                 f"separate gives another labelling {when}: seed every random choice in the "
                 "settings",
             )
+
+
+def _at_weight(sample: Asked, w: Floats) -> Separation:
+    """The answer of what the problem makes of a weight for all samples."""
+    answer = sample.unmodified("at", w).separate(sample.x, sample.y)
+    sample.require(
+        isinstance(answer, Separation), f"at(w).separate returned {answer!r}: return a Separation"
+    )
+    separation: Separation = answer
+    return separation
 
 
 def _shape(value: object) -> str:
