@@ -59,7 +59,7 @@ def test_a_damaged_header_is_told(learner, tmp_path, monkeypatch):
 
     monkeypatch.setattr(files, "_settings", spoilt)
     save(learner, tmp_path / "m.structsvm")
-    with pytest.raises(ModelFileError, match="no model of format .*voxels"):
+    with pytest.raises(ModelFileError, match=r"no model of format .*voxels"):
         load(tmp_path / "m.structsvm")
 
 

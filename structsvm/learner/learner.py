@@ -36,6 +36,7 @@ from structsvm.problem import Risk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
+from structsvm.status import Status
 from structsvm.support.checks import among
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
@@ -214,7 +215,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             Whom or what a recording is of, for features that learn from labels: no recording gets
             features from a model that has seen its group.
         rivals : bool
-            Whether to tune the baselines of the problem too, as :meth:`fit_baselines` does.
+            Whether to tune the baselines of the problem too, as :meth:`fit_baselines` does, unless
+            Ctrl-C has ended learning.
         alternation : Alternation, optional
             How partial labels are completed (docs/weak-labels.md).
         held_out : (Xs, ys), optional
@@ -269,7 +271,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             else:
                 result = learn(settings, data, resume)
             self._keep(read, inputs, result)
-        if rivals:
+        if rivals and not self.interrupted_:
             self._tune_baselines(data)
         return self
 
@@ -460,6 +462,11 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     def penalty_(self) -> float | None:
         """The price of a cluster in the learned metric."""
         return self.metric_.price
+
+    @property
+    def interrupted_(self) -> bool:
+        """Whether Ctrl-C ended learning, or the calibration of the price."""
+        return self.solution_.status is Status.INTERRUPTED or self.calibration_.missing
 
     @property
     def metric_feature_names_(self) -> list[str]:

@@ -94,13 +94,13 @@ def test_chunks_of_rows_that_belong_together(run, tmp_path) -> None:
     learner = load(tmp_path / "m.structsvm")
     assert learner.n_features_in_ == 3
     line += " --force"
-    open_number = line.replace(" -o", " --set n_clusters=unknown -o")
+    open_number = line.replace(" -o", " --set cluster_count=unknown -o")
     for label in (0, 59):
         lines[label + 1] = lines[label + 1].replace(f",{y[label]},c", ",,c")
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     assert run(open_number)[0] == 0
     code, _, err = run(line)
     assert code == 1
-    assert "n_clusters='unknown'" in err
+    assert "cluster_count='unknown'" in err
     (labels,) = learner.predict([X], 2)
     assert max(np.mean(labels == y), np.mean(labels != y)) > 0.95

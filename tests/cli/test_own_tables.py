@@ -8,7 +8,7 @@ import pytest
 from cli_kit import TEST, TRAIN
 
 from structsvm.cli import main
-from structsvm.persistence import load
+from structsvm.learner.files import load
 
 
 def long_table(recordings):
