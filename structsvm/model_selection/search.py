@@ -24,6 +24,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import DecodingMetric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.samples import Counts, Standardizer
+from structsvm.partitions.training import TrainingData
 from structsvm.partitions.training_set import TrainingSet
 from structsvm.regularizers import Regularizer
 
@@ -312,6 +313,11 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     def problem_(self) -> PartitionProblem:
         """The problem."""
         return self._fitted.problem_
+
+    @property
+    def training_data_(self) -> TrainingData:
+        """What was learned from."""
+        return self._fitted.training_data_
 
     @property
     def n_features_in_(self) -> int:
