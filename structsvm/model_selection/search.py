@@ -18,6 +18,7 @@ from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_summary import TrainingSummary
 from structsvm.model_selection.candidates import Candidate, menu
 from structsvm.model_selection.folds import split
 from structsvm.model_selection.held_out import HeldOut
@@ -325,6 +326,11 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     def problem_(self) -> PartitionProblem:
         """The problem."""
         return self._fitted.problem_
+
+    @property
+    def training_data_(self) -> TrainingSummary:
+        """What was learned from."""
+        return self._fitted.training_data_
 
     @property
     def n_features_in_(self) -> int:
