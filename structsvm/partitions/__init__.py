@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
     from structsvm.partitions.labelled import LabelledSample as LabelledSample
     from structsvm.partitions.metric import Metric as Metric
+    from structsvm.partitions.oracle import UNCONSTRAINED as UNCONSTRAINED
     from structsvm.partitions.oracle import Argmax as Argmax
     from structsvm.partitions.oracle import Constraint as Constraint
     from structsvm.partitions.oracle import Oracle as Oracle
@@ -34,6 +35,7 @@ else:
             "Sample": "structsvm.partitions.sample",
             "TraceObjective": "structsvm.partitions.trace_objective",
             "Traits": "structsvm.partitions.traits",
+            "UNCONSTRAINED": "structsvm.partitions.oracle",
             "Words": "structsvm.partitions.traits",
         },
     )
