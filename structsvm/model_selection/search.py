@@ -17,6 +17,7 @@ from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_summary import TrainingSummary
 from structsvm.model_selection.candidates import Candidate, menu
 from structsvm.model_selection.folds import split
 from structsvm.model_selection.held_out import HeldOut
@@ -176,9 +177,14 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         )
         for candidate in candidates:
             self._settings(candidate)  # refuses bad settings before any work
-        data = Xs
-        if not isinstance(Xs, TrainingSet):
-            data = TrainingSet.read(problem, Xs, ys, feature_names, sample_weight, groups=groups)
+        data = TrainingSet.of(
+            problem,
+            Xs,
+            ys,
+            feature_names=feature_names,
+            sample_weight=sample_weight,
+            groups=groups,
+        )
         numbers = contents(data.arrays)
         folds = split(
             self.cv,
@@ -263,6 +269,10 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         """Samples as the metric sees them."""
         return self._fitted.prepare(Xs)
 
+    def measured(self, Xs: Any) -> list[Sample]:
+        """Samples as they were measured, checked against those it was learned from."""
+        return self._fitted.measured(Xs)
+
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Labels of samples as equivalence matrices, checked."""
         return self._fitted.encode(Xs, ys)
@@ -308,6 +318,11 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     def problem_(self) -> PartitionProblem:
         """The problem."""
         return self._fitted.problem_
+
+    @property
+    def training_data_(self) -> TrainingSummary:
+        """What it was learned on."""
+        return self._fitted.training_data_
 
     @property
     def n_features_in_(self) -> int:
