@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cut_cases import planted
 
-from structsvm import MetricLearner, NormalizedCut, PartialLabels, load, save
+from structsvm import Alternation, MetricLearner, NormalizedCut, PartialLabels, load, save
 from structsvm.errors import DataError
 from structsvm.graphs import GraphOfImage
 from structsvm.partitions.losses import adjusted_rand_index
@@ -52,6 +52,7 @@ def test_some_nodes_are_enough_to_learn_which_feature_counts(graphs, counts):
     if counts == "unknown":
         assert learner.metric_.price is not None
         assert [M.n_clusters for M in learner.predict_partitions(Xs[6:])] == [2] * 4
+        assert [M.n_clusters for M in learner.alternated_.labels] == [2] * 6
     else:
         assert learner.metric_.n_clusters == 2
 
@@ -109,6 +110,37 @@ def test_links_between_nodes_are_learned_from(graphs):
         labels = np.asarray(getattr(M, "M", M).labels)
         assert labels.size == y.size
         assert all(labels[i] == labels[j] for i, j in some.must_link)
+
+
+def test_cannot_link_alone_is_learned_from_where_the_number_is_known(graphs):
+    Xs, ys = graphs
+    rng = np.random.default_rng(1)
+    linked = []
+    for y in ys[:4]:
+        pairs = rng.integers(0, y.size, (40, 2)).tolist()
+        linked.append([(i, j) for i, j in pairs if y[i] != y[j]])
+    told = [PartialLabels(cannot_link=pairs, n_clusters=2) for pairs in linked]
+    learner = MetricLearner(NormalizedCut()).fit(Xs[:4], told)
+    assert agreement(learner, Xs[6:], ys[6:]) > 0.8
+    with pytest.raises(DataError, match="links between nodes do not tell the number of clusters"):
+        MetricLearner(NormalizedCut(cluster_count="unknown")).fit(
+            Xs[:4], [PartialLabels(cannot_link=pairs) for pairs in linked]
+        )
+
+
+def test_held_out_graphs_choose_the_round(graphs):
+    Xs, ys = graphs
+    for problem in (NormalizedCut(), NormalizedCut(cluster_count="unknown")):
+        for others in (ys[6:8], hidden(ys[6:8], 0.5)):
+            learner = MetricLearner(problem).fit(
+                Xs[:4],
+                hidden(ys[:4], 0.2),
+                held_out=(Xs[6:8], others),
+                alternation=Alternation(safeguard=False),
+            )
+            losses = [r.held_out for r in learner.alternated_.rounds]
+            assert np.isfinite(losses).all()
+            assert learner.alternated_.kept == int(np.argmin(losses))
 
 
 def disc(seed, size=32):
@@ -181,7 +213,7 @@ def test_weights_count_graphs_in_part_too(graphs):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (np.where(np.arange(50) < 20, 3, -1), "no label says that anything"),
+        (np.where(np.arange(50) < 20, 3, -1), "graph 0: .*labels that name 1 of them do not give"),
         (np.full(50, -1), "no label says that anything"),
         (np.full(49, -1), r"graph 0: .*49"),
         (PartialLabels(labels=[0, 1]), "graph 0"),

@@ -18,7 +18,7 @@ STOPPING = Stopping(tol=1e-5, max_iter=60)
 
 @pytest.fixture(scope="module")
 def graphs():
-    return planted(np.random.default_rng(4), n=9)
+    return planted(np.random.default_rng(5), n=9, noise=4.0)
 
 
 class PowerCut(BaseException):
