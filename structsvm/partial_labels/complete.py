@@ -283,7 +283,7 @@ def calibrate_partial(
     """
     traits = problem.traits
     if not traits.convex and traits.given_k:
-        counts = {_count(known, given_k=True) for known in labels}
+        counts = {_count(problem, known) for known in labels}
         usual = counts.pop() if len(counts) == 1 else None
         return Calibration(np.empty(0), np.empty(0), n_clusters=usual)
     if not traits.convex or (not traits.contiguous and any(known.part[0] for known in labels)):
@@ -331,7 +331,7 @@ def gain_over_nothing(
 ) -> Floats:
     """By how much the loss of each sample is smaller than if no change were found, (N,)."""
     pairs = list(zip(samples, labels, strict=True))
-    losses = [known.loss(metric.decode(problem, x, _count(known))) for x, known in pairs]
+    losses = [known.loss(metric.decode(problem, x, _count(problem, known))) for x, known in pairs]
     nothing = [
         known.loss(EquivalenceMatrix.from_labels(np.zeros(x.n_samples))) for x, known in pairs
     ]
@@ -400,7 +400,7 @@ class PartialRisk(Completions):
         problem, metric = self.problem, self._calibrated(metric_factor(self.objective.split(w)[0]))
         losses = []
         for x, known in zip(samples, labels, strict=True):
-            K = _count(known, given_k=problem.traits.given_k)
+            K = _count(problem, known)
             losses.append(known.loss(metric.decode(problem, x, K)))
         return float(np.mean(losses))
 
@@ -410,8 +410,9 @@ class PartialRisk(Completions):
         return calibrate_partial(self.problem, factor, *known).metric(factor)
 
 
-def _count(known: Known, *, given_k: bool) -> int | None:
-    """The number of clusters to decode into: of full labels, where problems are given it."""
+def _count(problem: PartitionProblem, known: Known) -> int | None:
+    """The number of clusters to decode into: of full labels, where there is no price of one."""
     if known.truth is None:
         return known.constraint.n_clusters
-    return known.truth.n_clusters if given_k else None
+    traits = problem.traits
+    return known.truth.n_clusters if traits.given_k and not traits.convex else None
