@@ -208,8 +208,8 @@ def test_not_fitted():
     [
         ({"candidates": ("diagonal",)}, "must name 'untrained'"),
         ({"candidates": ("untrained", "rca")}, "at least one of"),
-        ({"candidates": ("untrained", "pca", "full")}, "must be among"),
-        ({"candidates": "full"}, "must be among"),
+        ({"candidates": ("untrained", "lfda", "full")}, "a baseline of this problem is one of"),
+        ({"candidates": "full"}, "candidates must be a list of names, got 'full'"),
         ({"lams": ()}, "one or more numbers"),
         ({"lams": (0.1, -1.0)}, "> 0"),
         ({"cv": 1}, "at least 2 folds"),

@@ -306,7 +306,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         """
         return TrainingSet.read(self._problem, Xs, ys, feature_names, sample_weight, groups=groups)
 
-    def risk(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> Risk:
+    def risk(self, Xs: Any, ys: Any = None, *, sample_weight: Any = None) -> Risk:
         """The objective that :meth:`fit` minimises, of fully labelled samples.
 
         Whoever compares solvers, or writes one, begins here (docs/solvers.md).
@@ -405,6 +405,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         if not isinstance(metric, Metric):
             raise SettingsError(f"metric must be a Metric, got {metric!r}")
         samples = self.prepare(Xs)
+        if n_clusters is None and metric.price is None:
+            n_clusters = metric.n_clusters
         sizes = [sample.n_samples for sample in samples]
         counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
         tasks = stage("partitioning", list(zip(samples, counts, strict=True)))
@@ -627,9 +629,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once."""
-        return (
-            Xs if isinstance(Xs, TrainingSet) else TrainingSet.read(self._problem, Xs, ys, **given)
-        )
+        return TrainingSet.of(self._problem, Xs, ys, **given)
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         """Take what was learned."""

@@ -170,7 +170,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         LearningError
             When no learned candidate gives a metric on every fold.
         """
-        data = self._training_set(Xs, ys, sample_weight, groups, feature_names)
+        data = self._training_set(
+            Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
+        )
         n = len(self._candidates)
         with share("choosing", 0.0, n / (n + 1)):
             learner = self.choose(data)
@@ -199,7 +201,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         check_n_jobs(self.n_jobs)
         for candidate in candidates:
             self._settings(candidate)  # refuses bad settings before any work
-        data = self._training_set(Xs, ys, sample_weight, groups, feature_names)
+        data = self._training_set(
+            Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
+        )
         traits = data.problem.traits
         numbers = contents(data.arrays)
         folds = split(
@@ -280,6 +284,10 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     def prepare(self, Xs: Any) -> list[Sample]:
         """Samples as the metric sees them."""
         return self._fitted.prepare(Xs)
+
+    def measured(self, Xs: Any) -> list[Sample]:
+        """Samples as they were measured, checked against those it was learned from."""
+        return self._fitted.measured(Xs)
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Labels of samples as equivalence matrices, checked."""
@@ -363,18 +371,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
             traits.lams if self.lams is None else self.lams,
         )
 
-    def _training_set(
-        self,
-        Xs: Any,
-        ys: Any,
-        sample_weight: Any,
-        groups: Any,
-        feature_names: Sequence[str] | None,
-    ) -> TrainingSet:
+    def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once."""
-        if isinstance(Xs, TrainingSet):
-            return Xs
-        return TrainingSet.read(self._problem, Xs, ys, feature_names, sample_weight, groups=groups)
+        return TrainingSet.of(self._problem, Xs, ys, **given)
 
     def _judge_with_k(self) -> bool:
         """Whether partitions that know their number of clusters are judged."""
