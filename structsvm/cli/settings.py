@@ -42,7 +42,7 @@ class Kind:
         """
         if name not in FEATURES:
             return cls(name, _problem(name, problem_class(name), given, {}))
-        parameters = inspect.signature(FEATURES[name]).parameters
+        parameters = _parameters(FEATURES[name])
         own = {
             setting: _value(setting, parameters[setting].annotation, value)
             for setting, value in given.items()
@@ -66,9 +66,11 @@ def kinds() -> list[Plugin]:
     """Every kind of problem that can be typed, by name; those that cannot be used say why."""
     declared = {plugin.name: plugin for plugin in problems()}
     for name, features in FEATURES.items():
-        base = declared[FEATURED[name]]
+        base = declared.get(FEATURED[name])
+        if base is None:
+            continue
         summary = (inspect.getdoc(features) or "").partition("\n")[0]
-        settings = {k: p.default for k, p in inspect.signature(features).parameters.items()}
+        settings = {k: p.default for k, p in _parameters(features).items()}
         declared[name] = Plugin(
             name,
             base.value,
@@ -78,6 +80,11 @@ def kinds() -> list[Plugin]:
             base.error,
         )
     return [declared[name] for name in sorted(declared)]
+
+
+def _parameters(features: type[RecordingTransformer]) -> Mapping[str, inspect.Parameter]:
+    """The settings of a stage of features."""
+    return dict(list(inspect.signature(features.__init__).parameters.items())[1:])
 
 
 def settings_of(problem: PartitionProblem) -> dict[str, Any]:
@@ -133,8 +140,8 @@ def _problem(
 
 def _group(field: Field[Any]) -> type | None:
     """The dataclass that a setting is, if it is one and has a default."""
-    factory = field.default_factory
-    value = field.default if factory is MISSING else factory()
+    make = field.default_factory
+    value = field.default if make is MISSING else make()
     return type(value) if is_dataclass(value) and not isinstance(value, type) else None
 
 

@@ -408,6 +408,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         if n_clusters is None and metric.price is None:
             n_clusters = metric.n_clusters
         sizes = [sample.n_samples for sample in samples]
+        if n_clusters is None and metric.price is None:
+            n_clusters = metric.n_clusters
         counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
         tasks = stage("partitioning", list(zip(samples, counts, strict=True)))
         return [metric.decode(self.problem_, sample, K) for sample, K in tasks]

@@ -48,9 +48,10 @@ class HeldOut:
         names: Sequence[str] | None,
         n_clusters: int | str | None,
         tolerance: int,
+        measured: Sequence[Sample] | None = None,
     ) -> HeldOut:
         """Partition and score them; parameters as for ``report_page``."""
-        measured = learner.measured(Xs)
+        measured = learner.measured(Xs) if measured is None else measured
         images = _images(Xs, measured)
         words = IMAGES if images else learner.problem_.traits.words
         names = [str(i) for i in range(len(measured))] if names is None else list(names)

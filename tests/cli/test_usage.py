@@ -57,7 +57,7 @@ class TestHelpAndUsage:
             ("fit change-point train", "the following arguments are required: -o/--output"),
             ("fit change-point train -o x --metric round", "(choose from full, diagonal)"),
             ("fit change-point train -o x --regularizer l3", "(choose from squared, trace)"),
-            ("fit change-point train -o x --lam much", "invalid float value: 'much'"),
+            ("fit change-point train -o x --lam much", "expected a number > 0 or 'cv', got 'much'"),
             ("predict m.structsvm test --n-clusters 0", "expected an integer >= 1, got '0'"),
             ("evaluate m.structsvm test --n-clusters all", "an integer >= 1 or 'true', got 'all'"),
         ],
