@@ -21,6 +21,7 @@ from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.datasets import Recording, arrays_and_labels
 from structsvm.errors import DataWarning
 from structsvm.features import Lags, StateScores, Union
+from structsvm.partitions.losses import partition_loss
 from structsvm.rivals import BoundaryClassifier, FrameClassifier
 
 DRAWS, FEW = 5, 5
@@ -42,41 +43,50 @@ METHODS: dict[str, tuple[str, Callable[[], Any]]] = {
     "frame classifier, logistic": (STATES, lambda: FrameClassifier("logistic")),
     "frame classifier, boosting": (STATES, FrameClassifier),
 }
+LAST = list(METHODS)[-1]
 
 
-def guesses(model: Any, learn: Sequence[Recording], test: Sequence[Recording]) -> list[list[int]]:
-    """The segment ends of the test recordings, after learning from the others."""
+def learned(model: Any, learn: Sequence[Recording], test: Sequence[Recording]) -> list[Any]:
+    """The segmentations of the test recordings, K unknown, after learning from the others."""
     Xs, ys = arrays_and_labels(learn)
     model.fit(Xs, ys, groups=[recording.name[:3] for recording in learn])
-    return model.predict_breakpoints([recording.X for recording in test])
+    found = model.predict_breakpoints([recording.X for recording in test])
+    return [EquivalenceMatrix.from_breakpoints(ends) for ends in found]
 
 
-def measured(model: Any, learn: Sequence[Recording], test: Sequence[Recording]) -> Row:
-    """Mean scores on the test recordings, K unknown."""
-    truths = [_partition(recording.y) for recording in test]
-    found = [EquivalenceMatrix.from_breakpoints(ends) for ends in guesses(model, learn, test)]
-    return scores(truths, found)
-
-
-def _partition(y: Any) -> EquivalenceMatrix:
+def truth(y: Any) -> EquivalenceMatrix:
+    """The segmentation that names of states stand for."""
     changes = np.flatnonzero(np.asarray(y)[1:] != np.asarray(y)[:-1]) + 1
     return EquivalenceMatrix.from_breakpoints([*changes.tolist(), len(y)])
+
+
+def mean_and_error(values: Sequence[float]) -> str:
+    """The mean and its standard error."""
+    return f"{np.mean(values):.2f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.2f}"
 
 
 def main(folder: Path) -> None:
     warnings.simplefilter("ignore", DataWarning)
     learn, test = split(folder)
+    truths = [truth(recording.y) for recording in test]
     draws = [np.random.default_rng(seed).permutation(len(learn))[:FEW] for seed in range(DRAWS)]
+    found = {name: learned(make(), learn, test) for name, (_, make) in METHODS.items()}
+    losses = {
+        name: np.array([partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)])
+        for name, guesses in found.items()
+    }
     rows: list[Row] = []
     for name, (needs, make) in METHODS.items():
-        few = [measured(make(), [learn[i] for i in draw], test)["loss"] for draw in draws]
-        error = np.std(few, ddof=1) / np.sqrt(DRAWS)
+        few = [scores(truths, learned(make(), [learn[i] for i in d], test))["loss"] for d in draws]
         rows.append(
             {
                 "method": name,
                 "learns from": needs,
-                **measured(make(), learn, test),
-                f"loss, {FEW} recordings": f"{np.mean(few):.2f} ± {error:.2f}",
+                **scores(truths, found[name]),
+                "loss less that of the last": None
+                if name == LAST
+                else mean_and_error(losses[name] - losses[LAST]),
+                f"loss, {FEW} recordings": mean_and_error(few),
             }
         )
     publish("har_rivals", rows)
