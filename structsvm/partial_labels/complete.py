@@ -182,7 +182,7 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
                 known = problem.known_labels(given, sample)
                 labels = as_partial(known, sample.n_samples, words.item)
                 if labels is None:
-                    found.append(Known.of(problem.encode(given, sample), contiguous))
+                    found.append(Known.of(problem.encode(known, sample), contiguous))
                 else:
                     found.append(_read_partial(problem, sample, labels))
         except DataError as error:
