@@ -45,7 +45,13 @@ class HeldOut:
         n_clusters: int | str | None,
         tolerance: int,
     ) -> HeldOut:
-        """Partition and score them; parameters as for ``report_page``."""
+        """Partition and score them; parameters as for ``report_page``.
+
+        Raises
+        ------
+        DataError
+            If there are not as many names as samples, or samples and labels do not fit.
+        """
         measured = learner.measured(Xs)
         words = words_of(learner, measured)
         names = [str(i) for i in range(len(measured))] if names is None else list(names)
