@@ -401,7 +401,15 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     def decode_with(
         self, metric: Metric, Xs: Any, n_clusters: Counts = None
     ) -> list[EquivalenceMatrix]:
-        """Partition samples with another metric, such as one of ``baselines_``."""
+        """Partition samples with another metric, such as one of ``baselines_``.
+
+        Raises
+        ------
+        SettingsError
+            If ``metric`` is no :class:`~structsvm.partitions.Metric`.
+        DataError
+            If a sample cannot be used, or a number of clusters does not fit its sample.
+        """
         if not isinstance(metric, Metric):
             raise SettingsError(f"metric must be a Metric, got {metric!r}")
         samples = self.prepare(Xs)

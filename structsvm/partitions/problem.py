@@ -110,7 +110,13 @@ class PartitionProblem(Contract):
 
     @hook
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """Refuse training labels that teach nothing (DataError); warn of what teaches little."""
+        """Check that the training labels teach something, and warn if they teach little.
+
+        Raises
+        ------
+        DataError
+            If every sample is one single cluster.
+        """
         if all(truth.n_clusters == 1 for truth in truths):
             words = self.traits.words
             raise DataError(

@@ -50,7 +50,13 @@ class HeldOut:
         tolerance: int,
         measured: Sequence[Sample] | None = None,
     ) -> HeldOut:
-        """Partition and score them; parameters as for ``report_page``."""
+        """Partition and score them; parameters as for ``report_page``.
+
+        Raises
+        ------
+        DataError
+            If there are not as many names as samples, or samples and labels do not fit.
+        """
         measured = learner.measured(Xs) if measured is None else measured
         images = _images(Xs, measured)
         words = IMAGES if images else learner.problem_.traits.words

@@ -107,7 +107,13 @@ class CuttingPlane(ConvexSolver):
             raise SettingsError(f"cached_planes must be at least 0, got {self.cached_planes}")
 
     def check_convex(self, risk: Outline) -> None:
-        """Every cone, regularizer and constraint will do."""
+        """Check that ``max_cuts`` leaves two cuts for each slack.
+
+        Raises
+        ------
+        SettingsError
+            If it leaves fewer.
+        """
         n_groups = risk.n_samples if self.slack == "n" else 1
         if self.max_cuts is not None and self.max_cuts < 2 * n_groups:
             raise SettingsError(

@@ -74,7 +74,13 @@ class Stopping:
 
 
 def check_stopping(stopping: Any) -> None:
-    """Raise SettingsError for what is no stopping rule."""
+    """Check that a stopping rule is one.
+
+    Raises
+    ------
+    SettingsError
+        If it is not.
+    """
     if not isinstance(stopping, Stopping):
         raise SettingsError(f"stopping must be a Stopping, got {stopping!r}")
 

@@ -100,7 +100,13 @@ def check_oracles(
     n_instances: int,
     seed: int,
 ) -> None:
-    """As :func:`check_oracle`, with an oracle for each number of items; None for none."""
+    """As :func:`check_oracle`, with an oracle for each number of items; None for none.
+
+    Raises
+    ------
+    PluginError
+        If a promise is not kept.
+    """
     rng = np.random.default_rng(seed)
     oracles = [oracle for oracle in map(oracle_of, range(1, MOST + 1)) if oracle is not None]
     if not oracles:

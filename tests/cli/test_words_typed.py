@@ -9,6 +9,7 @@ import pytest
 
 from structsvm import load
 from structsvm.cli import names
+from structsvm.cli.parser import strength
 from structsvm.cli.settings import FEATURES, Kind
 from structsvm.compare import DEFAULT_SOLVERS
 from structsvm.datasets.indicators import LABELS_ARE
@@ -99,6 +100,4 @@ def test_a_strength_is_a_number_or_chosen(run, tmp_path):
     assert load(tmp_path / "own").lam is None
     assert json.loads(run("show --json", tmp_path / "own")[1])["lam"] == ChangePoint().traits.lam
     with pytest.raises(argparse.ArgumentTypeError):
-        from structsvm.cli.parser import strength
-
         strength("much")
