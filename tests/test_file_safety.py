@@ -31,13 +31,14 @@ from structsvm.errors import (
     StructSVMError,
 )
 from structsvm.graphs import GraphOfImage, from_image, images
+from structsvm.learner.files import read_header
 from structsvm.parallel import leftovers
 from structsvm.parallel.local import Processes
-from structsvm.persistence import read_header
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import checkpoint
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.storage.atomic import write_atomically
 from structsvm.weights import PSD
 
@@ -222,7 +223,7 @@ def big(tmp_path_factory):
 
 READERS = {
     "load": "from structsvm import load; load(path)",
-    "header": "from structsvm.persistence import read_header; read_header(path)",
+    "header": "from structsvm.learner.files import read_header; read_header(path)",
     "recordings": "from structsvm.datasets import read_recordings; read_recordings(path)",
     "resume": """
 import numpy as np
@@ -239,7 +240,7 @@ class TestArchivesThatExpand:
         code = f"""
 import resource, sys
 from structsvm.errors import StructSVMError
-import structsvm.datasets, structsvm.persistence
+import structsvm.datasets, structsvm.learner.files
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 path = sys.argv[1]
 try:
@@ -359,7 +360,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
         rng = np.random.default_rng(0)
         small = rng.integers(0, 256, (40, 60, 3), dtype=np.uint8)
         large = small.repeat(3, axis=0).repeat(3, axis=1)
-        settings = GraphOfImage(n_segments=20)
+        settings = GraphOfImage(n_clusters=20)
         expected = from_image(small, settings)
         monkeypatch.setattr(images, "MOST_PIXELS", 40 * 60)
         found = from_image(large, settings)
@@ -377,7 +378,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
         image = np.zeros((40, 41), dtype=dtype)
         image[10:, 20:] = True if dtype is np.bool_ else 1
         image = image * np.asarray(np.iinfo(dtype).max if image.dtype.kind == "u" else 1, dtype)
-        graph = from_image(image, GraphOfImage(n_segments=8, features="colour+position"))
+        graph = from_image(image, GraphOfImage(n_clusters=8, features="colour+position"))
         assert graph.regions.shape == (40, 41)
         assert 0 <= graph.X[:, 0].min() < graph.X[:, 0].max() <= 4.0
 
@@ -478,7 +479,9 @@ class TestNamesThatAreTooLong:
             lambda: read_images(path),
             lambda: read_images(tmp_path, masks=path),
             lambda: load(path),
-            lambda: save(MetricLearner(max_iter=2, tol=0.5).fit(X, y), path),
+            lambda: save(
+                MetricLearner(solver=CuttingPlane(Stopping(tol=0.5, max_iter=2))).fit(X, y), path
+            ),
             lambda: MetricLearner().fit(X, y, resume=path),
             lambda: read_regions(path),
         ):

@@ -67,7 +67,7 @@ def test_a_table_not_learned_from_is_clustered_by_the_model():
     assert not found.learned_again
     assert len(found.groups.recordings) == 6
     assert "clustered by itself" in found.question
-    assert found.groups.learned.loss < found.groups.untrained.loss
+    assert found.groups.learned["loss"] < found.groups.untrained["loss"]
     assert json.loads(json.dumps(found.to_dict()))["learned_again"] is False
 
 
@@ -93,7 +93,7 @@ def test_a_cluster_of_one_row_is_no_obstacle():
     rare = labels.copy()
     rare[0] = labels.max() + 1
     learner = MetricLearner(Clustering()).fit(values, rare)
-    assert evaluate_rows(learner, values, rare).groups.learned.loss >= 0
+    assert evaluate_rows(learner, values, rare).groups.learned["loss"] >= 0
 
 
 def test_what_cannot_be_split(learner):

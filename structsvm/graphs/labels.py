@@ -26,11 +26,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-NOT_OF_GRAPHS = (
-    "is not supported of graphs and images yet: give every node or pixel a label (a class -1 needs "
-    "another number)"
-)
-
 
 @dataclass(frozen=True, eq=False)
 class NodeLabels:
@@ -80,7 +75,7 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
     ----------
     y : label map (H, W) of an image; vector (T,); or, of a networkx graph, mapping of its nodes
         Numbers or names; a mask is a label map with two labels. NodeLabels are taken as they are.
-        As everywhere, -1 means that a label is not known; of graphs that is refused.
+        As everywhere, -1 means that a label is not known, which is refused here.
 
     Raises
     ------
@@ -94,7 +89,7 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
     if isinstance(y, Mapping):
         y = _in_order(y, graph)
     if isinstance(y, PartialLabels):
-        raise DataError(f"PartialLabels say something in part, which {NOT_OF_GRAPHS}")
+        raise DataError("PartialLabels say something in part: every node needs a label here")
     values = label_values(y)
     if graph.regions is not None and values.shape == graph.regions.shape:
         labels, regions = values.ravel(), graph.regions.ravel()
@@ -182,7 +177,7 @@ def region_rand(truth: NodeLabels, guess: EquivalenceMatrix) -> float:
 
 
 def _refuse_open(labels: NDArray[Any], there: NDArray[np.bool_], graph: FeatureGraph) -> None:
-    """Raise DataError for labels that are not known: learning to cut needs all of them."""
+    """Raise DataError for labels that are not known, naming the first."""
     first = int(np.flatnonzero(there)[0])
     value = labels[first]
     shown = "NaN" if isinstance(value, float) and np.isnan(value) else repr(value)
@@ -192,8 +187,9 @@ def _refuse_open(labels: NDArray[Any], there: NDArray[np.bool_], graph: FeatureG
     else:
         which = f"node {first}"
     raise DataError(
-        f"a label is {shown}, that of {which} ({int(there.sum())} in all), and -1 and missing "
-        f"labels mean that none is known, which {NOT_OF_GRAPHS}"
+        f"a label is {shown}, that of {which} ({int(there.sum())} in all): give each a label, or, "
+        "to learn from some of them, -1 among numbers where none is known (a class -1 needs "
+        "another number)"
     )
 
 

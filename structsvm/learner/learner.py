@@ -31,6 +31,7 @@ from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, centred, check_weights, cluster_counts
+from structsvm.partitions.values import refuse_hidden
 from structsvm.problem import Risk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
@@ -240,6 +241,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         settings = self._settings(callback)
         if resume is not None and not isinstance(resume, str | PathLike):
             raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
+        if not isinstance(rivals, bool):
+            raise SettingsError(f"rivals must be True or False, got {rivals!r}")
         if alternation is not None and not isinstance(alternation, Alternation):
             raise SettingsError(f"alternation must be an Alternation or None, got {alternation!r}")
         read = self._training_set(
@@ -563,10 +566,14 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         DataError
-            When they have another shape.
+            When they are no numbers, or have another shape.
         """
         check_is_fitted(self)
-        points = np.asarray(pairs, dtype=np.float64)
+        refuse_hidden(pairs, "pairs")
+        try:
+            points = np.asarray(pairs, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise DataError(f"pairs must be numbers, of shape (n, 2, P), got {pairs!r}") from None
         P = self.metric_.factor.shape[0]
         if points.ndim != 3 or points.shape[1:] != (2, P):
             raise DataError(f"pairs have shape {points.shape}, expected (n, 2, {P})")

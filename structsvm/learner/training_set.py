@@ -73,7 +73,10 @@ class TrainingSet:
         weights = check_weights(sample_weight, len(samples), problem.traits.words)
         labels = read_labels(problem, samples, ys)
         if groups is not None:
-            groups = list(groups)
+            try:
+                groups = list(groups)
+            except TypeError:
+                raise DataError(f"groups must be a list, one for each, got {groups!r}") from None
             if len(groups) != len(samples):
                 words = problem.traits.words
                 raise DataError(f"{words.wholes(len(samples))} but {len(groups)} groups")
