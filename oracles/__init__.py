@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from structsvm.support.lazy import lazy
 
 if TYPE_CHECKING:
+    from structsvm.oracles.allowed_segments import AllowedSegmentsOracle as AllowedSegmentsOracle
     from structsvm.oracles.clustering import ClusteringOracle as ClusteringOracle
     from structsvm.oracles.exhaustive import ExhaustiveOracle as ExhaustiveOracle
     from structsvm.oracles.semidefinite import SemidefiniteOracle as SemidefiniteOracle
@@ -14,6 +15,7 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            "AllowedSegmentsOracle": "structsvm.oracles.allowed_segments",
             "ClusteringOracle": "structsvm.oracles.clustering",
             "ExhaustiveOracle": "structsvm.oracles.exhaustive",
             "SemidefiniteOracle": "structsvm.oracles.semidefinite",

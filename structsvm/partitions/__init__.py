@@ -7,7 +7,11 @@ from structsvm.support.lazy import lazy
 if TYPE_CHECKING:
     from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
     from structsvm.partitions.labelled import LabelledSample as LabelledSample
+    from structsvm.partitions.labelled import SearchedSample as SearchedSample
+    from structsvm.partitions.losses import chi_square as chi_square
+    from structsvm.partitions.losses import partition_loss as partition_loss
     from structsvm.partitions.metric import Metric as Metric
+    from structsvm.partitions.objective import MetricObjective as MetricObjective
     from structsvm.partitions.oracle import Argmax as Argmax
     from structsvm.partitions.oracle import Constraint as Constraint
     from structsvm.partitions.oracle import Oracle as Oracle
@@ -27,13 +31,17 @@ else:
             "EquivalenceMatrix": "structsvm.partitions.equivalence",
             "LabelledSample": "structsvm.partitions.labelled",
             "Metric": "structsvm.partitions.metric",
+            "MetricObjective": "structsvm.partitions.objective",
             "Oracle": "structsvm.partitions.oracle",
             "PartitionProblem": "structsvm.partitions.problem",
             "Quality": "structsvm.status",
             "Region": "structsvm.partitions.oracle",
             "Sample": "structsvm.partitions.sample",
+            "SearchedSample": "structsvm.partitions.labelled",
             "TraceObjective": "structsvm.partitions.trace_objective",
             "Traits": "structsvm.partitions.traits",
             "Words": "structsvm.partitions.traits",
+            "chi_square": "structsvm.partitions.losses",
+            "partition_loss": "structsvm.partitions.losses",
         },
     )
