@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from structsvm.partitions.losses import partition_loss as partition_loss
     from structsvm.partitions.losses import rand_index as rand_index
     from structsvm.partitions.metric import Metric as Metric
+    from structsvm.partitions.objective import MetricObjective as MetricObjective
     from structsvm.partitions.oracle import UNCONSTRAINED as UNCONSTRAINED
     from structsvm.partitions.oracle import Argmax as Argmax
     from structsvm.partitions.oracle import Constraint as Constraint
@@ -36,6 +37,7 @@ else:
             "EquivalenceMatrix": "structsvm.partitions.equivalence",
             "LabelledSample": "structsvm.partitions.labelled",
             "Metric": "structsvm.partitions.metric",
+            "MetricObjective": "structsvm.partitions.objective",
             "Oracle": "structsvm.partitions.oracle",
             "PartitionProblem": "structsvm.partitions.problem",
             "Quality": "structsvm.status",
