@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import AgglomerativeClustering, KMeans
 
+from structsvm.oracles import (
+    ClusteringOracle,
+    ExhaustiveOracle,
+    SemidefiniteOracle,
+    SpectralOracle,
+)
 from structsvm.oracles._clusters.starts import kmeans
-from structsvm.oracles.clustering import ClusteringOracle
-from structsvm.oracles.exhaustive import ExhaustiveOracle
-from structsvm.oracles.semidefinite import SemidefiniteOracle
-from structsvm.oracles.spectral import SpectralOracle
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions import Constraint, EquivalenceMatrix, TraceObjective
 
 CASES = 200
 RESULTS = Path(__file__).parent / "results" / "cluster_decoding.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 
@@ -9,13 +10,15 @@ import numpy as np
 import scipy.linalg as sl
 from _harness import RESULTS, Goal, report, seconds, seconds_in_turns
 
-from structsvm import CutLearner, NormalizedCut
+from structsvm import MetricLearner, MetricLearnerCV, NormalizedCut
 from structsvm.datasets import images_and_labels, read_images
 from structsvm.graphs import FeatureGraph, GraphOfImage, from_image
 from structsvm.graphs.similarity import Similarity
 from structsvm.oracles._spectra.cut_hinge import NormalizedHinge
+from structsvm.partitions import Metric
 
-HORSES = Path(__file__).resolve().parents[2] / "shared" / "data" / "weizmann_horse"
+BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+HORSES = Path(os.environ.get("STRUCTSVM_DATA") or BESIDE) / "weizmann_horse"
 SIZES = ((60, 80), (120, 160), (240, 320), (480, 640))
 LARGEST_GRID = 240 * 320
 """Pixels beyond which a grid of pixels is not tried."""
@@ -62,43 +65,43 @@ def pixels() -> tuple[FeatureGraph, np.ndarray]:
     return from_image(np.asarray(small), settings), truth
 
 
-def learn() -> tuple[CutLearner, list[Goal]]:
+def learn() -> tuple[MetricLearner, list[Goal]]:
     """Ten images, longest side 160 pixels, about 115 superpixels each; the graphs are made once."""
     images, labels = images_and_labels(read_images(HORSES)[:10])
     goals = []
     for features in ("colour+position", "all"):
-        problem = NormalizedCut(features=features)
-        graphs = [problem.graph(image) for image in images]
-        learner = CutLearner(problem, lam=0.02)
+        problem = NormalizedCut(image=GraphOfImage(features=features))
+        graphs = [from_image(image, problem.image) for image in images]
+        learner = MetricLearner(problem)
         once = seconds(partial(learner.fit, graphs, labels), repeats=3)
         name = f"learning, 10 images, {features}"
         goals.append(Goal.at_most(f"{name}: against 2 s", once, 2.0, 1.0))
-        chosen = seconds(partial(CutLearner(problem).fit, graphs, labels), repeats=1)
+        chooser = MetricLearnerCV(problem, ("untrained", "full"))
+        chosen = seconds(partial(chooser.fit, graphs, labels), repeats=1)
         goals.append(Goal.against(f"{name}, lam by cross-validation", chosen, once))
     return learner, goals
 
 
-def cut(learner: CutLearner) -> tuple[list[Goal], dict[str, list[tuple[int, float]]]]:
+def cut(learner: MetricLearner) -> tuple[list[Goal], dict[str, list[tuple[int, float]]]]:
     """A photograph at growing sizes with a learned metric, from the array to the label map."""
     from PIL import Image
 
     photograph = Image.fromarray(read_images(HORSES)[20].image)
     settings = {
-        "300 superpixels": NormalizedCut(n_segments=300),
-        "superpixels of 64 pixels": NormalizedCut(n_segments=300),
-        "pixels, radius 5": NormalizedCut(nodes="pixels"),
+        "300 superpixels": GraphOfImage(n_segments=300),
+        "superpixels of 64 pixels": GraphOfImage(n_segments=300),
+        "pixels, radius 5": GraphOfImage(nodes="pixels"),
     }
     goals: list[Goal] = []
     curves: dict[str, list[tuple[int, float]]] = {name: [] for name in settings}
-    metric = learner.components_.T
     for H, W in SIZES:
         image = np.asarray(photograph.resize((W, H), Image.Resampling.BICUBIC))
-        for name, problem in settings.items():
+        for name, graph in settings.items():
             if "radius" in name and H * W > LARGEST_GRID:
                 continue
             if "64" in name:
-                problem = NormalizedCut(n_segments=H * W // 64)
-            run = partial(_segmented, problem, metric, image)
+                graph = GraphOfImage(n_segments=H * W // 64)
+            run = partial(_segmented, NormalizedCut(image=graph), learner.metric_, image)
             taken = seconds(run, repeats=1 if "radius" in name else 3)
             curves[name].append((H * W, taken))
             if (H, W) == (240, 320):
@@ -106,11 +109,9 @@ def cut(learner: CutLearner) -> tuple[list[Goal], dict[str, list[tuple[int, floa
     return goals, curves
 
 
-def _segmented(problem: NormalizedCut, factor: np.ndarray, image: np.ndarray) -> np.ndarray:
-    graph = from_image(image, problem.image_settings)
-    decoder = problem.decoder
-    embedding = decoder.embed(Similarity.of(graph)(factor), 2)
-    return graph.label_map(np.array(decoder.partition(embedding, 2).labels))
+def _segmented(problem: NormalizedCut, metric: Metric, image: np.ndarray) -> np.ndarray:
+    (sample,), _ = problem.read(image)
+    return problem.decode(metric.decode(problem, sample, 2), sample)
 
 
 def draw(curves: dict[str, list[tuple[int, float]]]) -> None:

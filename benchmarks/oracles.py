@@ -23,12 +23,10 @@ import ruptures
 from _harness import RESULTS, Goal, printed_by, report, seconds_in_turns
 from numpy.typing import NDArray
 
+from structsvm.oracles import SequentialOracle, SpectralOracle
 from structsvm.oracles._clusters.compression import CompressedData, CompressedObjective
-from structsvm.oracles.sequential import SequentialOracle
-from structsvm.oracles.spectral import SpectralOracle
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions import Argmax, Constraint, EquivalenceMatrix, TraceObjective
+from structsvm.partitions.oracle import UNCONSTRAINED
 
 Floats = NDArray[np.float64]
 

@@ -33,8 +33,7 @@ from solvers import make_risk
 
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import SquaredNorm
-from structsvm.solvers.base import Stopping
-from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.status import Quality
 from structsvm.weights import Free, Nonnegative, WeightSpace
 

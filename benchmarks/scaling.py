@@ -13,15 +13,13 @@ import numpy as np
 from _harness import Goal, report
 from distributed import Client, LocalCluster
 
+from structsvm import ChangePoint, Solution
 from structsvm.datasets import relevant_changes
 from structsvm.parallel import Auto, Backend, Dask, Processes, Serial, Threads
-from structsvm.partitions.problem import MetricProblem
+from structsvm.partitions import Sample
 from structsvm.problem import RegularizedRisk
-from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import SquaredNorm
-from structsvm.solution import Solution
-from structsvm.solvers.base import Stopping
-from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers import CuttingPlane, Stopping
 
 SHAPES = ((10, 400, 30), (100, 600, 30), (60, 1500, 100))
 """N, T, P."""
@@ -29,14 +27,12 @@ SHAPES = ((10, 400, 30), (100, 600, 30), (60, 1500, 100))
 
 def make_risk(N: int, T: int, P: int) -> RegularizedRisk:
     """N recordings of T samples and P features, for a full metric."""
-    partition = ChangePoint()
+    problem = ChangePoint()
     recordings = relevant_changes(N, n_samples=T, n_features=P, random_state=0)
-    problem = MetricProblem(partition, "full", P)
-    return problem.risk(
-        [(r.X - r.X.mean(0)) / r.X.std(0) / np.sqrt(P) for r in recordings],
-        [partition.encode(r.y, T) for r in recordings],
-        problem.regularizer(SquaredNorm(), 0.1),
-    )
+    objective = problem.objective("full", P)
+    samples = [Sample((r.X - r.X.mean(0)) / r.X.std(0) / np.sqrt(P)) for r in recordings]
+    truths = [problem.encode(r.y, x) for r, x in zip(recordings, samples, strict=True)]
+    return objective.risk(samples, truths, objective.regularizer(SquaredNorm(), 0.1))
 
 
 def timed(risk: RegularizedRisk, backend: Backend) -> tuple[float, Solution]:

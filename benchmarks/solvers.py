@@ -21,20 +21,17 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from structsvm import ChangePoint, Solution
 from structsvm.datasets import relevant_changes
 from structsvm.masters.base import Request
 from structsvm.masters.bounds import lower_bound
-from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.masters.newton import NewtonMaster
 from structsvm.masters.working_set import WorkingSet
-from structsvm.partitions.problem import MetricProblem
+from structsvm.partitions import Sample
 from structsvm.problem import RegularizedRisk
-from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import SquaredNorm
-from structsvm.solution import Solution
+from structsvm.solvers import CuttingPlane, CvxpyMaster, NewtonMaster, Solver, Stopping
 from structsvm.solvers.auto import solver_from
-from structsvm.solvers.base import Run, Solver, Stopping
-from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.run import Run
 
 Floats = NDArray[np.float64]
 
@@ -47,14 +44,12 @@ SUITE = {"auto": LIMIT, "one-slack": LIMIT, "frank-wolfe": 30.0, "subgradient": 
 
 def make_risk(N: int, T: int, P: int, metric: str) -> RegularizedRisk:
     """N recordings of T samples and P features, each z-scored."""
-    partition = ChangePoint()
+    problem = ChangePoint()
     recordings = relevant_changes(N, n_samples=T, n_features=P, random_state=0)
-    problem = MetricProblem(partition, metric, P)
-    return problem.risk(
-        [(r.X - r.X.mean(0)) / r.X.std(0) / np.sqrt(P) for r in recordings],
-        [partition.encode(r.y, T) for r in recordings],
-        problem.regularizer(SquaredNorm(), LAM),
-    )
+    objective = problem.objective(metric, P)
+    samples = [Sample((r.X - r.X.mean(0)) / r.X.std(0) / np.sqrt(P)) for r in recordings]
+    truths = [problem.encode(r.y, x) for r, x in zip(recordings, samples, strict=True)]
+    return objective.risk(samples, truths, objective.regularizer(SquaredNorm(), LAM))
 
 
 def cpu_seconds(run: Callable[[], Any], repeats: int = 3) -> float:

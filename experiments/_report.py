@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
-SHARED = ROOT.parent / "shared" / "data"
+SHARED = Path(os.environ.get("STRUCTSVM_DATA") or ROOT.parent / "shared" / "data")
 RESULTS = ROOT / "docs" / "results.md"
 PAPER = ROOT / "docs" / "paper"
 

@@ -23,6 +23,7 @@ from _report import PAPER, SHARED
 from _tables import NAMES, Table, Task, read
 
 from structsvm import Clustering, EquivalenceMatrix, baselines
+from structsvm.partitions import Sample
 
 PAIRS = 200
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -39,14 +40,14 @@ Results = dict[str, dict[str, dict[str, list[float]]]]
 def run(task: Task, name: str) -> float:
     """The loss of one metric on one split; NaN when it fails."""
     settings = SETTINGS[name] | ({} if name == "lmnn" else {"random_state": task.seed})
-    decoder = Clustering(random_state=task.seed).decoder
+    problem = Clustering(random_state=task.seed)
     X, truth = task.train.standardized, task.train.truth
     if name in ("lmnn", "nca") and len(X) > ROWS:
         rows = np.random.default_rng(task.seed).permutation(len(X))[:ROWS]
         assert truth.labels is not None
         X, truth = X[rows], EquivalenceMatrix.from_labels(truth.labels[rows])
     try:
-        metric = baselines.fit(name, decoder, [X], [truth], **settings)
+        metric = baselines.fit(name, problem, [Sample(X)], [truth], **settings)
         return task.scores(metric)[0]
     except (ValueError, ArithmeticError, RuntimeError) as error:
         print(f"{name} failed: {error}")

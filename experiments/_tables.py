@@ -14,8 +14,8 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from structsvm import Clustering, EquivalenceMatrix
+from structsvm.partitions import Metric, Sample
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
-from structsvm.partitions.metric import Metric
 from structsvm.partitions.samples import Standardizer
 
 Floats = NDArray[np.float64]
@@ -57,7 +57,7 @@ class Task:
         """Loss and adjusted Rand index on the test rows, the number of clusters being given."""
         X = self.test.standardized if standardize else self.test.X
         truth = self.test.truth
-        guess = metric.decode(Clustering(random_state=self.seed).decoder, X, truth.n_clusters)
+        guess = metric.decode(Clustering(random_state=self.seed), Sample(X), truth.n_clusters)
         return partition_loss(truth, guess), adjusted_rand_index(truth, guess)
 
 

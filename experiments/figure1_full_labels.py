@@ -7,42 +7,40 @@ the text and gives no parameters of its generator; ours are those of
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from _report import publish
 
 from structsvm import MetricLearner, baselines
 from structsvm.datasets import relevant_changes
+from structsvm.partitions import Metric
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.metric import Metric
 
 SEEDS = range(5)
 LEVELS = {"independent levels": None, "rank-3 levels": 3}
 
 
 def losses(rank: int | None, seed: int) -> dict[str, float]:
-    """Mean test loss of every method for one seed; only ours and "untrained" are not told K."""
+    """Mean test loss of every method for one seed; only ours and "untrained" are not given K."""
     recordings = relevant_changes(20, rank=rank, random_state=seed)
     Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
     learner = MetricLearner(metric="diagonal").fit(Xs[:10], ys[:10])
-    truths = learner.encode(Xs[10:], ys[10:])
+    learn, test = learner.prepare(Xs[:10]), learner.prepare(Xs[10:])
+    truths = learner.encode(test, ys[10:])
     counts = [truth.n_clusters for truth in truths]
 
     def loss(metric: Metric, given: list[int] | None) -> float:
-        guesses = learner.decode_with(metric, Xs[10:], given)
+        guesses = learner.decode_with(metric, test, given)
         return float(np.mean([partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]))
 
-    def fitted(fit: Callable[..., Metric]) -> Metric:
-        samples = [learner.standardizer_(X) for X in Xs[:10]]
-        return fit(learner.problem_.decoder, samples, learner.encode(Xs[:10], ys[:10]))
+    def fitted(name: str) -> Metric:
+        return baselines.fit(name, learner.problem_, learn, learner.encode(learn, ys[:10]))
 
     return {
-        "learned, diagonal": loss(Metric(learner.components_.T, learner.penalty_), None),
+        "learned, diagonal": loss(learner.metric_, None),
         "untrained": loss(learner.baselines_["untrained"], None),
         "untrained, true K": loss(learner.baselines_["untrained"], counts),
-        "PCA, true K": loss(fitted(baselines.pca), counts),
-        "RCA half shrunk, true K": loss(fitted(baselines.rca), counts),
+        "PCA, true K": loss(fitted("pca"), counts),
+        "RCA half shrunk, true K": loss(fitted("rca"), counts),
     }
 
 

@@ -17,7 +17,6 @@ from structsvm import MetricLearner, baselines
 from structsvm.datasets import Recording, arrays_and_labels
 from structsvm.errors import DataWarning
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.metric import Metric
 
 SIZES = (5, 10, 20, 40)
 DRAWS = 5
@@ -32,16 +31,16 @@ def losses(learn: list[Recording], test: list[Recording]) -> dict[str, float]:
     diagonal = MetricLearner(metric="diagonal").fit(Xs, ys)
     metrics = {
         "untrained": full.baselines_["untrained"],
-        "RCA, half shrunk": baselines.rca(
-            full.problem_.decoder, [full.standardizer_(X) for X in Xs], full.encode(Xs, ys)
+        "RCA, half shrunk": baselines.fit(
+            "rca", full.problem_, full.prepare(Xs), full.encode(Xs, ys)
         ),
-        "learned, diagonal": Metric(diagonal.components_.T, diagonal.penalty_),
-        "learned, full": Metric(full.components_.T, full.penalty_),
+        "learned, diagonal": diagonal.metric_,
+        "learned, full": full.metric_,
     }
-    truths = full.encode(X_test, y_test)
+    samples, truths = full.prepare(X_test), full.encode(X_test, y_test)
     found = {}
     for name, metric in metrics.items():
-        guesses = full.decode_with(metric, X_test)
+        guesses = full.decode_with(metric, samples)
         pairs = zip(truths, guesses, strict=True)
         found[name] = float(np.mean([partition_loss(t, g) for t, g in pairs]))
     return found

@@ -3,7 +3,7 @@
 The split of har_spsw.py: subjects s01-s10 learn, s11-s15 test (50 recordings). Labelled are
 
 - one stretch of each learning recording, from a tenth of its time to all of it;
-- 1, 2, 5, 10 or 50 whole recordings, the others being given without a label, or not at all;
+- 1, 2, 5, 10 or 50 whole recordings;
 - regions of 4 seconds: their number of changes, or only whether there is one. No time of a change.
 
 Where what is labelled is drawn at random, it is drawn three times.
@@ -30,9 +30,11 @@ from structsvm import Alternation, ChangePoint, MetricLearner, PartialLabels, ba
 from structsvm.datasets import arrays_and_labels
 from structsvm.errors import DataError, LearningError
 from structsvm.partial_labels.complete import calibrate_partial, known_parts, read_labels
+from structsvm.partitions import Metric, Sample
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.metric import Metric
 from structsvm.partitions.samples import Standardizer
+
+PROBLEM = ChangePoint()
 
 SEEDS = range(3)
 FRACTIONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
@@ -51,16 +53,15 @@ class Data:
 
     def loss_of(self, metric: Metric) -> float:
         """Mean test loss of a metric; the number of segments is left open."""
-        problem, standardize = ChangePoint(), Standardizer("recording")
         losses = []
-        for X, y in zip(self.test, self.truths, strict=True):
-            guess = metric.decode(problem.decoder, standardize(X))
-            losses.append(partition_loss(problem.encode(y, X.shape[0]), guess))
+        for sample, y in zip(standardized(self.test), self.truths, strict=True):
+            guess = metric.decode(PROBLEM, sample)
+            losses.append(partition_loss(PROBLEM.encode(y, sample), guess))
         return float(np.mean(losses))
 
     def loss(self, learner: MetricLearner) -> float:
         """That of a learned one."""
-        return self.loss_of(Metric(learner.components_.T, learner.penalty_))
+        return self.loss_of(learner.metric_)
 
     def stretches(self, fraction: float, seed: int) -> list[Any]:
         """A stretch of each recording, somewhere."""
@@ -79,6 +80,11 @@ class Data:
         return [PartialLabels(regions=_regions(y, exact)) for y in self.ys]
 
 
+def standardized(Xs: Sequence[Any]) -> list[Sample]:
+    """Recordings as metrics of this problem see them."""
+    return [Sample(Standardizer("recording")(X)) for X in Xs]
+
+
 def _regions(y: Any, exact: bool) -> list[tuple[int, int, Any]]:
     found: list[tuple[int, int, Any]] = []
     for start in range(0, y.size - 1, REGION):
@@ -94,16 +100,16 @@ def by_stretch(data: Data, fraction: float, seed: int) -> dict[str, float]:
     With too few labels the best metric is zero, which is refused: that counts as no learning.
     """
     labels = data.stretches(fraction, seed)
-    samples = [Standardizer("recording")(X) for X in data.Xs]
-    known = read_labels(ChangePoint(), samples, labels)
-    parts, truths = known_parts(samples, known)
-    penalty = calibrate_partial(ChangePoint(), samples, known).penalty
-    untrained = data.loss_of(Metric(np.eye(samples[0].shape[1]), penalty))
-    rca = baselines.rca(ChangePoint().decoder, parts, truths)
+    samples = standardized(data.Xs)
+    known = read_labels(PROBLEM, samples, labels)
+    parts, truths = known_parts(PROBLEM, samples, known)
+    identity = np.eye(samples[0].n_features)
+    calibration = calibrate_partial(PROBLEM, identity, samples, known)
+    untrained = data.loss_of(calibration.metric(identity))
+    rca = baselines.fit("rca", PROBLEM, parts, truths)
     losses = {"untrained": untrained, "RCA": data.loss_of(rca)}
     ways = {"ours": Alternation()}
     if fraction < 1:
-        ways["ours, latent"] = Alternation(formulation="latent")
         ways["labelled stretches alone"] = Alternation(max_rounds=0)
     completed = True
     for name, how in ways.items():
@@ -120,23 +126,18 @@ def loss_with(
 ) -> tuple[float, bool]:
     """The test loss, that of no learning where there is nothing learned; and if it completed."""
     try:
-        learner = MetricLearner(alternation=how).fit(data.Xs, labels)
+        learner = MetricLearner().fit(data.Xs, labels, alternation=how)
     except (LearningError, DataError):
         return untrained, False
     return data.loss(learner), learner.alternated_ is not None
 
 
 def by_count(data: Data, n: int, seed: int) -> dict[str, float]:
-    """With n recordings in full, and the others unlabelled or absent."""
+    """With n recordings in full."""
     chosen = np.random.default_rng(seed).choice(len(data.ys), n, replace=False)
     alone = MetricLearner().fit([data.Xs[i] for i in chosen], [data.ys[i] for i in chosen])
-    labels: list[Any] = [PartialLabels() for _ in data.ys]
-    for i in chosen:
-        labels[i] = data.ys[i]
-    together = MetricLearner(alternation=Alternation(unlabelled=True)).fit(data.Xs, labels)
     return {
         "labelled recordings alone": data.loss(alone),
-        "and 95 - n unlabelled ones": data.loss(together),
         "untrained": data.loss_of(alone.baselines_["untrained"]),
     }
 

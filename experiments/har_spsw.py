@@ -17,9 +17,8 @@ from _report import PAPER, SHARED, Row, publish
 
 from structsvm import MetricLearner, baselines
 from structsvm.datasets import Recording, arrays_and_labels, read_recordings
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions import EquivalenceMatrix, Metric
 from structsvm.partitions.losses import covering, margin_f1, partition_loss
-from structsvm.partitions.metric import Metric
 
 
 def split(folder: Path) -> tuple[list[Recording], list[Recording]]:
@@ -30,7 +29,7 @@ def split(folder: Path) -> tuple[list[Recording], list[Recording]]:
 
 
 def scores(truths: Sequence[EquivalenceMatrix], guesses: Sequence[EquivalenceMatrix]) -> Row:
-    """Mean loss, covering and F1 (margin 5 samples: half a second)."""
+    """Mean loss, covering and F1 (tolerance 5 samples: half a second)."""
     pairs = list(zip(truths, guesses, strict=True))
     return {
         "loss": float(np.mean([partition_loss(t, g) for t, g in pairs])),
@@ -44,9 +43,9 @@ def row(
 ) -> Row:
     """Held-out scores of one metric, given the true number of segments and not."""
     Xs, ys = arrays_and_labels(test)
-    truths = learner.encode(Xs, ys)
-    known = learner.decode_with(metric, Xs, [truth.n_clusters for truth in truths])
-    unknown = scores(truths, learner.decode_with(metric, Xs))
+    samples, truths = learner.prepare(Xs), learner.encode(Xs, ys)
+    known = learner.decode_with(metric, samples, [truth.n_clusters for truth in truths])
+    unknown = scores(truths, learner.decode_with(metric, samples))
     return {
         "metric": name,
         "loss, K known": scores(truths, known)["loss"],
@@ -65,19 +64,13 @@ def main(folder: Path) -> None:
         start = time.perf_counter()
         learner = MetricLearner(metric=kind).fit(Xs, ys, feature_names=learn[0].features)
         seconds = time.perf_counter() - start
-        metric = Metric(learner.components_.T, learner.penalty_)
-        rows.append(row(f"learned, {kind}", learner, metric, test, seconds))
-    rivals = {
-        "untrained": baselines.untrained,
-        "PCA": baselines.pca,
-        "RCA, half shrunk": baselines.rca,
-    }
-    samples = [learner.standardizer_(X) for X in Xs]
-    truths = learner.encode(Xs, ys)
-    for name, fit in rivals.items():
+        rows.append(row(f"learned, {kind}", learner, learner.metric_, test, seconds))
+    rivals = {"untrained": "untrained", "PCA": "pca", "RCA, half shrunk": "rca"}
+    samples, truths = learner.prepare(Xs), learner.encode(Xs, ys)
+    for shown, name in rivals.items():
         start = time.perf_counter()
-        metric = fit(learner.problem_.decoder, samples, truths)
-        rows.append(row(name, learner, metric, test, time.perf_counter() - start))
+        metric = baselines.fit(name, learner.problem_, samples, truths)
+        rows.append(row(shown, learner, metric, test, time.perf_counter() - start))
     publish("har_spsw", rows)
     draw(learner, test)
 

@@ -19,8 +19,7 @@ from _cache import Pieces, seconds_option
 from _report import SHARED, publish
 from har_label_fraction import Data, mean_and_error
 
-from structsvm import MetricLearner, PartialLabels
-from structsvm.suggestions import suggest_labels
+from structsvm import MetricLearner, PartialLabels, suggest_labels
 
 SEEDS = range(5)
 LENGTH = 20

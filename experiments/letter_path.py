@@ -11,9 +11,9 @@ from pathlib import Path
 from _report import SHARED, publish
 from _tables import read
 
-from structsvm import Clustering, MetricLearner, SquaredNorm
-from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.memory import Memory
+from structsvm import Clustering, MetricLearner
+from structsvm.regularizers import SquaredNorm
+from structsvm.solvers import CuttingPlane, Memory
 
 LAMS = (1.0, 0.1, 0.01)
 

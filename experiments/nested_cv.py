@@ -26,9 +26,9 @@ from _report import SHARED, Row, publish
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
 
+from structsvm import MetricLearnerCV
 from structsvm.datasets import Recording, arrays_and_labels, read_recordings
 from structsvm.errors import VerdictWarning
-from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.losses import partition_loss
 from structsvm.verdict import standard_error
 
@@ -75,15 +75,15 @@ def losses(
     model: MetricLearnerCV, metric: str, Xs: Sequence[Floats], ends: Sequence[list[int]]
 ) -> dict[str, list[float]]:
     """Of each recording, with the number of segments given ("k") and not ("u")."""
-    truths = model.encode(Xs, ends)
+    samples, truths = model.prepare(Xs), model.encode(Xs, ends)
     found = {}
-    for told, counts in (("k", [truth.n_clusters for truth in truths]), ("u", None)):
+    for given, counts in (("k", [truth.n_clusters for truth in truths]), ("u", None)):
         if metric in model.baselines_:
-            guesses = model.decode_with(model.baselines_[metric], Xs, counts)
+            guesses = model.decode_with(model.baselines_[metric], samples, counts)
         else:
-            guesses = model.predict_partitions(Xs, counts, use=metric)
+            guesses = model.predict_partitions(samples, counts, use=metric)
         pairs = zip(truths, guesses, strict=True)
-        found[told] = [partition_loss(t, g) for t, g in pairs]
+        found[given] = [partition_loss(t, g) for t, g in pairs]
     return found
 
 
@@ -141,18 +141,18 @@ class Nested:
         """One row of the table: mean losses, known / unknown number of segments."""
         order = np.concatenate([fold["test"] for fold in found])
         values = {
-            (m, told): np.concatenate([fold["losses"][m][told] for fold in found])
+            (m, given): np.concatenate([fold["losses"][m][given] for fold in found])
             for m in METRICS
-            for told in "ku"
+            for given in "ku"
         }
         units = np.arange(order.size)
         if self.groups is not None:
             units = np.unique(self.groups[order], return_inverse=True)[1]
         row: dict[str, object] = {"set": self.name, "recordings": order.size}
         for metric in METRICS:
-            row[metric] = " / ".join(f"{values[metric, told].mean():.2f}" for told in "ku")
-        for told, title in (("k", "gain, K known"), ("u", "gain, K unknown")):
-            gain = values["untrained", told] - values["learned", told]
+            row[metric] = " / ".join(f"{values[metric, given].mean():.2f}" for given in "ku")
+        for given, title in (("k", "gain, K known"), ("u", "gain, K unknown")):
+            gain = values["untrained", given] - values["learned", given]
             row[title] = f"{gain.mean():.2f} +- {standard_error(gain, units):.2f}"
         row["gain expected"] = f"{np.mean([fold['expected'] for fold in found]):.2f}"
         row["says that it pays"] = f"{sum(fold['pays'] for fold in found)} of {len(found)}"

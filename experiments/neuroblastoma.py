@@ -21,48 +21,48 @@ import numpy as np
 from _cache import Pieces
 from _report import SHARED, Row, publish
 
-from structsvm import ChangePoint, DistributionChange, MetricLearner
+from structsvm import MetricLearner
 from structsvm.datasets import AnnotatedProfile, annotation_errors, read_profiles
 from structsvm.errors import LearningError
-from structsvm.partial_labels.complete import calibrate_partial, read_labels
-from structsvm.partitions.metric import Metric
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.samples import Standardizer
+from structsvm.features import HermiteMoments
+from structsvm.learner.inputs import Inputs
+from structsvm.learner.settings import Settings
+from structsvm.partial_labels.complete import calibrate_partial
 
 SAMPLE = SHARED / "neuroblastoma"
-MOMENTS = DistributionChange(n_moments=5)
+MOMENTS = HermiteMoments(5)
 
 Profiles = list[AnnotatedProfile]
 
 
-def penalty_only(problem: PartitionProblem, learn: Profiles, test: Profiles) -> tuple[int, int]:
+def penalty_only(
+    features: HermiteMoments | None, learn: Profiles, test: Profiles
+) -> tuple[int, int]:
     """The untrained metric with the penalty of fewest errors on the other profiles."""
-    standardize = Standardizer.fit("recording", [], problem)
-    samples = [standardize(p.recording.X) for p in learn]
-    known = read_labels(problem, samples, [p.labels for p in learn])
-    penalty = calibrate_partial(problem, samples, known).penalty
-    metric = Metric(np.eye(samples[0].shape[1]), penalty)
-    guesses = [metric.decode(problem.decoder, standardize(p.recording.X)) for p in test]
-    return annotation_errors(test, guesses)
+    learner = MetricLearner(features=features)
+    settings = Settings.of(learner.get_params(deep=False))
+    read = learner.read([p.recording.X for p in learn], [p.labels for p in learn])
+    inputs, data = Inputs.fit(settings.features, settings.standardize, read)
+    identity = np.eye(data.n_features)
+    metric = calibrate_partial(data.problem, identity, data.samples, data.labels).metric(identity)
+    samples, _ = data.problem.read([p.recording.X for p in test])
+    return annotation_errors(test, [metric.decode(data.problem, x) for x in inputs(samples)])
 
 
 def learned(
-    problem: PartitionProblem,
-    metric: str,
-    learn: Profiles,
-    test: Profiles,
+    features: HermiteMoments, metric: str, learn: Profiles, test: Profiles
 ) -> tuple[int, int]:
     """A learned metric; the untrained one where nothing can be learned."""
-    learner = MetricLearner(problem, metric=metric)
+    learner = MetricLearner(metric=metric, features=features)
     try:
         learner.fit([p.recording.X for p in learn], [p.labels for p in learn])
     except LearningError:
-        return penalty_only(problem, learn, test)
+        return penalty_only(features, learn, test)
     return annotation_errors(test, learner.predict_partitions([p.recording.X for p in test]))
 
 
 METHODS: dict[str, Callable[[Profiles, Profiles], tuple[int, int]]] = {
-    "mean, penalty only": partial(penalty_only, ChangePoint()),
+    "mean, penalty only": partial(penalty_only, None),
     "5 moments, penalty only": partial(penalty_only, MOMENTS),
     "5 moments, learned, diagonal": partial(learned, MOMENTS, "diagonal"),
     "5 moments, learned, full": partial(learned, MOMENTS, "full"),

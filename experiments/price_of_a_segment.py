@@ -43,8 +43,8 @@ def held_out_losses(name: str, folder: Path) -> Losses:
         learner.fit([nested.pooled[i][0] for i in train], [nested.pooled[i][1] for i in train])
         Zs, ends = [nested.Zs[i] for i in test], [nested.ends[i] for i in test]
         truths = learner.encode(Zs, ends)
-        for told, counts in (("k", [M.n_clusters for M in truths]), ("u", None)):
-            key = f"{short}{mark} {lam:g} {told}"
+        for given, counts in (("k", [M.n_clusters for M in truths]), ("u", None)):
+            key = f"{short}{mark} {lam:g} {given}"
             values = found.setdefault(key, [0.0] * len(nested.Zs))
             guesses = learner.predict_partitions(Zs, counts)
             for i, truth, guess in zip(test, truths, guesses, strict=True):
@@ -59,11 +59,11 @@ def row(name: str, metric: str, found: Losses) -> Row:
     for price, mark in PRICES.items():
         pairs = [[np.mean(found[f"{short}{mark} {lam:g} {t}"]) for t in "ku"] for lam in LAMS]
         cells[f"price {price}"] = ", ".join(f"{k:.2f} / {u:.2f}" for k, u in pairs)
-    for told, title in (("k", "known"), ("u", "unknown")):
+    for given, title in (("k", "known"), ("u", "unknown")):
         differences = np.mean(
             [
                 np.subtract(
-                    found[f"{short} {lam:g} {told}"], found[f"{short}-fixed {lam:g} {told}"]
+                    found[f"{short} {lam:g} {given}"], found[f"{short}-fixed {lam:g} {given}"]
                 )
                 for lam in LAMS
             ],

@@ -26,7 +26,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, baselines
 from structsvm.errors import DataWarning, LearningError
-from structsvm.partitions.metric import Metric
+from structsvm.partitions import Metric, Sample
+from structsvm.solvers import CuttingPlane, Stopping
 
 PRINTED = {
     "iris": (0.18, 0.55, 0.43, 0.30),
@@ -96,11 +97,11 @@ def _unless_zero(make: Callable[[], Metric]) -> Metric | None:
 def methods(task: Task, lam: float) -> Iterator[tuple[str, Callable[[], Metric], bool]]:
     """Name, how to make the metric, and whether it is one of z-scores."""
     X, truth, P = task.train.standardized, task.train.truth, task.train.X.shape[1]
-    decoder = Clustering(random_state=task.seed).decoder
+    problem = Clustering(random_state=task.seed)
     identity = Metric(np.eye(P), 1.0)
 
     def rival(name: str, **settings: Any) -> Callable[[], Metric]:
-        return lambda: baselines.fit(name, decoder, [X], [truth], **settings)
+        return lambda: baselines.fit(name, problem, [Sample(X)], [truth], **settings)
 
     def learned(metric: str, oracle: str = "auto") -> Callable[[], Metric]:
         return lambda: learn(task, metric, oracle, lam)
@@ -122,16 +123,17 @@ def methods(task: Task, lam: float) -> Iterator[tuple[str, Callable[[], Metric],
 def learn(task: Task, metric: str, oracle: str, lam: float) -> Metric:
     """The learned metric; at most 60 rounds, which only matters for the weak regularizer."""
     problem = Clustering(oracle=oracle, random_state=task.seed)
-    learner = MetricLearner(problem, metric, lam=lam, max_iter=200 if lam < 0.1 else 60)
+    stopping = Stopping(max_iter=200 if lam < 0.1 else 60)
+    learner = MetricLearner(problem, metric, lam=lam, solver=CuttingPlane(stopping))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", DataWarning)  # a constant feature of ionosphere
         learner.fit(task.train.X, task.train.truth.labels)
-    return Metric(learner.components_.T, learner.penalty_)
+    return learner.metric_
 
 
 def rca_of_pairs(task: Task, n: int) -> Metric:
-    """RCA that is told of n random pairs of rows that they belong together."""
+    """RCA from n random pairs of rows that belong together."""
     rng, labels = np.random.default_rng(task.seed), task.train.truth.labels
     assert labels is not None
     pairs: list[Any] = []
@@ -141,9 +143,9 @@ def rca_of_pairs(task: Task, n: int) -> Metric:
             pairs.append((i, j))
     rows = np.array(pairs).ravel()
     chunklets = EquivalenceMatrix.from_labels(np.repeat(np.arange(n), 2))
-    decoder = Clustering(random_state=task.seed).decoder
+    problem = Clustering(random_state=task.seed)
     X = task.train.standardized[rows]
-    return baselines.fit("rca", decoder, [X], [chunklets], shrinkage=RIDGE)
+    return baselines.fit("rca", problem, [Sample(X)], [chunklets], shrinkage=RIDGE)
 
 
 def row(description: str, runs: Runs, protocol: str) -> Row:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,12 +23,12 @@ from _cache import Pieces, seconds_option
 from _report import PAPER, SHARED, Row, publish
 from scipy import stats
 
-from structsvm import CutLearner, EquivalenceMatrix, NormalizedCut
-from structsvm.datasets.image_folder import LabelledImage, read_images
-from structsvm.graph_cuts.metric import CutMetric
-from structsvm.graphs import FeatureGraph, NodeLabels, node_labels
-from structsvm.graphs.labels import jaccard_distance, region_loss
-from structsvm.plotting import plot_cut
+from structsvm import EquivalenceMatrix, MetricLearnerCV, NormalizedCut
+from structsvm.datasets import LabelledImage, read_images
+from structsvm.errors import VerdictWarning
+from structsvm.graphs import FeatureGraph, GraphOfImage, NodeLabels, node_labels
+from structsvm.graphs.labels import jaccard_distance
+from structsvm.partitions.losses import partition_loss
 
 DRAWS, N_TRAIN = 10, 10
 SETS = {"a": "colour+position", "b": "all"}
@@ -48,7 +49,8 @@ class Setting:
     @property
     def problem(self) -> NormalizedCut:
         """How images become graphs here."""
-        return NormalizedCut(features=SETS[self.features], n_segments=self.n_segments)
+        image = GraphOfImage(features=SETS[self.features], n_segments=self.n_segments)
+        return NormalizedCut(image=image)
 
     @property
     def name(self) -> str:
@@ -61,7 +63,8 @@ def main(folder: Path, seconds: float) -> None:
     found: dict[Setting, list[Scores]] = {}
     sizes: dict[Setting, float] = {}
     for setting in (Setting(features, n) for n in SEGMENTS for features in SETS):
-        graphs = [setting.problem.graph(image.image) for image in images]
+        samples, _ = setting.problem.read([image.image for image in images])
+        graphs = [sample.side for sample in samples]
         truths = [node_labels(x.labels, g) for x, g in zip(images, graphs, strict=True)]
         sizes[setting] = float(np.median([graph.n_samples for graph in graphs]))
         found[setting] = [
@@ -88,28 +91,39 @@ def draw(
     found: Scores = {}
     for name, learner in learners(setting).items():
         start = time.perf_counter()
-        learner.fit(Xs, ys)
+        fit(learner, Xs, ys)
         seconds = time.perf_counter() - start
         found[name] = scores(ys_test, learner.predict_partitions(Xs_test))
         print(
             f"{setting.name} draw {number} {name}: {np.mean(found[name], axis=0).round(3)}, "
-            f"lam {learner.lam_:g}, {seconds:.1f} s",
+            f"lam {learner.best_lam_:g}, {seconds:.1f} s",
             flush=True,
         )
-    learner.fit_baselines(Xs, ys)
+    learner.best_estimator_.fit_baselines(Xs, ys)
     for name, metric in learner.baselines_.items():
         found[name] = scores(ys_test, learner.decode_with(metric, Xs_test))
     return found
 
 
-def learners(setting: Setting) -> dict[str, CutLearner]:
-    """What is learned; the full metric last."""
+def fit(learner: MetricLearnerCV, Xs: Sequence[Any], ys: Sequence[Any]) -> MetricLearnerCV:
+    """Learn, whether or not cross-validation says that it pays."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VerdictWarning)
+        return learner.fit(Xs, ys)
+
+
+def learners(setting: Setting) -> dict[str, MetricLearnerCV]:
+    """What is learned, with the ``lam`` of least held-out loss; the full metric last."""
     problem = setting.problem
-    plain = replace(problem, objective="plain")
+    plain = replace(problem, objective_kind="plain")
+
+    def chosen(problem: NormalizedCut, metric: str) -> MetricLearnerCV:
+        return MetricLearnerCV(problem, ("untrained", metric), rule="min", random_state=0)
+
     return {
-        "learned, the paper's objective": CutLearner(plain),
-        "learned, diagonal": CutLearner(problem, "diagonal"),
-        "learned, full": CutLearner(problem),
+        "learned, the paper's objective": chosen(plain, "full"),
+        "learned, diagonal": chosen(problem, "diagonal"),
+        "learned, full": chosen(problem, "full"),
     }
 
 
@@ -131,7 +145,7 @@ def split(number: int, n: int) -> tuple[list[int], list[int]]:
 def scores(truths: Sequence[NodeLabels], cuts: Sequence[EquivalenceMatrix]) -> list[list[float]]:
     """Loss and Jaccard distance of each image, over pixels."""
     return [
-        [region_loss(t, M), float(jaccard_distance(t, M) or 0.0)]
+        [partition_loss(t, M), float(jaccard_distance(t, M) or 0.0)]
         for t, M in zip(truths, cuts, strict=True)
     ]
 
@@ -230,28 +244,28 @@ def pictures(images: Sequence[LabelledImage], found: Mapping[Setting, Sequence[S
     """Best, median and worst test image of the first draw by learned loss: what was found."""
     from matplotlib.figure import Figure
 
+    from structsvm.plotting import plot_cut
+
     setting = Setting("b", SEGMENTS[1])
     learn, test = split(0, len(images))
     losses = np.array(found[setting][0]["learned, full"])[:, 0]
     order = np.argsort(losses)
     shown = {"best": order[0], "median": order[len(order) // 2], "worst": order[-1]}
     learner = learners(setting)["learned, full"]
-    learner.fit([images[i].image for i in learn], [images[i].labels for i in learn])
-    learner.fit_baselines([images[i].image for i in learn], [images[i].labels for i in learn])
+    Xs, ys = [images[i].image for i in learn], [images[i].labels for i in learn]
+    fit(learner, Xs, ys).best_estimator_.fit_baselines(Xs, ys)
     figure = Figure(figsize=(9.0, 6.6), layout="constrained")
     rows = figure.subplots(3, 4)
     for axes, (name, k) in zip(rows, shown.items(), strict=True):
         image = images[test[k]]
-        metrics = {
-            "grid": learner.baselines_["grid"],
-            "learned": CutMetric(learner.components_.T),
-        }
-        graph = learner.graphs(image.image)[0]
+        metrics = {"grid": learner.baselines_["grid"], "learned": learner.metric_}
+        samples = learner.prepare(image.image)
+        graph = samples[0].side
         truth = node_labels(image.labels, graph)
         panels: dict[str, Any] = {f"{name}: {image.name}": None, "truth": image.labels}
         for metric_name, metric in metrics.items():
-            cut = learner.decode_with(metric, graph)[0]
-            loss = region_loss(truth, cut)
+            cut = learner.decode_with(metric, samples)[0]
+            loss = partition_loss(truth, cut)
             panels[f"{metric_name}, loss {loss:.2f}"] = graph.label_map(np.array(cut.labels))
         for ax, (title, labels) in zip(axes, panels.items(), strict=True):
             plot_cut(image.image, labels, ax=ax)

@@ -57,9 +57,8 @@ class ClusteringOracle(Oracle):
     Parameters
     ----------
     n_init : int
-        Restarts of K-means++.
-    n_random : int
-        Random starts of loss-augmented inference, whose optimum is near no partition of the data.
+        Restarts of K-means++. Loss-augmented inference, whose optimum is near no partition of the
+        data, has half as many random starts besides.
     max_sweeps : int
         Most sweeps of Hartigan moves from a start.
     relaxation : bool
@@ -72,14 +71,13 @@ class ClusteringOracle(Oracle):
     takes = frozenset({"n_clusters", "links"})
 
     n_init: int = 10
-    n_random: int = 5
     max_sweeps: int = 50
     relaxation: bool = True
     random_state: int = 0
 
     def __post_init__(self) -> None:
         """Check once, at the door."""
-        for name, least in (("n_init", 1), ("n_random", 0), ("max_sweeps", 0)):
+        for name, least in (("n_init", 1), ("max_sweeps", 0)):
             if getattr(self, name) < least:
                 raise OracleError(f"{name} must be >= {least}, got {getattr(self, name)}")
 
@@ -152,7 +150,7 @@ class ClusteringOracle(Oracle):
             if objective.truth.is_partition:
                 yield grouped.truth if K is None else with_exactly(points, grouped.truth, K)
             rng = np.random.default_rng(self.random_state)
-            for _ in range(self.n_random):
+            for _ in range((self.n_init + 1) // 2):
                 yield rng.permutation(np.arange(grouped.n_samples) % k)
 
     def _relaxed(

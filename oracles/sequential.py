@@ -15,7 +15,7 @@ from structsvm.oracles._segments.search import (
     splitting_price,
 )
 from structsvm.oracles._segments.stages import path_in_stages
-from structsvm.oracles._segments.windows import best_paths, path_with_known_length, windows
+from structsvm.oracles._segments.windows import best_path, path_with_known_length, windows
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
@@ -85,33 +85,6 @@ class SequentialOracle(Oracle):
         rounding = 0.0 if evident is not None else _rounding(objective, value)
         return Argmax(y, value, value + rounding, Quality.EXACT)
 
-    def ranked(
-        self, objective: TraceObjective, n_best: int, constraint: Constraint = UNCONSTRAINED
-    ) -> list[Argmax]:
-        """The best segmentations that ``constraint`` allows, the best first.
-
-        Parameters
-        ----------
-        n_best : int
-            At most so many; fewer if there are fewer. The number of segments is left open.
-
-        Raises
-        ------
-        OracleError
-            As :meth:`maximize`, and when ``constraint`` gives a number of segments.
-        """
-        T = objective.n_samples
-        constraint.validate(T)
-        _require_segmentation(objective)
-        if constraint.n_clusters is not None or n_best < 1:
-            raise OracleError(
-                f"ranked() takes n_best >= 1, got {n_best}, and an open number of segments, got "
-                f"{constraint.n_clusters}"
-            )
-        boundaries = Boundaries.of(constraint, T)
-        nodes = windows(boundaries.knots, boundaries.low, boundaries.counted)
-        return [_argmax(objective, path) for path in best_paths(objective, nodes, n_best)]
-
     def _search(self, search: SegmentSearch, K: int | None) -> Ints:
         """The knots of the best segmentation, from 0 to m, by dynamic programming."""
         fast = self.pruning and search.all_positive and (K is None or not search.somewhere)
@@ -126,12 +99,11 @@ class SequentialOracle(Oracle):
             path = path_in_stages(_without_null_columns(objective), boundaries)
         else:
             nodes = windows(boundaries.knots, boundaries.low, boundaries.counted)
-            best = (
-                best_paths(objective, nodes, 1)
+            path = (
+                best_path(objective, nodes)
                 if K is None
-                else [path_with_known_length(objective, nodes, K)]
+                else path_with_known_length(objective, nodes, K)
             )
-            path = best[0] if best else None
         if path is None:
             raise OracleError(_no_segmentation(K))
         return path

@@ -21,12 +21,9 @@ nothing to ``X^T M X``), then the rest.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
-import scipy.sparse.linalg as sla
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
@@ -37,12 +34,7 @@ from structsvm.oracles._clusters.compression import (
     CompressedProjector,
     compress_objective,
 )
-from structsvm.oracles._spectra.lanczos import (
-    fix_signs,
-    leading_eigenpairs,
-    positive_eigenpairs,
-    residual_norm,
-)
+from structsvm.oracles._spectra.lanczos import fix_signs
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
@@ -74,25 +66,18 @@ class CompressedArgmax:
 class SpectralOracle(Oracle):
     """Maximises ``Tr(A M)`` over orthogonal projectors, an upper bound over partitions.
 
-    Three doors: :meth:`maximize` for an objective on T samples, :meth:`maximize_compressed` for
-    data compressed once (each call then costs ``O(m^3)``, ``m <= P + K + 1``, whatever T), and
-    :meth:`maximize_operator` for a similarity that is only known by its products with vectors.
+    :meth:`maximize` takes an objective on T samples, :meth:`maximize_compressed` data compressed
+    once: each call then costs ``O(m^3)``, ``m <= P + K + 1``, whatever T.
 
     Parameters
     ----------
     centered : bool
         Keep ``M 1 = 1``, which every partition satisfies: tighter.
-    random_state : int
-        Start of the Lanczos iteration of :meth:`maximize_operator`.
-    lanczos_tol : float
-        Relative accuracy of its eigenvalues; 0 is machine precision.
     """
 
     takes = frozenset({"n_clusters"})
 
     centered: bool = True
-    random_state: int = 0
-    lanczos_tol: float = 0.0
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise ``Tr(A M)`` over the projectors whose rank ``constraint`` allows.
@@ -133,63 +118,6 @@ class SpectralOracle(Oracle):
             value += shift * (fixed + kept + n_null)
         y = CompressedProjector(data, V, n_null)
         return CompressedArgmax(y, value, value, Quality.RELAXATION)
-
-    def maximize_operator(
-        self, A: Any, constraint: Constraint = UNCONSTRAINED, start: Floats | None = None
-    ) -> Argmax:
-        """Maximise ``Tr(A M)`` for any symmetric ``A`` by Lanczos.
-
-        Parameters
-        ----------
-        A : array, sparse array or LinearOperator of shape (T, T)
-            Symmetric.
-        constraint : Constraint
-        start : array of shape (T,), optional
-            Where Lanczos starts; the sum of the columns of the previous answer's factor makes a
-            call on a slightly changed ``A`` two to nine times faster.
-
-        Returns
-        -------
-        Argmax
-            ``upper_bound`` adds to ``value`` what the eigenvalues may be off by their residuals.
-
-        Raises
-        ------
-        OracleError
-            When ``A`` is not square or not finite, or Lanczos does not converge.
-        """
-        operator = _as_operator(A)
-        T = operator.shape[0]
-        K = number_of_clusters(constraint, T)
-        if start is None:
-            start = np.random.default_rng(self.random_state).standard_normal(T)
-        with single_threaded():
-            if self.centered:
-                return self._centered_answer(operator, K, start)
-            values, vectors = _operator_eigenpairs(operator, K, start, self.lanczos_tol)
-            if not values.size:
-                values, vectors = leading_eigenpairs(operator, 1, start, self.lanczos_tol)
-            value = float(values.sum())
-            bound = value + residual_norm(operator, values, vectors)
-            return Argmax(EquivalenceMatrix.from_factor(vectors), value, bound, Quality.RELAXATION)
-
-    def _centered_answer(self, A: sla.LinearOperator, K: int | None, start: Floats) -> Argmax:
-        """``11^T / T`` and the leading eigenvectors of ``A`` on the complement of 1."""
-        T = A.shape[0]
-        constant = np.full((T, 1), 1.0 / np.sqrt(T))
-        offset = float((constant.T @ (A @ constant))[0, 0])
-        if T == 1 or K == 1:
-            return Argmax(
-                EquivalenceMatrix.from_factor(constant), offset, offset, Quality.RELAXATION
-            )
-        inner = _on_complement_of_one(A)
-        rank = None if K is None else K - 1
-        values, short = _operator_eigenpairs(inner, rank, _reflect(start)[1:], self.lanczos_tol)
-        value = offset + float(values.sum())
-        bound = value + residual_norm(inner, values, short)
-        vectors = fix_signs(_reflect(np.vstack((np.zeros((1, values.size)), short))))
-        y = EquivalenceMatrix.from_factor(np.hstack((constant, vectors)))
-        return Argmax(y, value, bound, Quality.RELAXATION)
 
 
 def _eigenpairs(S: Floats, count: int | None) -> tuple[Floats, Floats]:
@@ -250,40 +178,3 @@ def _lift(M: CompressedProjector, basis: Basis) -> EquivalenceMatrix:
     if M.n_null:
         factor = np.hstack((factor, basis.complement(M.n_null)))
     return EquivalenceMatrix.from_factor(factor)
-
-
-def _as_operator(A: Any) -> sla.LinearOperator:
-    """Whatever multiplies vectors, as a LinearOperator; entries are checked where there are any."""
-    if len(A.shape) != 2 or A.shape[0] != A.shape[1] or A.shape[0] == 0:
-        raise OracleError(f"the operator must be square, got shape {A.shape}")
-    entries = A.data if sp.issparse(A) else A
-    if not isinstance(A, sla.LinearOperator) and not np.isfinite(entries).all():
-        raise OracleError("the operator is not finite: look for NaN or inf in its entries")
-    return sla.aslinearoperator(A)
-
-
-def _reflect(v: Floats) -> Floats:
-    """Exchange ``1 / sqrt(T)`` and the first axis by a Householder reflection; ``v`` (T, n)."""
-    T = v.shape[0]
-    axis = np.full(T, 1.0)
-    axis[0] -= np.sqrt(T)
-    return np.asarray(v - np.multiply.outer(axis, (axis @ v) * (2.0 / (axis @ axis))))
-
-
-def _on_complement_of_one(A: sla.LinearOperator) -> sla.LinearOperator:
-    """``A`` on the vectors orthogonal to 1: rows and columns 1.. of ``H A H``, H the reflection."""
-    T = A.shape[0]
-
-    def product(v: Floats) -> Floats:
-        v = v.reshape(T - 1, -1)
-        return _reflect(A @ _reflect(np.vstack((np.zeros((1, v.shape[1])), v))))[1:]
-
-    return sla.LinearOperator((T - 1, T - 1), matvec=product, matmat=product, dtype=np.float64)
-
-
-def _operator_eigenpairs(
-    A: sla.LinearOperator, count: int | None, start: Floats, tol: float
-) -> tuple[Floats, Floats]:
-    if count is None:
-        return positive_eigenpairs(A, start, tol)
-    return leading_eigenpairs(A, count, start, tol)

@@ -21,14 +21,14 @@ from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
-from structsvm.partitions.labelled import LabelledSample, SearchedSample
+from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import Calibration, calibrate, penalties_for
 from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import TABLES, Traits
-from structsvm.partitions.values import refuse_missing
+from structsvm.partitions.values import label_values, refuse_missing
 from structsvm.problem import Separation
 from structsvm.support.checks import among, is_number, is_whole, refuse_bad_seed
 
@@ -147,7 +147,7 @@ class Clustering(PartitionProblem):
         if kind == "relaxed":
             return CompressedSample(CompressedData.from_samples(sample.X, truth))
         if kind == "rounded":
-            search = ClusteringOracle(1, 1, LEARNING_SWEEPS, random_state=self.random_state)
+            search = ClusteringOracle(1, LEARNING_SWEEPS, random_state=self.random_state)
             return SearchedSample(sample.X, truth, search)
         semidefinite = SemidefiniteOracle(random_state=self.random_state)
         if truth.n_samples > semidefinite.max_samples:
@@ -201,7 +201,7 @@ class Clustering(PartitionProblem):
         DataError
             When they are not one label of a kind for each row.
         """
-        n_samples, values = sample.n_samples, np.asarray(y)
+        n_samples, values = sample.n_samples, label_values(y)
         if values.ndim != 1 or values.size != n_samples:
             raise DataError(
                 f"labels of shape {values.shape} for {n_samples} rows: give one to each"
@@ -214,7 +214,13 @@ class Clustering(PartitionProblem):
             raise DataError(f"labels of several kinds do not compare: {', '.join(kinds)}") from None
 
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """At least two clusters somewhere, and one with two rows."""
+        """Check that some table has two clusters and, if K is given, some cluster two rows.
+
+        Raises
+        ------
+        DataError
+            If none has.
+        """
         if self.traits.given_k and all(M.n_clusters == M.n_samples for M in truths):
             raise DataError(
                 "every row has a label of its own, so that any metric clusters them right: labels "
@@ -261,10 +267,10 @@ class CompressedSample(LabelledSample):
         """The diagonal of ``X^T M X``, (P,)."""
         return y.gram_diagonal()
 
-    def separate(self, B: Floats, truth_weight: float, shift: float, known: bool) -> Separation:
+    def separate(self, scoring: Scoring, given_k: bool) -> Separation:
         """One small eigendecomposition, whatever T."""
-        objective = CompressedObjective(self.data, B, truth_weight, shift)
-        constraint = Constraint(n_clusters=self.truth.n_clusters if known else None)
+        objective = CompressedObjective(self.data, scoring.B, scoring.truth_weight, scoring.shift)
+        constraint = Constraint(n_clusters=self.truth.n_clusters if given_k else None)
         answer = SpectralOracle().maximize_compressed(objective, constraint)
         return Separation(answer.y, 0.0, answer.quality)
 

@@ -13,7 +13,7 @@ from structsvm.errors import DataError, DataWarning, OracleError, SettingsError,
 from structsvm.graphs.convert import as_graph
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
-from structsvm.graphs.inputs import as_list, start_scale, teaching
+from structsvm.graphs.inputs import NOTHING_TO_CUT, as_list, start_scale, teaching
 from structsvm.graphs.labels import (
     NodeLabels,
     jaccard_distance,
@@ -32,6 +32,7 @@ from structsvm.partitions.objective import Objective, metric_space
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import checked_names
 from structsvm.partitions.traits import GRAPHS, Traits
 from structsvm.partitions.units import LearningUnits
 from structsvm.problem import CompositeRisk, RegularizedRisk, Separation, SignedProblem
@@ -165,7 +166,13 @@ class NormalizedCut(PartitionProblem):
         )
 
     def decoder(self, sample: Sample) -> Oracle:
-        """There is none that maximises ``Tr(A M)``: see :meth:`partition`."""
+        """A normalized cut is no maximum of ``Tr(A M)`` and has no oracle: see :meth:`partition`.
+
+        Raises
+        ------
+        OracleError
+            Always.
+        """
         raise OracleError("a normalized cut is no maximum of Tr(A M): see NormalizedCut.partition")
 
     @property
@@ -184,7 +191,13 @@ class NormalizedCut(PartitionProblem):
     def read(
         self, Xs: Any, feature_names: Sequence[str] | None = None, n_features: int | None = None
     ) -> tuple[list[Sample], list[str] | None]:
-        """Graphs with the same features, made once; the sample's ``side`` is the graph."""
+        """Graphs with the same features, made once; the sample's ``side`` is the graph.
+
+        Raises
+        ------
+        DataError
+            If there are no graphs, one cannot be made, or their features differ.
+        """
         graphs = []
         for i, x in stage("graphs", list(enumerate(as_list(Xs)))):
             try:
@@ -193,7 +206,7 @@ class NormalizedCut(PartitionProblem):
                 raise DataError(f"graph {i}: {error}") from error
         if not graphs:
             raise DataError("no graphs were given: expected a list of graphs or images")
-        names = list(graphs[0].features if feature_names is None else feature_names)
+        names = list(graphs[0].features) if feature_names is None else checked_names(feature_names)
         for i, graph in enumerate(graphs):
             if list(graph.features) != names:
                 raise DataError(
@@ -221,13 +234,20 @@ class NormalizedCut(PartitionProblem):
         """The graph of some of the nodes, with the edges between them."""
         return Sample(sample.X[rows], sample.side.induced(rows))
 
+    def partly(self, sample: Sample, rows: Ints, truth: EquivalenceMatrix) -> tuple[Sample, Any]:
+        """The whole graph, whose eigenvalues are counted, and the labels of some of its nodes."""
+        return sample, NodeLabels.of_some(rows, truth, sample.side.sizes)
+
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """At least one graph with two labels."""
+        """Check that at least one graph has two labels.
+
+        Raises
+        ------
+        DataError
+            If none has.
+        """
         if all(truth.n_clusters == 1 for truth in truths):
-            raise DataError(
-                f"all nodes of {'the graph' if len(truths) == 1 else 'each graph'} have the same "
-                "label: there is nothing to cut"
-            )
+            raise DataError(NOTHING_TO_CUT)
 
     # ---- learning
 
@@ -265,6 +285,13 @@ class NormalizedCut(PartitionProblem):
 
         Labelled nodes, ``constraint.together`` and ``constraint.apart``, keep their label; the
         others get that of the cluster they are cut into (:func:`constrained_cut`).
+
+        Raises
+        ------
+        SettingsError
+            If ``n_clusters`` is not given and the metric has neither a count nor a price.
+        OracleError
+            If the graph cannot be cut into so many clusters.
         """
         rounder = self.rounder
         K = metric.n_clusters if n_clusters is None and metric.price is None else n_clusters
@@ -304,6 +331,11 @@ class NormalizedCut(PartitionProblem):
             counts = {truth.n_clusters for truth in truths}
             usual = counts.pop() if len(counts) == 1 else None
             return Calibration(np.empty(0), np.empty(0), n_clusters=usual)
+        if not truths:
+            raise DataError(
+                "links between nodes do not tell the number of clusters: label some nodes, or "
+                "give n_clusters with the partial labels and let the problem say that it is known"
+            )
         rounder = self.rounder
         most = 2 * max(truth.n_clusters for truth in truths) + 2
         embeddings = [rounder.embed(Similarity.of(_graph(x))(factor), most) for x in samples]
@@ -407,9 +439,9 @@ class CutObjective(Objective):
         return self.weight_space().identity()
 
     def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
-        """``lam / 2 |B - I|_F^2`` for the squared norm; any other times ``lam``."""
-        if regularizer == SquaredNorm():
-            return SquaredNorm(lam, center=1.0)
+        """``lam / 2 |B - I|_F^2`` for a squared norm without a center; any other times ``lam``."""
+        if isinstance(regularizer, SquaredNorm) and not np.any(regularizer.center):
+            return replace(regularizer.scaled(lam), center=1.0)
         return regularizer.scaled(lam)
 
     def risk(
@@ -482,7 +514,13 @@ class CutRisk(CompositeRisk):
         return len(self.hinges)
 
     def losses(self, w: Floats) -> tuple[float, Floats]:
-        """Mean hinge loss and its gradient."""
+        """Mean hinge loss and its gradient.
+
+        Raises
+        ------
+        OracleError
+            If a training graph cannot be cut; a note names it.
+        """
         B = self.space.to_metric(w)
         L = metric_factor(B)
         total, gradient = 0.0, np.zeros((self.order, self.order))
@@ -614,5 +652,11 @@ class TangentModel(SignedProblem):
         return Separation(Tangent(at_w - float(slope @ x.w), slope), 0.0, quality)
 
     def predict(self, w: Floats, x: _Sample) -> Tangent:
-        """A model of training samples predicts nothing."""
+        """Refuse to predict: the model holds training samples alone.
+
+        Raises
+        ------
+        OracleError
+            Always.
+        """
         raise OracleError("a model of training samples predicts nothing")

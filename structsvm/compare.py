@@ -112,6 +112,13 @@ class Comparison:
         Returns
         -------
         Axes, or an array of two
+
+        Raises
+        ------
+        SettingsError
+            If ``against`` is none of these, or None together with ``ax``.
+        MissingExtraError
+            If matplotlib is not installed.
         """
         pyplot = require("matplotlib.pyplot", "plot", "plotting")
         if against is None:

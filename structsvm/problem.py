@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError, PluginError, SettingsError
 from structsvm.regularizers import Regularizer
 from structsvm.status import Quality
-from structsvm.support.contract import Contract
+from structsvm.support.contract import Contract, hook
 from structsvm.support.plain import shown
 from structsvm.weights import WeightSpace
 
@@ -26,6 +26,7 @@ __all__ = [
     "Problem",
     "RegularizedRisk",
     "Risk",
+    "Scorer",
     "Separation",
     "SignedProblem",
 ]
@@ -72,6 +73,34 @@ class Problem(Contract):
     @abstractmethod
     def predict(self, w: Floats, x: Any) -> Any:
         """Inference: maximise ``<w, joint_feature(x, y)>`` over y."""
+
+    @hook
+    def at(self, w: Floats) -> Scorer:
+        """Loss-augmented inference at a weight, for all samples of a round.
+
+        A problem that derives something from the weight, such as a factor of a metric, does so here
+        once.
+        """
+        return AtWeight(self, w)
+
+
+class Scorer(Protocol):
+    """Loss-augmented inference at one weight."""
+
+    def separate(self, x: Any, y: Any) -> Separation:
+        """As :meth:`Problem.separate`."""
+
+
+@dataclass(frozen=True, eq=False)
+class AtWeight:
+    """A problem at a weight."""
+
+    problem: Problem
+    w: Floats
+
+    def separate(self, x: Any, y: Any) -> Separation:
+        """As :meth:`Problem.separate`."""
+        return self.problem.separate(self.w, x, y)
 
 
 @dataclass(frozen=True, eq=False)

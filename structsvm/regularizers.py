@@ -351,9 +351,19 @@ class Separable(Regularizer):
 
 
 def check_lam(lam: Any) -> None:
-    """Raise SettingsError for a strength that leaves bounds of the objective no digits.
+    """Check that a strength leaves the bounds of the objective some digits.
 
     The range is smaller than that of weights, with which it is multiplied.
+
+    Parameters
+    ----------
+    lam : float
+        Strength of the regularizer.
+
+    Raises
+    ------
+    SettingsError
+        If it is not positive, or not from 1e-100 to 1e100.
     """
     if not is_positive(lam):
         raise SettingsError(f"lam must be > 0, got {lam!r}")

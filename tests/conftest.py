@@ -12,8 +12,33 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("NUMBA_NUM_THREADS", str(min(2, os.cpu_count() or 1)))
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+CHECKOUT = Path(__file__).resolve().parents[1]
+SHARED_DATA = Path(os.environ.get("STRUCTSVM_DATA") or CHECKOUT.parent / "shared" / "data")
+SHARED_SETS = (
+    "har_spsw",
+    "hasc1",
+    "mocap6",
+    "neuroblastoma",
+    "skab",
+    "tables",
+    "tep",
+    "tssb",
+    "weizmann_horse",
+)
+SLOW = tuple(
+    line
+    for line in (CHECKOUT / "tests" / "slow.txt").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("#")
+)
 IN_CI = os.environ.get("CI", "").lower() not in {"", "0", "false"}
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what `make quick` leaves out."""
+    for item in items:
+        name = f"{item.path.relative_to(CHECKOUT).as_posix()}::{item.nodeid.partition('::')[2]}"
+        if any(name == slow or name.startswith((f"{slow}::", f"{slow}[")) for slow in SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
@@ -26,9 +51,13 @@ def rng():
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Return the folder of the shared recordings, which lie beside the checkout."""
-    if not SHARED_DATA.is_dir():
-        pytest.skip("the shared recordings are not here: ../shared/data does not exist")
+    """Return the folder of the shared recordings: $STRUCTSVM_DATA, or ../shared/data."""
+    missing = [name for name in SHARED_SETS if not (SHARED_DATA / name).is_dir()]
+    if missing:
+        pytest.skip(
+            f"{SHARED_DATA} lacks {', '.join(missing)}: set STRUCTSVM_DATA to a copy of the shared "
+            "recordings (CONTRIBUTING.md says where they come from)"
+        )
     return SHARED_DATA
 
 

@@ -19,7 +19,8 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError, SettingsError, StructSVMError
 from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from
 from structsvm.parallel.workers import worker_pids
-from structsvm.partitions.problem import MetricProblem
+from structsvm.partitions.objective import MetricObjective
+from structsvm.partitions.sample import Sample
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import SquaredNorm
@@ -38,7 +39,7 @@ SPACE, OMEGA = PSD(3), SquaredNorm(0.5)
 def cluster():
     """Two worker processes, on ports of this machine."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as workers:
         yield workers
 
@@ -204,10 +205,10 @@ def test_what_travels_in_a_round_does_not_depend_on_the_length(slack, client, mo
     for T in (200, 3200):
         partition = ChangePoint()
         recordings = relevant_changes(8, n_samples=T, n_features=40, random_state=0)
-        problem = MetricProblem(partition, "diagonal", 40)
+        problem = MetricObjective(partition, "diagonal", 40)
         risk = problem.risk(
-            [r.X / np.sqrt(40) for r in recordings],
-            [partition.encode(r.y, T) for r in recordings],
+            [Sample(r.X / np.sqrt(40)) for r in recordings],
+            [partition.encode(r.y, Sample(r.X)) for r in recordings],
             problem.regularizer(SquaredNorm(), 0.1),
         )
         traffic, seen = Traffic(monkeypatch), []
@@ -227,7 +228,7 @@ def test_cheap_rounds_stay_here():
     with Auto(2).open(list(range(4))) as session:
         for _ in range(4):
             assert session.map(add, 1) == [1, 2, 3, 4]
-        assert type(session._session).__name__ == "Here"
+        assert type(session._session).__name__ == "SerialSession"
 
 
 @pytest.mark.parametrize(
@@ -235,7 +236,7 @@ def test_cheap_rounds_stay_here():
     [
         (0.1, 0.06, "_InThreads"),
         (2.0, 1.2, "_InThreads"),
-        (0.1, 0.1, "Here"),
+        (0.1, 0.1, "SerialSession"),
         (2.0, 2.0, "_InProcesses"),
     ],
 )
@@ -248,7 +249,7 @@ def test_dear_rounds_leave_if_it_pays(work, elapsed, kind, monkeypatch):
         assert type(session._session).__name__ == "_InThreads"
         session._settle(work, elapsed)
         assert type(session._session).__name__ == kind
-        assert session._session is session._here or kind != "Here"
+        assert session._session is session._here or kind != "SerialSession"
 
 
 def test_backends_by_name():

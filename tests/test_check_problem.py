@@ -12,10 +12,12 @@ from structsvm.errors import DataError, PluginError
 from structsvm.oracles.cluster_decoder import ClusterDecoder
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import LabelledSample, SearchedSample
+from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
-from structsvm.partitions.simple import SimpleProblem
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.traits import Traits
 from structsvm.problem import Problem, Separation
 from structsvm.problems.clustering import Clustering
 from structsvm.testing import check_problem
@@ -191,78 +193,71 @@ def segments(seed: int = 0, n: int = 3, T: int = 30) -> tuple[list, list]:
     return [2.0 * y[:, None] * [1, 0] + rng.standard_normal((T, 2)) for y in ys], ys
 
 
-@pytest.mark.parametrize("n_segments", ["known", "unknown"])
-@pytest.mark.parametrize(("penalty", "margin"), [("learned", 1.0), ("fixed", 0.5)])
-def test_change_points_pass(n_segments: str, penalty: str, margin: float) -> None:
-    check_problem(ChangePoint(n_segments, penalty, margin), *segments())
+@pytest.mark.parametrize("segment_count", ["known", "unknown"])
+@pytest.mark.parametrize(("penalty", "kappa"), [("learned", 1.0), ("fixed", 0.5)])
+def test_change_points_pass(segment_count: str, penalty: str, kappa: float) -> None:
+    check_problem(ChangePoint(segment_count, penalty, kappa), *segments())
 
 
-@pytest.mark.parametrize("n_clusters", ["known", "unknown"])
+@pytest.mark.parametrize("cluster_count", ["known", "unknown"])
 @pytest.mark.parametrize("oracle", ["relaxed", "rounded"])
-def test_clustering_passes(n_clusters: str, oracle: str) -> None:
-    check_problem(Clustering(n_clusters, oracle), *segments())
+def test_clustering_passes(cluster_count: str, oracle: str) -> None:
+    check_problem(Clustering(cluster_count, oracle), *segments())
 
 
 @dataclass(frozen=True)
-class Segments(SimpleProblem):
-    """Change-points in four definitions."""
+class Segments(PartitionProblem):
+    """Change-points in three definitions."""
 
     extra: Any = None
-    contiguous = True
+    traits = Traits(contiguous=True)
 
-    @property
-    def decoder(self) -> Oracle:
+    def decoder(self, sample: Sample) -> Oracle:
         return SequentialOracle()
 
-    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
+    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
         labels = np.asarray(y)
-        if labels.shape != (n_samples,):
-            raise DataError(f"labels of shape {labels.shape} for {n_samples} samples")
+        if labels.shape != (sample.n_samples,):
+            raise DataError(f"labels of shape {labels.shape} for {sample.n_samples} samples")
         return EquivalenceMatrix.from_labels(np.cumsum(np.diff(labels, prepend=labels[0]) != 0))
-
-    def decode(self, M: EquivalenceMatrix) -> Any:
-        return np.array(M.labels)
 
 
 class Mutable(Segments):
     """No dataclass of its own, yet it has the settings of one."""
 
-    @property
-    def margin(self) -> float:
-        return 3.0
+    traits = Traits(contiguous=True, kappa=3.0)
 
 
 class Partitions(Segments):
-    @property
-    def decoder(self) -> Oracle:
+    def decoder(self, sample: Sample) -> Oracle:
         return ClusterDecoder()
 
 
 class Accepting(Segments):
-    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
-        return EquivalenceMatrix.from_labels(np.cumsum(np.ravel(y)[:n_samples]))
+    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+        return EquivalenceMatrix.from_labels(np.cumsum(np.ravel(y)[: sample.n_samples]))
 
 
 class Crashing(Segments):
-    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
-        if np.shape(y) != (n_samples,):
+    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+        if np.shape(y) != (sample.n_samples,):
             raise IndexError("no luck")
-        return super().encode(y, n_samples)
+        return super().encode(y, sample)
 
 
 class Forgetting(Segments):
-    def decode(self, M: EquivalenceMatrix) -> Any:
+    def decode(self, M: EquivalenceMatrix, sample: Sample) -> Any:
         return np.zeros(M.n_samples, dtype=np.int64)
 
 
 class Listing(Segments):
-    def decode(self, M: EquivalenceMatrix) -> Any:
+    def decode(self, M: EquivalenceMatrix, sample: Sample) -> Any:
         return M.labels.tolist()
 
 
 class Counting(Segments):
-    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
-        return super().encode([*y, 0], n_samples + 1)
+    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+        return super().encode([*y, 0], Sample(np.vstack([sample.X, sample.X[:1]])))
 
 
 class Indulgent(Segments):
@@ -276,13 +271,13 @@ class Contrary(Segments):
 
 
 class Unitless(Segments):
-    def unit(self, Xs: Any, truths: Any, weights: Any = None) -> float | None:
+    def unit(self, samples: Any, truths: Any, weights: Any = None) -> float | None:
         return 0.0
 
 
 class Unweighed(Segments):
-    def unit(self, Xs: Any, truths: Any, weights: Any = None) -> float | None:
-        return float(sum(np.var(X) for X in Xs))
+    def unit(self, samples: Any, truths: Any, weights: Any = None) -> float | None:
+        return float(sum(np.var(x.X) for x in samples))
 
 
 class Reseeded(Segments):
@@ -308,13 +303,13 @@ class Doubled(LabelledSample):
     def gram_diagonal(self, y: Any) -> Any:
         return self.inner.gram_diagonal(y)
 
-    def separate(self, B: Any, truth_weight: float, shift: float, known: bool) -> Separation:
-        return self.inner.separate(B, truth_weight, shift, known)
+    def separate(self, scoring: Scoring, given_k: bool) -> Separation:
+        return self.inner.separate(scoring, given_k)
 
 
 class WrongGram(Segments):
-    def sample(self, X: Any, truth: EquivalenceMatrix) -> LabelledSample:
-        return Doubled(super().sample(X, truth))
+    def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample:
+        return Doubled(super().training_sample(sample, truth))
 
 
 @dataclass(frozen=True)
@@ -337,23 +332,21 @@ class Lazy(Oracle):
 
 
 class Anything(Segments):
-    @property
-    def decoder(self) -> Oracle:
+    def decoder(self, sample: Sample) -> Oracle:
         return ClusterDecoder()
 
-    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
-        if np.shape(y) != (n_samples,):
+    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+        if np.shape(y) != (sample.n_samples,):
             raise DataError("labels of another shape")
         return EquivalenceMatrix.from_labels(y)
 
 
 class LazyDecoder(Segments):
-    @property
-    def decoder(self) -> Oracle:
+    def decoder(self, sample: Sample) -> Oracle:
         return Lazy()
 
-    def sample(self, X: Any, truth: EquivalenceMatrix) -> LabelledSample:
-        return SearchedSample(X, truth, SequentialOracle())
+    def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample:
+        return SearchedSample(sample.X, truth, SequentialOracle())
 
 
 @dataclass(frozen=True)
@@ -366,26 +359,26 @@ class Coarse(Oracle):
 
 
 class CoarseDecoder(Segments):
-    @property
-    def decoder(self) -> Oracle:
+    def decoder(self, sample: Sample) -> Oracle:
         return Coarse()
 
 
 class LazyLearner(Segments):
-    def sample(self, X: Any, truth: EquivalenceMatrix) -> LabelledSample:
-        return SearchedSample(X, truth, Lazy())
+    def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample:
+        return SearchedSample(sample.X, truth, Lazy())
 
 
 class Noting(Segments):
-    def sample(self, X: Any, truth: EquivalenceMatrix) -> LabelledSample:
+    def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample:
+        X = sample.X
         X += 1.0
-        return super().sample(X, truth)
+        return super().training_sample(sample, truth)
 
 
 @pytest.mark.parametrize(
     ("problem", "complaint"),
     [
-        (Mutable(), "margin is 3.0: beyond"),
+        (Mutable(), "kappa is 3.0: beyond"),
         (Partitions(), "the decoder and encode speak of different families"),
         (Accepting(), "encode accepted"),
         (
@@ -405,7 +398,7 @@ class Noting(Segments):
         (CoarseDecoder(), "refused .* decoder and encode speak of different families"),
         (LazyLearner(), "exact with slack inf: return 0, or another quality"),
         (Anything(), "contiguous is True, but encode accepts clusters that are no segments"),
-        (Noting(), "sample modified X"),
+        (Noting(), "training_sample modified (X|its input)"),
         (Segments(lambda: None), "cannot be pickled"),
         (Segments(object()), "a pickled copy is not equal"),
     ],
@@ -416,5 +409,5 @@ def test_a_broken_partition_problem_is_named(problem: Segments, complaint: str) 
         check_problem(problem, *segments())
 
 
-def test_four_definitions_are_enough() -> None:
+def test_three_definitions_are_enough() -> None:
     check_problem(Segments(), *segments())

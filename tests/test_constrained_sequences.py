@@ -81,22 +81,6 @@ def test_reaches_the_maximum_over_the_segmentations_that_agree(
     assert refused > 0.01 * n
 
 
-def test_ranks_the_best_segmentations() -> None:
-    """The best, the second, ... fewer where there are fewer."""
-    for seed in range(1_000):
-        case = labelled_case(seed)
-        constraint = replace(case.constraint, n_clusters=None)
-        allowed = allowed_segmentations(constraint, case.objective.n_samples)
-        try:
-            answers = PRUNED.ranked(case.objective, 4, constraint)
-        except OracleError:
-            continue
-        best = np.sort(segment_scores(case.centred)[allowed])[::-1][:4]
-        values = [case.centred.value(answer.y) for answer in answers]
-        assert len({answer.y.key for answer in answers}) == best.size
-        np.testing.assert_allclose(values, best, atol=10 * case.slack)
-
-
 def test_pruning_keeps_at_least_one_change() -> None:
     """Long recordings, where runs of starts are closed before a region rules part of them out."""
     for seed in range(40):
@@ -165,8 +149,6 @@ def test_what_no_recording_can_have_is_refused() -> None:
     overlapping = Constraint(regions=(Region(0, 4, 1), Region(2, 6, 2)))
     with pytest.raises(OracleError, match="cut them"):
         PRUNED.maximize(objective, overlapping)
-    with pytest.raises(OracleError, match="open number of segments"):
-        PRUNED.ranked(objective, 2, Constraint(n_clusters=2))
 
 
 def test_a_region_of_the_same_count_inside_another_one_is_understood() -> None:

@@ -14,6 +14,7 @@ from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.traits import Traits
 from structsvm.problem import Problem
 from structsvm.support.contract import definition
 from structsvm.weights import Free
@@ -47,12 +48,12 @@ def test_missing_definitions_are_shown_when_an_instance_is_made() -> None:
 
 def test_a_missing_property_is_shown_as_one() -> None:
     @dataclass(frozen=True)
-    class NoMargin(PartitionProblem):
-        margin: float  # a field without a default is no definition
+    class NoTraits(PartitionProblem):
+        traits: Traits  # a field without a default is no definition
 
-    with pytest.raises(PluginError, match=r"lacks .*margin") as refusal:
-        NoMargin(1.0)
-    assert "    @property\n    def margin(self) -> float:\n" in str(refusal.value)
+    with pytest.raises(PluginError, match=r"lacks .*traits") as refusal:
+        NoTraits(Traits())
+    assert "    @property\n    def traits(self) -> Traits:\n" in str(refusal.value)
 
 
 def too_few(self, objective):
@@ -77,8 +78,8 @@ def test_an_ill_shaped_method_is_refused_when_the_class_is_defined(maximize) -> 
 
 
 def test_a_method_in_place_of_a_property_is_refused() -> None:
-    with pytest.raises(PluginError, match=r"Odd.margin must be a property(?s:.*)@property"):
-        type("Odd", (PartitionProblem,), {"margin": lambda self: 1.0, "__qualname__": "Odd"})
+    with pytest.raises(PluginError, match=r"Odd.traits must be a property(?s:.*)@property"):
+        type("Odd", (PartitionProblem,), {"traits": lambda self: Traits(), "__qualname__": "Odd"})
 
 
 @pytest.mark.parametrize(
@@ -88,9 +89,9 @@ def test_a_method_in_place_of_a_property_is_refused() -> None:
         (Oracle, "maximize", lambda *anything: None),
         (Oracle, "maximize", staticmethod(lambda objective, constraint=None: None)),
         (Oracle, "maximize", lambda self, A, c=None, patience=3: None),
-        (PartitionProblem, "margin", 0.5),
-        (PartitionProblem, "margin", property(lambda self: 0.5)),
-        (PartitionProblem, "margin", cached_property(lambda self: 0.5)),
+        (PartitionProblem, "traits", Traits()),
+        (PartitionProblem, "traits", property(lambda self: Traits())),
+        (PartitionProblem, "traits", cached_property(lambda self: Traits())),
     ],
 )
 def test_what_can_be_used_as_the_contract_says_is_accepted(base, name, found) -> None:
@@ -114,7 +115,7 @@ def test_a_method_may_stay_abstract_half_way_down() -> None:
 
 
 def test_instances_are_made_and_pickled_as_usual() -> None:
-    problem = ChangePoint(margin=0.5)
+    problem = ChangePoint(kappa=0.5)
     assert pickle.loads(pickle.dumps(problem)) == problem
     with pytest.raises(TypeError, match="unexpected keyword argument 'spam'"):
         ChangePoint(spam=1)

@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from enumerated import Listed, listed_risk, optimum
-from test_masters import Noisy
+from noisy_master import Noisy
 
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, MasterError, OracleError, SettingsError
@@ -18,7 +18,8 @@ from structsvm.masters.base import Master, MasterSolution
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.masters.working_set import Cut, WorkingSet
-from structsvm.partitions.problem import MetricProblem
+from structsvm.partitions.objective import MetricObjective
+from structsvm.partitions.sample import Sample
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace
@@ -26,7 +27,7 @@ from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.plane_cache import PlaneCache
-from structsvm.solvers.separation import blocks_of
+from structsvm.solvers.separation import Query, blocks_of, separate_block
 from structsvm.status import Quality, Status
 from structsvm.weights import PSD, Nonnegative, Product
 
@@ -438,7 +439,8 @@ class TestCache:
         risk = scripted(lambda w, x, y, answer: answer, seed=11, n_labels=60)
         solution = CuttingPlane(Stopping(1e-4, 400), "one").solve(risk)
         blocks = blocks_of(listed_risk(*FULL, seed=11, n_labels=60))
-        hinges = [b.plane(j, solution.w).value for b in blocks for j in range(len(b.indices))]
+        query = Query(solution.w, np.arange(sum(b.indices.size for b in blocks)))
+        hinges = np.concatenate([separate_block(b, query).values for b in blocks])
         assert solution.upper == pytest.approx(risk.penalty(solution.w) + sum(hinges), rel=1e-9)
         assert len(risk.problem.calls) == solution.oracle_calls
 
@@ -466,10 +468,10 @@ class TestCache:
 def test_a_start_that_is_hard_to_beat_does_not_hold_a_run_back():
     """Rounds half way to the null weight, where the best is a start, once went on for ever."""
     recordings = relevant_changes(20, n_samples=220, n_features=6, n_relevant=2, random_state=2)
-    problem = MetricProblem(ChangePoint(), "full", 6)
+    problem = MetricObjective(ChangePoint(), "full", 6)
     risk = problem.risk(
-        [r.X / np.sqrt(6) for r in recordings],
-        [ChangePoint().encode(r.y, 220) for r in recordings],
+        [Sample(r.X / np.sqrt(6)) for r in recordings],
+        [ChangePoint().encode(r.y, Sample(r.X)) for r in recordings],
         problem.regularizer(SquaredNorm(), lam=1e-3),
     )
     for tol in (2e-2, 5e-3):

@@ -5,18 +5,15 @@ import pytest
 
 from structsvm import (
     ChangePoint,
-    Clustering,
-    DistributionChange,
     MetricLearner,
-    baselines,
     load,
     save,
 )
 from structsvm.errors import DataError, SettingsError
-from structsvm.fitted import feature_names
+from structsvm.features import HermiteMoments, hermite_functions, robust_scale
 from structsvm.partitions.losses import margin_f1, partition_loss
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Standardizer
-from structsvm.problems.distribution_change import hermite_functions, robust_scale
 
 
 def test_hermite_functions_are_orthonormal() -> None:
@@ -64,7 +61,7 @@ def test_finds_changes_that_leave_the_mean(kind: str) -> None:
     """Segmentation by the mean, penalty tuned on the same labels, finds none of them."""
     (Xs, ys), (others, truths) = recordings(kind, 8, 0), recordings(kind, 6, 1)
 
-    learner = MetricLearner(DistributionChange()).fit(Xs, ys)
+    learner = MetricLearner(features=HermiteMoments()).fit(Xs, ys)
     pairs = list(
         zip(learner.encode(others, truths), learner.predict_partitions(others), strict=True)
     )
@@ -72,68 +69,74 @@ def test_finds_changes_that_leave_the_mean(kind: str) -> None:
     assert np.mean([partition_loss(t, g) for t, g in pairs]) < 1.0
 
     standardize = Standardizer("recording")
-    samples, oracle = [standardize(X) for X in Xs], ChangePoint().decoder
-    by_mean = baselines.untrained(oracle, samples, learner.encode(Xs, ys))
-    assert all(by_mean.decode(oracle, standardize(X)).n_clusters == 1 for X in others)
+    problem, samples = ChangePoint(), [Sample(standardize(X)) for X in Xs]
+    by_mean = problem.untrained(samples, learner.encode(Xs, ys))
+    unseen = [Sample(standardize(X)) for X in others]
+    assert all(by_mean.decode(problem, x).n_clusters == 1 for x in unseen)
 
 
-def test_is_a_problem_like_any_other(tmp_path) -> None:
+def test_is_a_learner_like_any_other(tmp_path) -> None:
     Xs, ys = recordings("variance", 4, 2)
-    problem = DistributionChange(3, ChangePoint(n_segments="known"))
-    learner = MetricLearner(problem, standardize="training").fit(Xs, ys)
-    assert feature_names(learner) == ["x0 psi1", "x0 psi2", "x0 psi3"]
+    moments = HermiteMoments(3)
+    learner = MetricLearner(
+        ChangePoint(segment_count="known"), features=moments, standardize="training"
+    ).fit(Xs, ys)
+    assert learner.metric_feature_names_ == ["x0 psi1", "x0 psi2", "x0 psi3"]
+    assert (learner.n_features_in_, learner.n_metric_features_) == (1, 3)
+    assert not hasattr(moments, "location_")  # a clone is fitted
     assert learner.transform(Xs[0]).shape[0] == Xs[0].shape[0]
     save(learner, tmp_path / "m.structsvm")
     copy = load(tmp_path / "m.structsvm")
-    assert copy.problem_ == problem
-    assert copy.predict_breakpoints(Xs, n_segments=5) == learner.predict_breakpoints(
-        Xs, n_segments=5
-    )
+    assert copy.problem_ == learner.problem_
+    assert isinstance(copy.features, HermiteMoments)
+    assert copy.features.get_params() == {"n_moments": 3}
+    assert copy.metric_feature_names_ == learner.metric_feature_names_
+    assert copy.predict_breakpoints(Xs, 5) == learner.predict_breakpoints(Xs, 5)
+    assert copy.predict_breakpoints(Xs) == learner.predict_breakpoints(Xs)
 
 
 def test_scales_of_each_recording_are_kept(tmp_path) -> None:
-    """Seen with the moments, with a learned model, and in its file; none for other problems."""
+    """Seen with the moments, with a learned model, and in its file."""
     Xs, ys = recordings("variance", 3, 3)
     Xs = [10.0**i * np.column_stack([X, 7 + 2 * X]) for i, X in enumerate(Xs)]
-    problem = DistributionChange(3)
-    made = problem.moments(Xs)
+    made = HermiteMoments(3)
+    found = made.fit_transform(Xs)
     expected = [robust_scale(X) for X in Xs]
-    np.testing.assert_array_equal(made.location, [location for location, _ in expected])
-    np.testing.assert_array_equal(made.sigma, [sigma for _, sigma in expected])
-    np.testing.assert_allclose(made.sigma[:, 1], 2 * made.sigma[:, 0])
-    for X, features, location, sigma in zip(
-        Xs, made.features, made.location, made.sigma, strict=True
-    ):
+    np.testing.assert_array_equal(made.location_, [location for location, _ in expected])
+    np.testing.assert_array_equal(made.scale_, [sigma for _, sigma in expected])
+    np.testing.assert_allclose(made.scale_[:, 1], 2 * made.scale_[:, 0])
+    for X, features, location, sigma in zip(Xs, found, made.location_, made.scale_, strict=True):
         psi = hermite_functions((X - location) / sigma, 3)
         np.testing.assert_array_equal(features, psi.reshape(len(X), -1))
 
-    learner = MetricLearner(problem).fit(Xs, ys)
-    np.testing.assert_array_equal(learner.training_data_.location, made.location)
-    np.testing.assert_array_equal(learner.training_data_.scale, made.sigma)
+    learner = MetricLearner(features=HermiteMoments(3)).fit(Xs, ys)
     save(learner, tmp_path / "m.structsvm")
-    assert load(tmp_path / "m.structsvm").training_data_ == learner.training_data_
-    levels = [y[:, None] + 0.1 * X / X.std() for X, y in zip(Xs, ys, strict=True)]
-    assert MetricLearner().fit([X[:, :1] for X in levels], ys).training_data_.scale == ()
+    for fitted in (learner, load(tmp_path / "m.structsvm")):
+        np.testing.assert_array_equal(fitted.inputs_.features.location_, made.location_)
+        np.testing.assert_array_equal(fitted.inputs_.features.scale_, made.scale_)
+        assert fitted.training_data_ == learner.training_data_
 
 
 def test_moments_refuse_what_learning_refuses() -> None:
+    Xs = [np.ones((9, 1)), np.where(np.arange(9) == 4, np.nan, 1)[:, None]]
     with pytest.raises(DataError, match="recording 1 has nan in row 4"):
-        DistributionChange().moments(
-            [np.ones((9, 1)), np.where(np.arange(9) == 4, np.nan, 1)[:, None]]
-        )
-    one = DistributionChange(2).moments([[[3.0]]])
-    assert (one.location.tolist(), one.sigma.tolist()) == ([[3.0]], [[1.0]])
-    np.testing.assert_array_equal(one.features[0], hermite_functions(np.zeros((1, 1)), 2)[0])
+        MetricLearner(features=HermiteMoments()).fit(Xs, [[4, 9]] * 2)
+    one = HermiteMoments(2).fit([np.array([[3.0]])])
+    assert (one.location_.tolist(), one.scale_.tolist()) == ([[3.0]], [[1.0]])
+    np.testing.assert_array_equal(
+        one.transform([np.array([[3.0]])])[0], hermite_functions(np.zeros((1, 1)), 2)[0]
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"n_moments": 0}, "from 1 to 50"),
-        ({"base": Clustering()}, "problem of segments"),
-        ({"base": DistributionChange()}, "features of its own"),
+        (HermiteMoments(0), "from 1 to 50"),
+        (HermiteMoments(2.5), "from 1 to 50"),
+        ("moments", "features must be a transformer of structsvm.features or None"),
     ],
 )
 def test_refuses_other_settings(given, message) -> None:
+    Xs, ys = recordings("variance", 2, 3)
     with pytest.raises(SettingsError, match=message):
-        DistributionChange(**given)
+        MetricLearner(features=given).fit(Xs, ys)

@@ -451,8 +451,8 @@ def cli_predict(case: Case, shell: Shell) -> None:
         ((_, found),) = shell.json(f"predict {{model}} {{test}} {options}").items()
         assert len(found) == len(case.test)
     shell("predict {model} {test} -o {out}/found")
-    written = {path.name.partition("_")[0] for path in (shell.out / "found").iterdir()}
-    assert len(written) == len(case.test)
+    tables = [*(shell.out / "found").glob("s?_*s.csv"), *(shell.out / "found").glob("s?_mask.*")]
+    assert len(tables) == len(case.test)
 
 
 @view("cli evaluate")

@@ -12,8 +12,7 @@ from sklearn.svm import LinearSVC
 
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import SquaredNorm
-from structsvm.solvers.base import Stopping
-from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers import CuttingPlane, Stopping
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "generic_svm"))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from wrong_plugins import Segments, recordings
+from wrong_plugins import MinDwellOracle, Segments, recordings
 
 from structsvm import MetricLearner, PartialLabels
 from structsvm.errors import DataError, OracleError, PluginError
@@ -15,7 +15,8 @@ from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality, Region
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Region
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 
 Z = np.repeat([[0.0], [4.0], [0.0]], 4, axis=0)
@@ -129,37 +130,8 @@ def test_enumeration_keeps_regions() -> None:
 
 
 @dataclass(frozen=True)
-class MinDwellOracle(Oracle):
-    """Segments of a minimum length: knows boundaries by their masks, and no regions."""
-
-    min_length: int
-
-    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
-        T, m = objective.n_samples, min(self.min_length, objective.n_samples)
-        allowed, forced = constraint.boundary_masks(T)
-        A = objective.dense()
-        best, start = np.full(T + 1, -np.inf), np.zeros(T + 1, dtype=int)
-        best[0] = 0.0
-        for t in np.flatnonzero(allowed[1:]) + 1:
-            first = np.flatnonzero(forced[:t]).max(initial=0)
-            for s in range(first, t - m + 1):
-                value = best[s] + A[s:t, s:t].sum() / (t - s)
-                if value > best[t]:
-                    best[t], start[t] = value, s
-        if not np.isfinite(best[T]) or constraint.n_clusters is not None:
-            raise OracleError("no such segmentation")
-        ends = [T]
-        while start[ends[0]]:
-            ends.insert(0, int(start[ends[0]]))
-        y = EquivalenceMatrix.from_breakpoints(ends)
-        value = objective.value(y)
-        return Argmax(y, value, value, Quality.EXACT)
-
-
-@dataclass(frozen=True)
 class MinDwell(Segments):
-    @property
-    def decoder(self) -> Oracle:
+    def decoder(self, sample: Sample) -> Oracle:
         return MinDwellOracle(3)
 
 
@@ -183,7 +155,7 @@ def test_a_region_that_an_oracle_does_not_take_is_refused_with_its_recording(lab
     Xs, ys = recordings(4)
     ys[2] = labels
     asked: list[str] = []
-    learner = MetricLearner(MinDwell(), metric="diagonal", callback=asked.append)
+    learner = MetricLearner(MinDwell(), metric="diagonal")
     with pytest.raises(DataError, match=r"recording 2: MinDwellOracle does not take regions"):
-        learner.fit(Xs, ys)
+        learner.fit(Xs, ys, callback=asked.append)
     assert not asked

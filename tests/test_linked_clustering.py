@@ -42,7 +42,7 @@ def agrees(constraint: Constraint, labels: np.ndarray) -> bool:
 def test_keeps_the_links_and_mostly_finds_the_optimum() -> None:
     """Hundreds of label sets, T = 7, plain and loss-augmented, by listing every partition."""
     partitions = all_partitions(7)
-    oracle, cases, optimal = ClusteringOracle(n_init=3, n_random=0, relaxation=False), 0, 0
+    oracle, cases, optimal = ClusteringOracle(n_init=3, relaxation=False), 0, 0
     for seed in range(700):
         rng = np.random.default_rng(seed)
         try:

@@ -1,16 +1,16 @@
 """Masters: one KKT kit for every answer, agreement, names, failures."""
 
 import warnings
-from dataclasses import dataclass
 
 import cvxpy as cp
 import numpy as np
 import pytest
 from enumerated import listed_risk
+from noisy_master import Noisy
 
 from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.auto import LARGE, AutoMaster, master_from
-from structsvm.masters.base import Master, MasterSolution, Proximal, Request, checked
+from structsvm.masters.base import MasterSolution, Proximal, Request, checked
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.interior import InteriorPointMaster
@@ -447,37 +447,13 @@ class TestFailures:
         np.testing.assert_allclose(answer.multipliers, [0, 0, 1])
 
 
-@dataclass(frozen=True)
-class Noisy(Master):
-    """SCS at 1e-1, with noise on the weight and on the multipliers."""
-
-    noise: float
-    seed: int = 0
-
-    def solve(self, risk, cuts, request=TIGHT):
-        rng = np.random.default_rng([self.seed, len(cuts)])
-        B, w, constraints = risk.space.variable()
-        slacks = cp.Variable(cuts.n_groups, nonneg=True)
-        stack = slacks[cuts.groups] >= cuts.intercepts + cuts.slopes @ w
-        omega = risk.regularizer.as_cvxpy(B, w, risk.space)
-        problem = cp.Problem(cp.Minimize(omega + cp.sum(slacks)), [*constraints, stack])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            problem.solve(solver="SCS", eps_abs=1e-1, eps_rel=1e-1)
-        return MasterSolution(
-            w.value + self.noise * rng.standard_normal(risk.space.dim),
-            stack.dual_value + self.noise * rng.standard_normal(len(cuts)),
-            "noisy",
-        )
-
-
 @pytest.mark.parametrize("noise", [0.0, 0.05, 0.5])
 @pytest.mark.parametrize("case", CASES)
 def test_the_lower_bound_holds_for_any_multipliers(case, noise):
     risk, cuts = restricted(case, "n-slack", seed=6)
     best = value(risk, cuts, NewtonMaster().solve(risk, cuts, TIGHT).w)
     for seed in range(5):
-        answer = checked(Noisy(noise, seed).solve(risk, cuts), risk, cuts)
+        answer = checked(Noisy(noise, seed).solve(risk, cuts, TIGHT), risk, cuts)
         above = value(risk, cuts, answer.w)
         assert best <= above * (1 + 1e-9)
         for upper in (best, above, np.inf):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from joblib import parallel_config
-from test_sample_weight import recordings
+from recording_cases import recordings_of_two_kinds as recordings
 
 from structsvm import MetricLearner, MetricLearnerCV, SquaredNorm, Trace, baselines
 from structsvm.errors import SettingsError

@@ -18,6 +18,22 @@ EXAMPLE = ROOT / "examples" / "plugin-circular"
 LONG = 300  # seconds after which a subprocess is stuck
 
 
+RUN_ALL = """
+import contextlib, io, json, sys
+from structsvm.cli import main
+
+outputs = []
+for line in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        code = main(line)
+    if code:
+        sys.exit(f"{line} ended with {code}")
+    outputs.append(output.getvalue())
+print(json.dumps(outputs))
+"""
+"""Several command lines in one process, which imports the libraries once."""
+
+
 @dataclass(frozen=True)
 class Installed:
     """A distribution in a folder of its own, which only these subprocesses see."""
@@ -34,12 +50,20 @@ class Installed:
         return cls(copy, target)
 
     def python(self, *arguments: object, cwd: Path | None = None) -> str:
-        environment = {**os.environ, "PYTHONPATH": str(self.target), "COLUMNS": "250"}
-        return run([sys.executable, "-m", *arguments], cwd or self.source, environment)
+        paths = [str(self.target), os.environ.get("PYTHONPATH", "")]
+        path = os.pathsep.join(filter(None, paths))
+        environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "250"}
+        return run([sys.executable, *arguments], cwd or self.source, environment)
+
+    def commands(self, *lines: list[str], cwd: Path | None = None) -> list[str]:
+        """What command lines of structsvm print, run one after the other."""
+        output = self.python("-c", RUN_ALL, json.dumps(lines), cwd=cwd)
+        found: list[str] = json.loads(output)
+        return found
 
     def run_its_tests(self) -> str:
         options = ["-q", "-W", "error", "-p", "no:cacheprovider", "--import-mode=importlib"]
-        return self.python("pytest", *options, "tests")
+        return self.python("-m", "pytest", *options, "tests")
 
 
 def run(command: list[object], cwd: Path, environment: dict[str, str] | None = None) -> str:
@@ -65,13 +89,20 @@ def test_the_tests_of_the_example_pass(circular: Installed) -> None:
     assert " passed" in circular.run_its_tests()
 
 
+def test_the_tests_of_the_example_with_side_information_pass(tmp_path: Path) -> None:
+    tree = Installed.of(ROOT / "examples" / "plugin-tree", tmp_path)
+    assert " passed" in tree.run_its_tests()
+
+
 def test_the_example_is_listed_like_our_own(circular: Installed) -> None:
-    for kind in ("problems", "oracles"):
-        found = json.loads(circular.python("structsvm", kind, "--json"))[kind]
-        (own,) = (plugin for plugin in found if plugin["name"] == "circular")
+    kinds = ("problems", "oracles")
+    as_json = circular.commands(*([kind, "--json"] for kind in kinds))
+    tables = circular.commands(*([kind] for kind in kinds))
+    for kind, listed, shown in zip(kinds, as_json, tables, strict=True):
+        (own,) = (plugin for plugin in json.loads(listed)[kind] if plugin["name"] == "circular")
         assert own["distribution"] == "structsvm-circular 0.1.0"
         assert own["error"] is None
-        assert "structsvm-circular 0.1.0" in circular.python("structsvm", kind)
+        assert "structsvm-circular 0.1.0" in shown
 
 
 def test_the_example_learns_from_files_and_predicts(circular: Installed, tmp_path: Path) -> None:
@@ -83,20 +114,21 @@ def test_the_example_learns_from_files_and_predicts(circular: Installed, tmp_pat
         rows = "".join(f"{a},{b},{k}\n" for (a, b), k in zip(X, y, strict=True))
         (tmp_path / f"{i}.csv").write_text("shape,noise,label\n" + rows)
     fit = ["fit", "circular", "0.csv", "1.csv", "2.csv", "-o", "m.structsvm"]
-    circular.python("structsvm", *fit, "--metric", "diagonal", "--quiet", cwd=tmp_path)
-    shown = json.loads(circular.python("structsvm", "show", "m.structsvm", "--json", cwd=tmp_path))
-    assert shown["problem"] == {"name": "circular", "settings": {}}
-    assert shown["weights"][0]["feature"] == "shape"
-
-    scores = circular.python(
-        "structsvm", "evaluate", "m.structsvm", "3.csv", "--json", cwd=tmp_path
+    predict = ["predict", "m.structsvm", "3.csv"]
+    _, shown, scores, found, _ = circular.commands(
+        [*fit, "--metric", "diagonal", "--quiet"],
+        ["show", "m.structsvm", "--json"],
+        ["evaluate", "m.structsvm", "3.csv", "--json"],
+        [*predict, "--n-clusters", "2", "--json"],
+        [*predict, "-o", "out", "-q"],
+        cwd=tmp_path,
     )
+    assert json.loads(shown)["problem"] == {"name": "circular", "settings": {}}
+    assert json.loads(shown)["weights"][0]["feature"] == "shape"
     assert json.loads(scores)["learned"]["loss"] < 0.5
-    predict = ["predict", "m.structsvm", "3.csv", "--n-segments", "2", "--json"]
-    (found,) = json.loads(circular.python("structsvm", *predict, cwd=tmp_path))["recordings"]
-    assert found["n_clusters"] == 2
-    assert found["labels"][0] == found["labels"][-1] == 0
-    circular.python("structsvm", *predict[:3], "-o", "out", "-q", cwd=tmp_path)
+    (recording,) = json.loads(found)["recordings"]
+    assert recording["n_clusters"] == 2
+    assert recording["labels"][0] == recording["labels"][-1] == 0
     written = (tmp_path / "out" / "3_segments.csv").read_text().split()
     assert len(written) == 31
     assert {row.rpartition(",")[2] for row in written[1:]} == {"0", "1"}
@@ -130,7 +162,7 @@ def test_a_new_problem_passes_its_own_tests(tmp_path: Path, capsys) -> None:
     assert capsys.readouterr().out.split()[-1].endswith("test_structsvm_tree_cuts.py")
     new = Installed.of(folder, tmp_path)
     assert "3 passed" in new.run_its_tests()
-    found = json.loads(new.python("structsvm", "problems", "--json"))["problems"]
+    found = json.loads(*new.commands(["problems", "--json"]))["problems"]
     assert ("tree-cuts", "structsvm-tree-cuts 0.1.0") in {
         (plugin["name"], plugin["distribution"]) for plugin in found
     }

@@ -6,12 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from structsvm import ChangePoint, NormalizedCut
+from structsvm import ChangePoint
 from structsvm.errors import PluginError
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.simple import SimpleProblem
 from structsvm.plugins import (
     oracle_class,
     oracle_names,
@@ -37,11 +36,10 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Incomplete(SimpleProblem):
+class Incomplete(PartitionProblem):
     """Says nothing of its labels."""
 
-    @property
-    def decoder(self):
+    def decoder(self, sample):
         return SequentialOracle()
 
 
@@ -63,7 +61,7 @@ def installed(monkeypatch):
 def test_every_declared_problem_is_one() -> None:
     assert "change-point" in problem_names()
     for name in problem_names():
-        assert issubclass(problem_class(name), (PartitionProblem, NormalizedCut))
+        assert issubclass(problem_class(name), PartitionProblem)
     assert problem_name(ChangePoint()) == "change-point"
 
 
@@ -80,7 +78,7 @@ def test_own_plugins_can_be_used_and_say_what_they_are() -> None:
         assert plugin.distribution
     (change_point,) = (p for p in problems() if p.name == "change-point")
     assert change_point.value == "structsvm.problems.change_point:ChangePoint"
-    assert change_point.settings["n_segments"] == "unknown"
+    assert change_point.settings["segment_count"] == "unknown"
 
 
 def test_unknown_name_lists_the_known_ones() -> None:
@@ -98,7 +96,7 @@ def test_unknown_name_lists_the_known_ones() -> None:
         (int, r"'theirs' \(their.module:Thing\) is no PartitionProblem"),
         (ChangePoint(), "is no PartitionProblem"),
         (Mutable, "is no PartitionProblem"),
-        (Incomplete, "(?s)Incomplete lacks contiguous, decode, encode: define.*def encode"),
+        (Incomplete, "(?s)Incomplete lacks encode, traits: define.*def encode"),
     ],
 )
 def test_what_is_no_problem_is_refused_and_listed_as_such(installed, found, message) -> None:

@@ -2,26 +2,49 @@
 
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
 import structsvm
+from structsvm.support.lazy import lazy
+
+ROOMS = ("structsvm", *(f"structsvm.{r}" for r in ("oracles", "partitions", "problems", "solvers")))
+NAMES = [(room, name) for room in ROOMS for name in import_module(room).__all__]
 
 
-@pytest.mark.parametrize("name", structsvm.__all__)
-def test_every_public_name_is_there(name):
-    value = getattr(structsvm, name)
-    assert name == "__version__" or value.__name__ == name
-    assert name in dir(structsvm)
+@pytest.mark.parametrize(("room", "name"), NAMES)
+def test_every_public_name_is_there(room, name):
+    package = import_module(room)
+    value = getattr(package, name)
+    assert name == "__version__" or name.isupper() or value.__name__ == name
+    assert name in dir(package)
+    assert name in vars(package), "it is not kept, but looked up on every use"
+
+
+def test_one_name_stands_for_one_thing():
+    things = {}
+    for room, name in NAMES:
+        things.setdefault(name, set()).add(id(getattr(import_module(room), name)))
+    assert {name: ids for name, ids in things.items() if len(ids) > 1} == {}
 
 
 def test_what_is_not_public_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'MetricLearnr'"):
         structsvm.MetricLearnr  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'CutingPlane'"):
+        from structsvm.solvers import CutingPlane  # noqa: F401
 
 
-def test_importing_loads_nothing_slow():
-    code = "import sys, structsvm; print(*sorted(m.partition('.')[0] for m in sys.modules))"
+def test_a_module_without_the_name_it_is_home_of_is_an_error():
+    load, _, _ = lazy("structsvm.support", {"nothing": "structsvm.support.lazy"})
+    with pytest.raises(AttributeError, match=r"structsvm\.support\.lazy.*'nothing'"):
+        load("nothing")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_importing_loads_nothing_slow(room):
+    code = f"import sys, {room}; print(*sorted(m.partition('.')[0] for m in sys.modules))"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

@@ -13,6 +13,7 @@ from structsvm.oracles._segments import table as _segment_table
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problems.change_point import ChangePoint
 from structsvm.testing import check_problem
@@ -41,8 +42,7 @@ class Scales(Oracle):
 
 @dataclass(frozen=True)
 class Scaled(Segments):
-    @property
-    def decoder(self) -> Oracle:
+    def decoder(self, sample: Sample) -> Oracle:
         return Scales()
 
 
@@ -61,21 +61,25 @@ def test_an_oracle_that_writes_is_named(use: Any) -> None:
 
 @dataclass(frozen=True)
 class WritesSamples(Segments):
-    def sample(self, X: Any, truth: EquivalenceMatrix) -> Any:
+    def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> Any:
+        X = sample.X
         X *= 0.5
-        return super().sample(X, truth)
+        return super().training_sample(sample, truth)
 
 
 @dataclass(frozen=True)
 class WritesLabels(Segments):
-    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
+    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
         y[0] = y[1]
-        return super().encode(y, n_samples)
+        return super().encode(y, sample)
 
 
 @pytest.mark.parametrize(
     ("problem", "who"),
-    [(WritesSamples(), r"WritesSamples\.sample"), (WritesLabels(), "encode, of recording 0,")],
+    [
+        (WritesSamples(), r"WritesSamples\.training_sample"),
+        (WritesLabels(), "encode, of recording 0,"),
+    ],
 )
 def test_samples_and_labels_cannot_be_written_to(problem: Segments, who: str) -> None:
     Xs, ys = recordings()
@@ -97,6 +101,8 @@ def test_the_kernels_are_compiled_for_one_kind_of_array() -> None:
     SequentialOracle().maximize(TraceObjective(np.asfortranarray(Z), shift=-1.0))
     Xs, ys = recordings()
     MetricLearner(ChangePoint(), metric="full").fit(Xs, ys)
-    samples = {signature[0] for signature in _segment_table._fill_prefix_sums.signatures}
-    truths = {signature[1] for signature in _segment_table._fill_truth_terms.signatures}
+    samples = {
+        signature[0] for signature in _segment_table._fill_prefix_sums.__wrapped__.signatures
+    }
+    truths = {signature[1] for signature in _segment_table._fill_truth_terms.__wrapped__.signatures}
     assert {kind.mutable for kind in samples | truths} == {False}

@@ -99,16 +99,51 @@ def test_a_signal_at_any_moment_ends_a_command_in_order(folder, seconds, name):
     print(name, dict(codes))
 
 
+@pytest.mark.parametrize(
+    ("program", "status", "told"),
+    [
+        ("exec('signal.raise_signal(signal.SIGINT)')", 130, "interrupted\n"),
+        ("atexit.register(signal.raise_signal, signal.SIGINT)", 0, ""),
+    ],
+    ids=["in code made from text", "while Python ends"],
+)
+def test_the_exit_status_is_that_of_the_command(program, status, told, tmp_path):
+    """A signal in code that a library makes from text, or after the end, changes nothing of it."""
+    (tmp_path / "program.py").write_text(
+        f"""
+import atexit, signal, sys
+import structsvm.cli.app
+
+def run(arguments):
+    {program}
+    return 0
+
+structsvm.cli.app.run = run
+sys.exit(structsvm.cli.main())
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "program"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (status, told)
+
+
 LOOP = """
     import collections, os, signal, sys, threading, time, warnings
     sys.path.insert(0, {tests!r})
     from structsvm import MetricLearner
+    from structsvm.solvers.base import Stopping
+    from structsvm.solvers.cutting_plane import CuttingPlane
     from test_signals import recordings
 
     warnings.simplefilter("ignore")
     Xs, ys = recordings()
     fitted = MetricLearner(metric="diagonal").fit(Xs[:3], ys[:3])
-    learner = MetricLearner(tol=1e-5, lam=.01, max_iter=5)
+    learner = MetricLearner(lam=.01, solver=CuttingPlane(Stopping(tol=1e-5, max_iter=5)))
     do = {{
         "fit": lambda: learner.fit(Xs, ys).solution_.status.name,
         "predict": lambda: bool(fitted.predict(Xs * 4)) and "finished",

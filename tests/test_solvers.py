@@ -11,7 +11,8 @@ from enumerated import listed_risk, objective, optimum
 from structsvm.errors import SettingsError
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import MetricProblem
+from structsvm.partitions.objective import MetricObjective
+from structsvm.partitions.sample import Sample
 from structsvm.problem import RegularizedRisk
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
@@ -118,7 +119,7 @@ def test_constraints_and_custom_regularizers(name, case):
 @pytest.mark.parametrize("metric", ["diagonal", "full"])
 @pytest.mark.parametrize(
     "partition",
-    [ChangePoint(), ChangePoint("known"), ChangePoint(penalty="fixed", margin=0.7)],
+    [ChangePoint(), ChangePoint("known"), ChangePoint(penalty="fixed", kappa=0.7)],
     ids=["learned", "known", "fixed"],
 )
 def test_change_points_against_all_segmentations(partition, metric, omega, slack):
@@ -126,10 +127,12 @@ def test_change_points_against_all_segmentations(partition, metric, omega, slack
     rng, T, P = np.random.default_rng(0), 6, 2
     truths = [EquivalenceMatrix.from_breakpoints(b) for b in ([2, 6], [3, 4, 6])]
     xs = [rng.standard_normal((T, P)) + 2 * np.eye(T)[:, :P].cumsum(0) for _ in truths]
-    problem = MetricProblem(partition, metric, P)
+    problem = MetricObjective(partition, metric, P)
     if problem.prices_clusters:
         omega = Separable((omega, SquaredNorm(0.5)))
-    samples = [partition.sample(x, truth) for x, truth in zip(xs, truths, strict=True)]
+    samples = [
+        partition.training_sample(Sample(x), truth) for x, truth in zip(xs, truths, strict=True)
+    ]
     risk = RegularizedRisk(
         problem, samples, truths, omega.scaled(0.02), np.array([0.7, 0.3]), problem.null_weight()
     )
@@ -141,7 +144,7 @@ def test_change_points_against_all_segmentations(partition, metric, omega, slack
     ]
 
     def labellings(x):
-        if not partition.known_clusters:
+        if not partition.traits.given_k:
             return everything
         return [M for M in everything if M.n_clusters == x.truth.n_clusters]
 
@@ -287,7 +290,10 @@ def test_budgets_are_checked(settings, message):
         (lambda: CuttingPlane(proximal=np.nan), "proximal must be at least 0 or None, got nan"),
         (lambda: CuttingPlane(max_idle=0), "max_idle must be at least 1"),
         (lambda: BlockFrankWolfe(cached_planes=-1), "must be >= 0"),
-        (lambda: CuttingPlane(max_cuts=7).check(listed_risk(*SMOOTH["full"])), "at least two per"),
+        (
+            lambda: CuttingPlane(max_cuts=7).check(listed_risk(*SMOOTH["full"]).outline),
+            "at least two per",
+        ),
     ],
 )
 def test_settings_are_checked(make, message):

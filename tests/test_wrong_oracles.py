@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_kept_constraints import MinDwellOracle
-from wrong_plugins import Segments, recordings
+from wrong_plugins import MinDwellOracle, Segments, recordings
 
 from structsvm import MetricLearner
 from structsvm.errors import DataError, OracleError, PluginError, SettingsError
@@ -16,10 +15,11 @@ from structsvm.oracles.exhaustive import all_segmentations
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality, Region
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Problem, Separation
 from structsvm.solvers.certificate import Certificate
-from structsvm.solvers.evaluation import Evaluation
+from structsvm.solvers.planes import Planes
 from structsvm.testing import check_oracle, check_problem
 from structsvm.weights import Free
 
@@ -88,13 +88,12 @@ class MinDwell(Segments):
     oracle: Any = None
     strict: bool = False
 
-    @property
-    def decoder(self) -> Oracle:
+    def decoder(self, sample: Sample) -> Oracle:
         return self.oracle or ExactDwell(self.min_length, self.strict)
 
-    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
-        M = super().encode(y, n_samples)
-        least = self.min_length if self.strict else min(self.min_length, n_samples)
+    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+        M = super().encode(y, sample)
+        least = self.min_length if self.strict else min(self.min_length, sample.n_samples)
         if M.sizes.min() < least:
             raise DataError(f"a segment of {M.sizes.min()} samples is shorter than {least}")
         return M
@@ -158,12 +157,11 @@ class AnyTime(Oracle):
 class Hourly(Segments):
     oracle: Oracle
 
-    @property
-    def decoder(self) -> Oracle:
+    def decoder(self, sample: Sample) -> Oracle:
         return self.oracle
 
-    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
-        M = super().encode(y, n_samples)
+    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+        M = super().encode(y, sample)
         if (M.boundaries[1:-1] % 12).any():
             raise DataError("a change off the hour")
         return M
@@ -193,8 +191,7 @@ class Forgetful(Oracle):
 class Forgetting(Segments):
     dropped: str
 
-    @property
-    def decoder(self) -> Oracle:
+    def decoder(self, sample: Sample) -> Oracle:
         return Forgetful(self.dropped)
 
 
@@ -249,13 +246,12 @@ def test_what_no_partition_answers_has_to_be_refused() -> None:
 def test_a_family_of_single_partitions_is_refused() -> None:
     @dataclass(frozen=True)
     class Given(Segments):
-        @property
-        def decoder(self) -> Oracle:
+        def decoder(self, sample: Sample) -> Oracle:
             return OnTheHour(12)
 
-        def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
-            M = super().encode(y, n_samples)
-            if n_samples > 1 and M.n_clusters != -(-n_samples // 12):
+        def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+            M = super().encode(y, sample)
+            if sample.n_samples > 1 and M.n_clusters != -(-sample.n_samples // 12):
                 raise DataError("not every hour is a segment")
             return M
 
@@ -275,8 +271,7 @@ class Answering(Oracle):
 class Answered(Segments):
     oracle: Oracle
 
-    @property
-    def decoder(self) -> Oracle:
+    def decoder(self, sample: Sample) -> Oracle:
         return self.oracle
 
 
@@ -339,7 +334,9 @@ def test_what_is_no_problem_is_named(wrong: Any, complaint: str) -> None:
 
 
 def test_fit_names_a_class_in_place_of_a_problem() -> None:
-    with pytest.raises(SettingsError, match=r"problem is a class: make an instance, MinDwell\(\)"):
+    with pytest.raises(
+        SettingsError, match=r"problem must be a .*: make an instance, MinDwell\(\)"
+    ):
         MetricLearner(MinDwell).fit(*recordings())
 
 
@@ -348,8 +345,18 @@ def test_an_oracle_that_found_better_before_is_named_by_its_sample(
 ) -> None:
     certificate = Certificate(floor=0.0)
     nothing = np.zeros(3)
-    asked = Evaluation(np.zeros(2), 0.0, np.zeros((3, 2)), nothing, nothing, nothing, Quality.EXACT)
-    certificate.see(asked, known=np.array([0.0, 0.0, 1.0]))
+    asked = Planes(
+        w=np.zeros(2),
+        groups=np.arange(3),
+        slopes=np.zeros((3, 2)),
+        intercepts=nothing,
+        values=nothing,
+        slacks=nothing,
+        quality=Quality.EXACT,
+        size=0.0,
+        calls=3,
+    )
+    certificate.update_upper(asked, known=np.array([0.0, 0.0, 1.0]))
     assert "the oracle of sample 2 found a labelling worse" in caplog.text
 
 
@@ -405,16 +412,16 @@ def test_a_random_answer_is_called_random() -> None:
 def test_the_messages_name_the_problem_of_the_author() -> None:
     @dataclass(frozen=True)
     class Half(Segments):
-        def sample(self, X: Any, truth: EquivalenceMatrix) -> Any:
-            return replace(super().sample(X, truth), oracle=Answering(text))
+        def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> Any:
+            return replace(super().training_sample(sample, truth), oracle=Answering(text))
 
     with pytest.raises(PluginError) as refusal:
         check_problem(Half(), *recordings())
-    assert "MetricProblem" not in str(refusal.value)
+    assert "MetricObjective" not in str(refusal.value)
     assert "Half" in str(refusal.value)
 
 
 def test_a_missing_method_is_shown_with_its_default_by_name() -> None:
-    with pytest.raises(PluginError, match="constraint: Constraint = ANYTHING") as refusal:
+    with pytest.raises(PluginError, match="constraint: Constraint = UNCONSTRAINED") as refusal:
         type("Empty", (Oracle,), {})()
     assert str(Region(0, 1, 0)) not in str(refusal.value)

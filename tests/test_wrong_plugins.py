@@ -132,7 +132,6 @@ NO_WEIGHTS = r"sample_weight has shape \(9,\) for 6 samples in xs: give one numb
         ({"xs": [], "ys": []}, DataError, "xs is empty"),
         ({"ys": [0, 1]}, DataError, "ys has 2 labellings for 6 samples"),
         ({"ys": [0] * 9}, DataError, "ys has 9 labellings for 6 samples"),
-        ({"anchors": [0]}, DataError, "anchors has 1 labellings for 6 samples"),
         ({"sample_weight": np.ones(9)}, DataError, NO_WEIGHTS),
         ({"sample_weight": np.ones(2)}, DataError, r"shape \(2,\) for 6 samples"),
         ({"sample_weight": 1.0}, DataError, r"shape \(\) for 6 samples"),

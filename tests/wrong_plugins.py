@@ -1,35 +1,62 @@
-"""Recordings with a few long segments, and a problem of four definitions to break."""
+"""Recordings with a few long segments, and a problem of three definitions to break."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from structsvm.errors import DataError
+from structsvm.errors import DataError, OracleError
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.simple import SimpleProblem
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.traits import Traits
 
 
 @dataclass(frozen=True)
-class Segments(SimpleProblem):
+class Segments(PartitionProblem):
     """Segments of consecutive samples."""
 
-    contiguous = True
+    traits = Traits(contiguous=True)
 
-    @property
-    def decoder(self) -> Oracle:
+    def decoder(self, sample: Sample) -> Oracle:
         return SequentialOracle()
 
-    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
+    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
         labels = np.asarray(y)
-        if labels.shape != (n_samples,):
-            raise DataError(f"labels of shape {labels.shape} for {n_samples} samples")
+        if labels.shape != (sample.n_samples,):
+            raise DataError(f"labels of shape {labels.shape} for {sample.n_samples} samples")
         return EquivalenceMatrix.from_labels(np.cumsum(np.diff(labels, prepend=labels[0]) != 0))
 
-    def decode(self, M: EquivalenceMatrix) -> Any:
-        return np.array(M.labels)
+
+@dataclass(frozen=True)
+class MinDwellOracle(Oracle):
+    """Segments of a minimum length: knows boundaries by their masks, and no regions."""
+
+    min_length: int
+
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
+        T, m = objective.n_samples, min(self.min_length, objective.n_samples)
+        allowed, forced = constraint.boundary_masks(T)
+        A = objective.dense()
+        best, start = np.full(T + 1, -np.inf), np.zeros(T + 1, dtype=int)
+        best[0] = 0.0
+        for t in np.flatnonzero(allowed[1:]) + 1:
+            first = np.flatnonzero(forced[:t]).max(initial=0)
+            for s in range(first, t - m + 1):
+                value = best[s] + A[s:t, s:t].sum() / (t - s)
+                if value > best[t]:
+                    best[t], start[t] = value, s
+        if not np.isfinite(best[T]) or constraint.n_clusters is not None:
+            raise OracleError("no such segmentation")
+        ends = [T]
+        while start[ends[0]]:
+            ends.insert(0, int(start[ends[0]]))
+        y = EquivalenceMatrix.from_breakpoints(ends)
+        value = objective.value(y)
+        return Argmax(y, value, value, Quality.EXACT)
 
 
 def recordings(n: int = 3, lengths: tuple[int, ...] = (14, 10, 16), seed: int = 0) -> Any:

@@ -4,7 +4,8 @@ import numpy as np
 from benchopt import BaseObjective
 
 from structsvm import MetricLearner
-from structsvm.solvers.base import Run, Stopping
+from structsvm.solvers import Stopping
+from structsvm.solvers.run import Run
 
 
 class Objective(BaseObjective):

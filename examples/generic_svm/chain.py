@@ -18,8 +18,7 @@ from slack_rescaling import LossLevels
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import SquaredNorm
 from structsvm.solution import Solution
-from structsvm.solvers.base import Stopping
-from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.status import Quality
 from structsvm.weights import Free
 

@@ -35,7 +35,7 @@ from structsvm.partitions.oracle import Region
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.interrupts import pieces, uninterrupted
 
-__all__ = ["Windows", "best_paths", "path_with_known_length", "windows"]
+__all__ = ["Windows", "best_path", "path_with_known_length", "windows"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -126,26 +126,21 @@ class _Scores:
         )
 
 
-def best_paths(objective: TraceObjective, nodes: Windows, n_best: int) -> list[Ints]:
-    """The boundaries of the best segmentations, from 0 to T, the best first.
-
-    As many as there are, at most ``n_best``.
-    """
+def best_path(objective: TraceObjective, nodes: Windows) -> Ints | None:
+    """The boundaries of the best segmentation, from 0 to T; None if there is none."""
     table = _Scores.of(objective, nodes.position).table
     n = table.ends.shape[0]
-    value = np.full((n, n_best), -np.inf)
-    value[0, 0] = 0.0
-    previous, rank = np.zeros((n, n_best), np.int64), np.zeros((n, n_best), np.int64)
-    for begin, end in pieces(1, n, n * (table.sums.shape[1] + OVERHEAD + n_best)):
-        _rank(table, *nodes[1:], value, previous, rank, begin, end)
-    paths = []
-    for j in np.flatnonzero(np.isfinite(value[-1])):
-        v, path = value.shape[0] - 1, [int(nodes.position[-1])]
-        while v > 0:
-            v, j = previous[v, j], rank[v, j]
-            path.append(int(nodes.position[v]))
-        paths.append(np.array(path[::-1], dtype=np.int64))
-    return paths
+    value, previous = np.full(n, -np.inf), np.zeros(n, np.int64)
+    value[0] = 0.0
+    for begin, end in pieces(1, n, n * (table.sums.shape[1] + OVERHEAD)):
+        _best(table, *nodes[1:], value, previous, begin, end)
+    if not np.isfinite(value[-1]):
+        return None
+    v, path = n - 1, [int(nodes.position[-1])]
+    while v > 0:
+        v = previous[v]
+        path.append(int(nodes.position[v]))
+    return np.array(path[::-1], dtype=np.int64)
 
 
 def path_with_known_length(objective: TraceObjective, nodes: Windows, K: int) -> Ints | None:
@@ -168,39 +163,30 @@ def path_with_known_length(objective: TraceObjective, nodes: Windows, K: int) ->
 
 @uninterrupted
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _rank(
+def _best(
     table: SegmentTable,
     first: Ints,
     stop: Ints,
     low: Ints,
     value: Floats,
     previous: Ints,
-    rank: Ints,
     begin: int,
     end: int,
 ) -> None:
-    """Best values at these nodes, and the node and the rank before it: (n, n_best) each."""
+    """Best value at these nodes, and the node before it: (n,) each."""
     sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
-    n_best = value.shape[1]
     row, out, nothing = np.empty(sums.shape[1]), np.empty(LANES), np.zeros((sums.shape[0], LANES))
     for v in range(begin, end):
         end_row(sums, v, row)
-        best, where, which = value[v], previous[v], rank[v]
         for g in range(first[v] // LANES, (stop[v] - 1) // LANES + 1):
             lane_scores(sums, lanes, n_plus, nothing, g, row, ends, v, out)
             for u in range(max(first[v], g * LANES), min(stop[v], (g + 1) * LANES)):
                 place = lanes[g, ANCHOR, u % LANES]
                 if place < low[v] or place >= ends[v, POSITION]:
                     continue
-                for j in range(n_best):
-                    candidate = value[u, j] + out[u % LANES] + table.shift
-                    if not candidate > best[n_best - 1]:
-                        break
-                    i = n_best - 1
-                    while i > 0 and candidate > best[i - 1]:
-                        best[i], where[i], which[i] = best[i - 1], where[i - 1], which[i - 1]
-                        i -= 1
-                    best[i], where[i], which[i] = candidate, u, j
+                candidate = value[u] + out[u % LANES] + table.shift
+                if candidate > value[v]:
+                    value[v], previous[v] = candidate, u
 
 
 @uninterrupted

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse.linalg as sla
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 
-__all__ = ["fix_signs", "leading_eigenpairs", "positive_eigenpairs"]
+__all__ = ["fix_signs", "leading_eigenpairs"]
 
 Floats = NDArray[np.float64]
 
@@ -62,35 +60,6 @@ def leading_eigenpairs(
             ) from error
         order = np.argsort(-values, kind="stable")
     return values[order], fix_signs(vectors[:, order])
-
-
-def positive_eigenpairs(
-    A: sla.LinearOperator, start: Floats, tol: float = 0.0
-) -> tuple[Floats, Floats]:
-    """All positive eigenvalues of ``A`` and their eigenvectors, as :func:`leading_eigenpairs`.
-
-    How many there are is found by doubling.
-    """
-    T, count = A.shape[0], min(8, A.shape[0])
-    values, vectors = leading_eigenpairs(A, count, start, tol)
-    while count < T and is_positive(values)[-1]:
-        count = min(2 * count, T)
-        values, vectors = leading_eigenpairs(A, count, start, tol)
-    kept = is_positive(values)
-    return values[kept], vectors[:, kept]
-
-
-def is_positive(values: Floats) -> NDArray[np.bool_]:
-    """Which eigenvalues, decreasing, are positive beyond rounding."""
-    scale = float(np.abs(values).max(initial=0.0))
-    return np.asarray(values > values.size * np.finfo(float).eps * scale)
-
-
-def residual_norm(A: Any, values: Floats, vectors: Floats) -> float:
-    """``sum_k |A v_k - w_k v_k|``: each ``w_k`` is that near to an eigenvalue of ``A``."""
-    if not values.size:
-        return 0.0
-    return float(np.linalg.norm(A @ vectors - vectors * values, axis=0).sum())
 
 
 def fix_signs(vectors: Floats) -> Floats:

@@ -26,7 +26,7 @@ from structsvm.cli.partial import labels_of, tell_unlabelled, unlabelled_samples
 from structsvm.cli.settings import Kind
 from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
-from structsvm.errors import LearningError, ModelFileError, SettingsError
+from structsvm.errors import ModelFileError, SettingsError
 from structsvm.learner.files import read_header, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
@@ -35,7 +35,6 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import problem_class
 from structsvm.solvers.auto import DESCENT_NAMES, SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Solver, Stopping
-from structsvm.status import Status
 from structsvm.storage.atomic import unwritable
 from structsvm.support.interrupts import Interrupts
 from structsvm.views.words import certificate_in_words, training_in_words
@@ -127,10 +126,6 @@ def learn(
         try:
             with interrupts.released(), terminal.working("learning"), named:
                 learner.fit(training, rivals=True, resume=checkpoint)
-        except LearningError as error:
-            if error.status is Status.INTERRUPTED:  # before there was any metric
-                raise KeyboardInterrupt("before there was a metric to save") from error
-            raise
         except KeyboardInterrupt:
             if not hasattr(learner, "metric_"):
                 raise

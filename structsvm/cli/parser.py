@@ -13,6 +13,7 @@ from rich.highlighter import RegexHighlighter
 from rich.theme import Theme
 
 from structsvm.cli.names import LABELS_ARE
+from structsvm.cli.terminal import safe_console
 
 __all__ = [
     "Parser",
@@ -234,4 +235,4 @@ def true_or_positive(text: str) -> int | str:
 
 
 def _console(file: IO[str]) -> Console:
-    return Console(file=file, theme=THEME, highlight=False, markup=False)
+    return safe_console(file=file, theme=THEME, highlight=False, markup=False)

@@ -11,13 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook
+from rich.measure import Measurement
+from rich.segment import Segment
 from rich.text import Text
 
 from structsvm.errors import printable
 from structsvm.support.progress import Watcher, watching
 
-__all__ = ["Clock", "Terminal"]
+__all__ = ["Clock", "Terminal", "safe_console"]
 
 SECONDS_UNTIL_FIRST_LINE = 2.0
 SECONDS_BETWEEN_LINES = 10.0
@@ -41,10 +43,12 @@ class Terminal:
     as_json: bool = False
     quiet: bool = False
     out: Console = field(
-        default_factory=lambda: Console(highlight=False, markup=False, emoji=False)
+        default_factory=lambda: safe_console(highlight=False, markup=False, emoji=False)
     )
     err: Console = field(
-        default_factory=lambda: Console(stderr=True, highlight=False, markup=False, emoji=False)
+        default_factory=lambda: safe_console(
+            stderr=True, highlight=False, markup=False, emoji=False
+        )
     )
 
     def report(self, plain: Any, *readable: RenderableType) -> None:
@@ -77,7 +81,10 @@ class Terminal:
         if self.quiet:
             yield
         elif self.err.is_terminal:
-            with self.err.status(Text(task)) as status, watching(_timed(task, status.update)):
+            with (
+                self.err.status(Text(_spelled_out(task))) as status,
+                watching(_timed(task, status.update)),
+            ):
                 yield
         else:
             with self._lines(task) as show, watching(_timed(task, show)):
@@ -104,6 +111,53 @@ class Terminal:
             first.cancel()
 
 
+def safe_console(**settings: Any) -> Console:
+    """A console on which names of files, features and labels cannot command the terminal.
+
+    Parameters
+    ----------
+    **settings
+        Those of :class:`rich.console.Console`.
+    """
+    console = Console(**settings)
+    console.push_render_hook(_WithoutControls())
+    return console
+
+
+CONTROLS = {
+    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"
+}
+"""How control characters are shown: an escape sequence in a name is read and not obeyed."""
+
+
+def _spelled_out(text: str) -> str:
+    return text.translate(CONTROLS)
+
+
+class _WithoutControls(RenderHook):
+    """Spells out the control characters of all that is printed; colours come after it."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_SpelledOut(renderable) for renderable in renderables]
+
+
+@dataclass(frozen=True)
+class _SpelledOut:
+    """Something to print, its control characters as text."""
+
+    inner: ConsoleRenderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for segment in console.render(self.inner, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(_spelled_out(segment.text), segment.style)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement.get(console, options, self.inner)
+
+
 def _timed(task: str, show: Callable[[Text], None]) -> Watcher:
     """A watcher that shows a task, what is being done, and how much longer that takes."""
     clock = Clock()
@@ -111,7 +165,7 @@ def _timed(task: str, show: Callable[[Text], None]) -> Watcher:
     def watch(words: str, part: float) -> None:
         left = clock.left(part)
         innermost = words.rpartition(": ")[2]
-        show(Text(", ".join(filter(None, [f"{task}: {innermost}", left]))))
+        show(Text(_spelled_out(", ".join(filter(None, [f"{task}: {innermost}", left])))))
 
     return watch
 

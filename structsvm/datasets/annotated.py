@@ -54,6 +54,13 @@ def fetch_tcpd(
     -------
     list of Annotated
         Nearly all have one feature; run_log has two. Missing values are NaN (uk_coal_employ).
+
+    Raises
+    ------
+    SettingsError
+        If a name is not that of a series in the repository.
+    DataError
+        If a file cannot be downloaded or differs from the one that was registered.
     """
     known = {
         PurePosixPath(path).stem: path for path in TCPD.checksums if path.startswith("datasets/")

@@ -199,6 +199,11 @@ def read_file(
         Whether no other file is read with it: several recordings of one then need no longer names.
 
     See :func:`read_recording` for the others.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or an ``.npz`` file is asked for the recordings of a column.
     """
     file = _checked(Path(path))
     name = printable(file.stem) if name is None else name

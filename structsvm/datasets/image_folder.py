@@ -108,7 +108,24 @@ def find_images(paths: Iterable[str | PathLike[str]]) -> list[Path]:
 def images_and_labels(
     images: Iterable[LabelledImage],
 ) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.int64]]]:
-    """``(Xs, ys)`` as :meth:`structsvm.MetricLearner.fit` takes them; DataError without labels."""
+    """Images and label maps as :meth:`structsvm.MetricLearner.fit` takes them.
+
+    Parameters
+    ----------
+    images : iterable of LabelledImage
+        Such as :func:`read_images` returns.
+
+    Returns
+    -------
+    Xs : list of array of uint8 of shape (H, W) or (H, W, C)
+    ys : list of array of int of shape (H, W)
+        Label of each pixel.
+
+    Raises
+    ------
+    DataError
+        If an image has no label map; the message names its file.
+    """
     pairs = []
     for image in images:
         if image.labels is None:

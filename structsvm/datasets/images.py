@@ -62,6 +62,13 @@ def fetch_weizmann_horse(
     -------
     list of SegmentedImage
 
+    Raises
+    ------
+    SettingsError
+        If a number is not in 1..327 or ``longest_side`` is below 1.
+    DataError
+        If a file cannot be downloaded or differs from the one that was registered.
+
     Notes
     -----
     The paper has a 328th image, which is not there.

@@ -56,6 +56,12 @@ def relevant_changes(
     -------
     list of Recording
         Features are called ``relevant_0``, ... and ``nuisance_0``, ...; ``y`` numbers the segments.
+
+    Raises
+    ------
+    SettingsError
+        If ``n_relevant`` is not in ``1..n_features``, or ``n_samples`` leaves no room for ten
+        segments of 20 samples.
     """
     if not 1 <= n_relevant <= n_features:
         raise SettingsError(f"n_relevant must be in 1..{n_features} (n_features), got {n_relevant}")

@@ -22,7 +22,25 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
 
     The conventions are those of scikit-learn, with lists of recordings in place of one table:
     settings are parameters of the constructor, :meth:`fit` learns and returns the transformer,
-    what it learned ends in an underscore. :class:`structsvm.MetricLearner` clones and fits it.
+    what it learned ends in an underscore. :class:`structsvm.MetricLearner` clones it, makes the
+    features of the training recordings by :meth:`fit_transform` and those of others by
+    :meth:`transform`.
+
+    What a transformer has to keep: a recording's features do not depend on which recordings are
+    transformed with it, they are finite, and a recording of one sample has some too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.features import RecordingTransformer
+    >>> class Squares(RecordingTransformer):
+    ...     def transform(self, Xs):
+    ...         return [X**2 for X in Xs]
+    ...
+    ...     def get_feature_names_out(self, input_features=None):
+    ...         return np.array([f"{name} squared" for name in input_features], dtype=object)
+    >>> Squares().fit_transform([np.array([[2.0], [3.0]])])[0].tolist()
+    [[4.0], [9.0]]
     """
 
     @hook

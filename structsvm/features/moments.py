@@ -7,9 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer
+from structsvm.features.checks import column_names, read_recordings
 
 __all__ = ["HermiteMoments", "hermite_functions", "robust_scale"]
 
@@ -85,25 +87,28 @@ class HermiteMoments(RecordingTransformer):
         ------
         SettingsError
             When ``n_moments`` is not from 1 to 50.
+        DataError
+            Naming the recording and what is wrong with it.
         """
         n = self.n_moments
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= 50:
             raise SettingsError(f"n_moments must be from 1 to 50, got {n!r}")
-        scales = [robust_scale(X) for X in Xs]
-        self.n_features_in_ = int(Xs[0].shape[1])
+        arrays = read_recordings(Xs)
+        scales = [robust_scale(X) for X in arrays]
+        self.n_features_in_ = int(arrays[0].shape[1])
         self.location_ = np.stack([location for location, _ in scales])
         self.scale_ = np.stack([sigma for _, sigma in scales])
         return self
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """``psi_1, ..., psi_r`` of every channel, channel by channel, (T_i, P r) each."""
-        return [self._moments(X) for X in Xs]
+        check_is_fitted(self)
+        return [self._moments(X) for X in read_recordings(Xs, self.n_features_in_)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """``channel psi1``, ``channel psi2``, ..."""
-        names = input_features
-        if names is None:
-            names = [f"x{j}" for j in range(self.n_features_in_)]
+        check_is_fitted(self)
+        names = column_names(input_features, self.n_features_in_)
         found = [f"{name} psi{i + 1}" for name in names for i in range(self.n_moments)]
         return np.asarray(found, dtype=object)
 

@@ -70,6 +70,17 @@ def from_networkx(
         ``x`` and ``mean color`` by default, whichever the first node has.
     spatial : sequence of int
         Which features say where a node is.
+
+    Returns
+    -------
+    FeatureGraph
+        Its nodes are in the order of ``graph.nodes``.
+
+    Raises
+    ------
+    DataError
+        If the graph is directed or empty, or the features of its nodes are missing, are no numbers,
+        or differ in length.
     """
     if graph.is_directed():
         raise DataError("the graph is directed, and similarity is symmetric: give to_undirected()")
@@ -100,6 +111,12 @@ def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -
     """The pattern of a symmetric adjacency matrix (T, T), sparse or dense, and features (T, P).
 
     Its values only say where there is an edge; the diagonal is ignored.
+
+    Raises
+    ------
+    DataError
+        If the matrix is not symmetric or has NaN or inf entries, or the features are no numbers or
+        do not fit the matrix.
     """
     reason = no_array(features)
     if reason is not None:

@@ -13,7 +13,7 @@ from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
 from structsvm.graphs.similarity import Similarity
 
-__all__ = ["as_list", "start_scale", "teaching"]
+__all__ = ["NOTHING_TO_CUT", "as_list", "start_scale", "teaching"]
 
 Floats = NDArray[np.float64]
 
@@ -24,9 +24,20 @@ which often ends at its edge."""
 MEAN_EXPONENT = 3.0
 """Where learning starts on other graphs: the mean over their edges of the exponent of W."""
 
+NOTHING_TO_CUT = (
+    "all nodes of each graph have the same label: there is nothing to cut apart (small objects "
+    "need more superpixels: raise n_segments of GraphOfImage)"
+)
+
 
 def as_list(Xs: Any) -> list[Any]:
-    """One graph or image is a list of one."""
+    """One graph or image is a list of one.
+
+    Raises
+    ------
+    DataError
+        If ``Xs`` is neither a graph, nor an image, nor an iterable of them.
+    """
     single = isinstance(Xs, FeatureGraph) or (hasattr(Xs, "nodes") and hasattr(Xs, "edges"))
     if isinstance(Xs, np.ndarray) and Xs.dtype != object:
         single = Xs.ndim in (2, 3)
@@ -42,7 +53,13 @@ def as_list(Xs: Any) -> list[Any]:
 
 
 def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> list[int]:
-    """The graphs whose nodes have more than one label; a warning for the others."""
+    """The graphs whose nodes have more than one label; a warning for the others.
+
+    Raises
+    ------
+    DataError
+        If no graph has two labels, or every node has a label of its own.
+    """
     if graphs and all(truth.M.n_clusters == truth.M.n_samples for truth in truths):
         raise DataError(
             "every node has a label of its own, so that any metric cuts them right: labels say "
@@ -50,10 +67,7 @@ def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> li
         )
     kept = [i for i, truth in enumerate(truths) if truth.M.n_clusters > 1]
     if not kept:
-        raise DataError(
-            "all nodes of each graph have the same label: there is nothing to cut apart"
-            + (" (small objects need more superpixels: raise n_superpixels)" if len(graphs) else "")
-        )
+        raise DataError(NOTHING_TO_CUT)
     if len(kept) < len(truths):
         left = [i for i in range(len(truths)) if i not in kept]
         warn(
@@ -65,13 +79,21 @@ def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> li
 
 
 def start_scale(graphs: Sequence[FeatureGraph], weights: Floats) -> Floats:
-    """Square root of the diagonal metric at which learning starts, (P,); ``weights`` (N,)."""
+    """Square root of the diagonal metric at which learning starts, (P,); ``weights`` (N,).
+
+    Raises
+    ------
+    DataError
+        If every feature is constant in every graph.
+    """
     spatial = graphs[0].spatial
     start = np.where(spatial, SPATIAL, APPEARANCE)
     if not all(graph.in_units for graph in graphs):
-        within = np.vstack([graph.X - graph.X.mean(axis=0) for graph in graphs])
-        rows = np.repeat(weights, [len(graph.X) for graph in graphs])
-        deviation = np.sqrt(np.average(within**2, axis=0, weights=rows))
+        # Each graph is summed by itself: one of weight 2 then is the same, to the last bit, as one
+        # that is there twice.
+        within = np.array([((graph.X - graph.X.mean(axis=0)) ** 2).sum(axis=0) for graph in graphs])
+        nodes = weights * [len(graph.X) for graph in graphs]
+        deviation = np.sqrt((weights[:, None] * within).sum(axis=0) / nodes.sum())
         if not deviation.any():
             raise DataError("every feature is constant in every graph: nothing tells nodes apart")
         start = np.divide(1.0, deviation**2, out=np.zeros(start.size), where=deviation > 0)

@@ -29,7 +29,13 @@ Ints = NDArray[np.int64]
 
 
 def labels_to_breakpoints(labels: ArrayLike) -> list[int]:
-    """Segment ends of a label for each sample, (T,): one wherever the label changes, and T."""
+    """Segment ends of a label for each sample, (T,): one wherever the label changes, and T.
+
+    Raises
+    ------
+    DataError
+        If the labels are no vector, or an empty one.
+    """
     values: NDArray[Any] = np.asarray(labels)
     if values.ndim != 1 or values.size == 0:
         raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
@@ -51,7 +57,13 @@ def breakpoints_to_changepoints(breakpoints: ArrayLike) -> Ints:
 
 
 def changepoints_to_breakpoints(changepoints: ArrayLike, n_samples: int) -> list[int]:
-    """The changes, sorted and in ``1..T-1``, and T."""
+    """The changes, sorted and in ``1..T-1``, and T.
+
+    Raises
+    ------
+    DataError
+        If the changes are not increasing integers in ``1..T-1``.
+    """
     changes = np.asarray(changepoints)
     if changes.size == 0:
         changes = changes.astype(np.int64)

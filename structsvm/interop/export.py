@@ -32,6 +32,11 @@ def export_metric(learner: MetricLearner, path: str | PathLike[str], what: str =
         ``scale`` (P,): ``((X - mean) * scale) @ components.T`` is ``transform(X)``.
     what : {"metric", "components"}
         ``B``, or ``L^T`` with ``B = L L^T``; an ``.npz`` file holds both.
+
+    Raises
+    ------
+    SettingsError
+        If ``what`` is neither of the two, or the name of the file has another ending.
     """
     file = Path(path)
     if what not in ("metric", "components"):

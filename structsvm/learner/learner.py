@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,6 +31,7 @@ from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, centred, check_weights, cluster_counts
+from structsvm.partitions.values import refuse_hidden
 from structsvm.problem import Risk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
@@ -50,6 +53,14 @@ Floats = NDArray[np.float64]
 CONTAINERS = ("default", "pandas", "polars")
 DATA = {"Xs": UNUSED, "ys": UNUSED}
 """Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""
+
+
+def recording_tags(tags: Tags) -> Tags:
+    """The tags of an estimator that learns from labelled recordings and transforms them."""
+    tags.target_tags.required = True
+    tags.input_tags.three_d_array = True  # (N, T, P); a matrix (T, P) is one recording
+    tags.transformer_tags = TransformerTags(preserves_dtype=["float64"])
+    return tags
 
 
 class MetricLearner(BaseEstimator):  # type: ignore[misc]
@@ -226,10 +237,14 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             When ``resume`` was written with other data or settings.
         LearningError
             When the best metric is zero: the regularizer outweighs the labels.
+        KeyboardInterrupt
+            For Ctrl-C before there is a metric.
         """
         settings = self._settings(callback)
         if resume is not None and not isinstance(resume, str | PathLike):
             raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
+        if not isinstance(rivals, bool):
+            raise SettingsError(f"rivals must be True or False, got {rivals!r}")
         if alternation is not None and not isinstance(alternation, Alternation):
             raise SettingsError(f"alternation must be an Alternation or None, got {alternation!r}")
         read = self._training_set(
@@ -291,7 +306,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         """
         return TrainingSet.read(self._problem, Xs, ys, feature_names, sample_weight, groups=groups)
 
-    def risk(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> Risk:
+    def risk(self, Xs: Any, ys: Any = None, *, sample_weight: Any = None) -> Risk:
         """The objective that :meth:`fit` minimises, of fully labelled samples.
 
         Whoever compares solvers, or writes one, begins here (docs/solvers.md).
@@ -317,6 +332,63 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         decode = self.problem_.decode
         return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
 
+    def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
+        """Segment recordings and name what was found: the name of a state for each sample, (T_i,).
+
+        A segment has the state that is most probable on average over its samples, as the features
+        :class:`~structsvm.features.StateScores` have learned it.
+
+        Raises
+        ------
+        SettingsError
+            When the learner has no such features.
+        """
+        tables = self.predict_segments(Xs, n_clusters)
+        return [
+            np.repeat([row["state"] for row in table], [row["end"] - row["start"] for row in table])
+            for table in tables
+        ]
+
+    def predict_segments(self, Xs: Any, n_clusters: Counts = None) -> list[list[dict[str, Any]]]:
+        """Segment recordings and name what was found: a table for each.
+
+        Returns
+        -------
+        list of lists of dict
+            For each segment ``start``, ``end`` (samples ``start, ..., end - 1``), ``state`` and
+            ``probability``, its mean over the segment: ready for ``pandas.DataFrame``.
+
+        Raises
+        ------
+        SettingsError
+            When the learner has no features that score named states.
+        """
+        check_is_fitted(self)
+        stage = self.inputs_.state_scores
+        if stage is None:
+            raise SettingsError(
+                "this learner knows no names of states: learn with features=StateScores(), or a "
+                "Union that has them, from labels that are names"
+            )
+        measured = self.measured(Xs)
+        partitions = self.predict_partitions(self.inputs_(measured), n_clusters)
+        tables = []
+        for M, p in zip(partitions, self.inputs_.probabilities(measured), strict=True):
+            ends = M.boundaries.tolist()
+            means = [p[a:b].mean(axis=0) for a, b in itertools.pairwise(ends)]
+            tables.append(
+                [
+                    {
+                        "start": a,
+                        "end": b,
+                        "state": stage.classes_[mean.argmax()],
+                        "probability": float(mean.max()),
+                    }
+                    for (a, b), mean in zip(itertools.pairwise(ends), means, strict=True)
+                ]
+            )
+        return tables
+
     def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
         return [M.breakpoints for M in self.predict_partitions(Xs, n_clusters)]
@@ -329,10 +401,20 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     def decode_with(
         self, metric: Metric, Xs: Any, n_clusters: Counts = None
     ) -> list[EquivalenceMatrix]:
-        """Partition samples with another metric, such as one of ``baselines_``."""
+        """Partition samples with another metric, such as one of ``baselines_``.
+
+        Raises
+        ------
+        SettingsError
+            If ``metric`` is no :class:`~structsvm.partitions.Metric`.
+        DataError
+            If a sample cannot be used, or a number of clusters does not fit its sample.
+        """
         if not isinstance(metric, Metric):
             raise SettingsError(f"metric must be a Metric, got {metric!r}")
         samples = self.prepare(Xs)
+        if n_clusters is None and metric.price is None:
+            n_clusters = metric.n_clusters
         sizes = [sample.n_samples for sample in samples]
         if n_clusters is None and metric.price is None:
             n_clusters = metric.n_clusters
@@ -503,10 +585,14 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         DataError
-            When they have another shape.
+            When they are no numbers, or have another shape.
         """
         check_is_fitted(self)
-        points = np.asarray(pairs, dtype=np.float64)
+        refuse_hidden(pairs, "pairs")
+        try:
+            points = np.asarray(pairs, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise DataError(f"pairs must be numbers, of shape (n, 2, P), got {pairs!r}") from None
         P = self.metric_.factor.shape[0]
         if points.ndim != 3 or points.shape[1:] != (2, P):
             raise DataError(f"pairs have shape {points.shape}, expected (n, 2, {P})")
@@ -541,6 +627,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     # ---- inside
 
+    def __sklearn_tags__(self) -> Tags:
+        return recording_tags(super().__sklearn_tags__())
+
     @property
     def _problem(self) -> PartitionProblem:
         return problem_from(self.problem, self.random_state)
@@ -550,9 +639,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once."""
-        return (
-            Xs if isinstance(Xs, TrainingSet) else TrainingSet.read(self._problem, Xs, ys, **given)
-        )
+        return TrainingSet.of(self._problem, Xs, ys, **given)
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         """Take what was learned."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
+from structsvm.errors import DataError, DataWarning, LearningError, OracleError, SettingsError, warn
 from structsvm.learner.fitting import (
     FitResult,
     calibrated_or_learned,
@@ -90,8 +90,11 @@ def learn_partial(
     Raises
     ------
     DataError
-        When nothing can be learned from the labelled stretches, and completing is switched off.
+        When nothing can be learned from the labelled stretches, and completing is switched off;
+        when the decoder does not take the labels that are to be completed.
     """
+    if how.max_rounds > 0:
+        _refuse_untaken(data)
     alone = _from_parts(settings, data)
     if how.max_rounds == 0:
         if alone is None:
@@ -152,6 +155,20 @@ def _learn_completing(
             _warn_not_completed("completing ends in a zero metric")
             return _recalibrated_to_change_rate(alone, data)
     return _finish(settings, data, units, found, task.objective, interrupts)
+
+
+def _refuse_untaken(data: TrainingSet) -> None:
+    """Refuse labels that a decoder would not keep when it completes them, naming the sample."""
+    problem = data.problem
+    if not problem.traits.convex:
+        return  # partition itself keeps links, and labels of nodes are nothing else
+    for i, (sample, known) in enumerate(zip(data.samples, data.labels, strict=True)):
+        if known.truth is not None:
+            continue
+        try:
+            problem.decoder(sample).refuse(known.constraint, known.n_samples)
+        except OracleError as error:
+            raise DataError(f"{problem.traits.words.whole} {i}: {error}") from error
 
 
 def check_labels(data: TrainingSet) -> bool:

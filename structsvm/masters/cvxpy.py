@@ -77,7 +77,15 @@ class CvxpyMaster(Master):
     def solve(
         self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
-        """Solve the restricted problem."""
+        """Solve the restricted problem.
+
+        Raises
+        ------
+        MasterError
+            If the restricted problem has no solution, or no solver finds a finite one.
+        SettingsError
+            If the regularizer or a constraint is not convex.
+        """
         import cvxpy as cp
 
         B, w, constraints = risk.space.variable()
@@ -120,6 +128,13 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
     """Solve with the first of ``solvers`` that is accurate; who did, and who failed before.
 
     When none is, an inaccurate answer is kept and the label says so.
+
+    Raises
+    ------
+    MasterError
+        If the problem is unbounded or infeasible, or no solver could solve it.
+    SettingsError
+        If the problem is not convex by the rules of cvxpy.
     """
     import cvxpy as cp
 

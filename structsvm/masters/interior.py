@@ -62,7 +62,13 @@ class InteriorPointMaster(Master):
     def solve(
         self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
-        """Solve the restricted problem; MasterError when the gap does not close."""
+        """Solve the restricted problem.
+
+        Raises
+        ------
+        MasterError
+            If the regularizer, the cone or a constraint is not handled, or the gap does not close.
+        """
         if (form := _form(risk)) is None:
             raise MasterError(
                 "interior handles squared norms and traces of vectors, without extra constraints"

@@ -69,7 +69,13 @@ class NewtonMaster(Master):
     def solve(
         self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
-        """Solve the restricted problem; MasterError when the gap does not close."""
+        """Solve the restricted problem.
+
+        Raises
+        ------
+        MasterError
+            If the regularizer or a constraint is not handled, or the gap does not close.
+        """
         omega = risk.regularizer.as_quadratic(risk.space)
         if omega is None or risk.constraints is not None:
             raise MasterError("newton handles squared norms and traces, without extra constraints")

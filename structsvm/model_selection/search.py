@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm import baselines
 from structsvm.errors import SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.inputs import Inputs
-from structsvm.learner.learner import DATA, MetricLearner
+from structsvm.learner.learner import DATA, MetricLearner, recording_tags
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_summary import TrainingSummary
 from structsvm.model_selection.candidates import Candidate, menu
 from structsvm.model_selection.folds import split
 from structsvm.model_selection.held_out import HeldOut
@@ -168,7 +170,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         LearningError
             When no learned candidate gives a metric on every fold.
         """
-        data = self._training_set(Xs, ys, sample_weight, groups, feature_names)
+        data = self._training_set(
+            Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
+        )
         n = len(self._candidates)
         with share("choosing", 0.0, n / (n + 1)):
             learner = self.choose(data)
@@ -197,7 +201,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         check_n_jobs(self.n_jobs)
         for candidate in candidates:
             self._settings(candidate)  # refuses bad settings before any work
-        data = self._training_set(Xs, ys, sample_weight, groups, feature_names)
+        data = self._training_set(
+            Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
+        )
         traits = data.problem.traits
         numbers = contents(data.arrays)
         folds = split(
@@ -279,6 +285,10 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         """Samples as the metric sees them."""
         return self._fitted.prepare(Xs)
 
+    def measured(self, Xs: Any) -> list[Sample]:
+        """Samples as they were measured, checked against those it was learned from."""
+        return self._fitted.measured(Xs)
+
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Labels of samples as equivalence matrices, checked."""
         return self._fitted.encode(Xs, ys)
@@ -326,6 +336,11 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         return self._fitted.problem_
 
     @property
+    def training_data_(self) -> TrainingSummary:
+        """What was learned from."""
+        return self._fitted.training_data_
+
+    @property
     def n_features_in_(self) -> int:
         """P."""
         return int(self._fitted.n_features_in_)
@@ -334,6 +349,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     def feature_names_in_(self) -> Any:
         """Names of the features, only if the samples named them."""
         return self._fitted.feature_names_in_
+
+    def __sklearn_tags__(self) -> Tags:
+        return recording_tags(super().__sklearn_tags__())
 
     @property
     def _fitted(self) -> MetricLearner:
@@ -353,18 +371,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
             traits.lams if self.lams is None else self.lams,
         )
 
-    def _training_set(
-        self,
-        Xs: Any,
-        ys: Any,
-        sample_weight: Any,
-        groups: Any,
-        feature_names: Sequence[str] | None,
-    ) -> TrainingSet:
+    def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once."""
-        if isinstance(Xs, TrainingSet):
-            return Xs
-        return TrainingSet.read(self._problem, Xs, ys, feature_names, sample_weight, groups=groups)
+        return TrainingSet.of(self._problem, Xs, ys, **given)
 
     def _judge_with_k(self) -> bool:
         """Whether partitions that know their number of clusters are judged."""

@@ -35,7 +35,13 @@ class Dask(Backend):
 
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
-        """Scatter the shares, pinned to their workers; those of a lost worker move to another."""
+        """Scatter the shares, pinned to their workers; those of a lost worker move to another.
+
+        Raises
+        ------
+        SettingsError
+            If the cluster has no workers and none join within the waiting time.
+        """
         client = self._client()
         slots = _slots(client)
         if not slots:

@@ -25,7 +25,8 @@ from structsvm.parallel import Backend
 from structsvm.problem import CompositeRisk, Risk
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
-from structsvm.solvers.evaluation import Evaluator
+from structsvm.solvers.run import Run
+from structsvm.solvers.stopping import Stopping
 from structsvm.status import Status
 from structsvm.support.contract import Contract
 
@@ -130,6 +131,11 @@ def alternate(
         Sees every iteration of the solver.
     backend : Backend, optional
         Where the oracles run.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If it comes before the first round has a metric.
     """
     labels = list(labels)
     rounds: list[Round] = []
@@ -187,8 +193,7 @@ def _hinges(risk: Risk, w: Floats) -> Floats:
     """The weighted hinge loss of each sample, (N,)."""
     if isinstance(risk, CompositeRisk):
         return np.array([risk.part([i]).losses(w)[0] for i in range(risk.n_samples)])
-    evaluate = Evaluator(risk, lambda _: np.inf)
-    return evaluate(w, np.arange(risk.n_samples)).values
+    return Run(risk, Stopping()).losses(w)
 
 
 def _refuse_rise(before: float, after: float) -> None:

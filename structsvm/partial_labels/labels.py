@@ -294,7 +294,13 @@ def _codes(labels: ArrayLike, name: str) -> Ints:
 
 
 def region_from(given: Any) -> Region:
-    """A region from ``(start, end, changes)``."""
+    """A region from ``(start, end, changes)``.
+
+    Raises
+    ------
+    DataError
+        If ``given`` is no such triple, or the count is neither 0, 1, 2, ... nor "1+".
+    """
     if isinstance(given, Region):
         region = given
     else:

@@ -10,15 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import metric_factor
 from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Separation
 from structsvm.support.contract import Contract
 
-__all__ = ["LabelledSample", "SearchedSample"]
+__all__ = ["LabelledSample", "Scoring", "SearchedSample"]
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """What samples are scored with in a round."""
+
+    B: Floats
+    """A diagonal (P,), or a matrix (P, P)."""
+    factor: Floats
+    """``L`` (P, r) with ``B = L L^T``."""
+    truth_weight: float
+    """``c``."""
+    shift: float
+    """``d``."""
 
 
 class LabelledSample(Contract):
@@ -48,16 +61,14 @@ class LabelledSample(Contract):
         """The diagonal of ``X^T M X``, (P,)."""
 
     @abstractmethod
-    def separate(self, B: Floats, truth_weight: float, shift: float, known: bool) -> Separation:
+    def separate(self, scoring: Scoring, given_k: bool) -> Separation:
         """Maximise ``Tr(A M)``, ``A = X B X^T - c M_i + d I``.
 
         Parameters
         ----------
-        B : array of shape (P,) or (P, P)
-            A diagonal, or a matrix.
-        truth_weight, shift : float
-            ``c`` and ``d``.
-        known : bool
+        scoring : Scoring
+            ``B``, ``c`` and ``d``.
+        given_k : bool
             Whether only labellings with as many clusters as the truth are allowed.
 
         Returns
@@ -94,15 +105,14 @@ class SearchedSample(LabelledSample):
         """The diagonal of ``X^T M X``, (P,)."""
         return y.gram_diagonal(self.X)
 
-    def separate(self, B: Floats, truth_weight: float, shift: float, known: bool) -> Separation:
+    def separate(self, scoring: Scoring, given_k: bool) -> Separation:
         """The answer of the oracle."""
-        answer = self.oracle.ask(*self._question(B, truth_weight, shift, known))
-        return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)
-
-    def _question(
-        self, B: Floats, truth_weight: float, shift: float, known: bool
-    ) -> tuple[TraceObjective, Constraint]:
         objective = TraceObjective(
-            Z=self.X @ metric_factor(B), truth=self.M, truth_weight=truth_weight, shift=shift
+            Z=self.X @ scoring.factor,
+            truth=self.M,
+            truth_weight=scoring.truth_weight,
+            shift=scoring.shift,
         )
-        return objective, Constraint(n_clusters=self.M.n_clusters if known else None)
+        constraint = Constraint(n_clusters=self.M.n_clusters if given_k else None)
+        answer = self.oracle.ask(objective, constraint)
+        return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)

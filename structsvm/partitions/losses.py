@@ -105,6 +105,11 @@ def hausdorff(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
     Boysen et al.; Lajugie et al., section "Hausdorff distance", times T. The same as
     ``ruptures.metrics.hausdorff`` where both have a change. Zero when neither has one, T when only
     one of them has.
+
+    Raises
+    ------
+    DataError
+        If the two have different numbers of samples, or one is no segmentation.
     """
     a, b = _changes(truth), _changes(guess)
     if truth.n_samples != guess.n_samples:
@@ -121,6 +126,11 @@ def margin_f1(truth: EquivalenceMatrix, guess: EquivalenceMatrix, tolerance: int
     As in van den Burg and Williams (2020), the start of the recording counts as a change in both,
     so the score is defined when there is none; each change is matched at most once, and the
     matching is the largest possible (greedy in time order).
+
+    Raises
+    ------
+    DataError
+        If ``margin`` is negative, or one of the two is no segmentation.
     """
     if tolerance < 0:
         raise DataError(f"tolerance must be >= 0 samples, got {tolerance}")

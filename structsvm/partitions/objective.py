@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import LabelledSample
+from structsvm.partitions.labelled import LabelledSample, Scoring
 from structsvm.partitions.losses import Projector
 from structsvm.partitions.metric import Metric, metric_factor
 from structsvm.partitions.sample import Sample
@@ -143,10 +143,14 @@ class MetricObjective(Objective, SignedProblem):
 
     def separate(self, w: Floats, x: LabelledSample, y: Projector) -> Separation:
         """Maximise ``Tr(A M)`` with ``T A = X B X^T - 2 kappa M_i + (kappa - beta) I``."""
+        return self.at(w).separate(x, y)
+
+    def at(self, w: Floats) -> MetricScorer:
+        """The metric of a weight, factored once for all samples."""
         B, beta = self.split(w)
         traits = self.partition.traits
-        answer = x.separate(B, 2 * traits.kappa, traits.kappa - beta, traits.given_k)
-        return replace(answer, slack=answer.slack / x.n_samples)
+        scoring = Scoring(B, metric_factor(B), 2 * traits.kappa, traits.kappa - beta)
+        return MetricScorer(scoring, traits.given_k)
 
     def predict(self, w: Floats, x: Any) -> Any:
         """The best partition of a sample in the metric, the number of clusters being priced."""
@@ -202,6 +206,19 @@ class MetricObjective(Objective, SignedProblem):
         """``B = I`` as the weight space writes it."""
         P = self.n_features
         return np.ones(P) if self.metric == "diagonal" else np.eye(P)
+
+
+@dataclass(frozen=True, eq=False)
+class MetricScorer:
+    """Loss-augmented inference in one metric."""
+
+    scoring: Scoring
+    given_k: bool
+
+    def separate(self, x: LabelledSample, y: Projector) -> Separation:
+        """As :meth:`MetricObjective.separate`."""
+        answer = x.separate(self.scoring, self.given_k)
+        return replace(answer, slack=answer.slack / x.n_samples)
 
 
 def metric_space(metric: str, n_features: int) -> WeightSpace:

@@ -127,7 +127,14 @@ class Constraint:
         return self if n_clusters is None else replace(self, n_clusters=n_clusters)
 
     def validate(self, n_samples: int) -> None:
-        """Raise OracleError when no segmentation of ``n_samples`` samples satisfies this."""
+        """Check that some segmentation of ``n_samples`` samples satisfies this constraint.
+
+        Raises
+        ------
+        OracleError
+            If none does; the message names the boundary, the region or the number that cannot be
+            kept.
+        """
         K = self.n_clusters
         if K is not None and not 1 <= K <= n_samples:
             raise OracleError(f"cannot make {K} clusters out of {n_samples} samples")
@@ -206,7 +213,13 @@ class Constraint:
 
 
 def region_fits(region: Region, n_samples: int) -> None:
-    """Raise OracleError for a region that no segmentation of ``n_samples`` samples can have."""
+    """Check that some segmentation of ``n_samples`` samples has so many changes in the region.
+
+    Raises
+    ------
+    OracleError
+        If none has.
+    """
     if not 0 <= region.start < region.end <= n_samples:
         raise OracleError(f"{region} is not part of a recording of {n_samples} samples")
     if region.changes < 0 or (region.or_more and region.changes > 1):
@@ -277,7 +290,14 @@ class Oracle(Contract):
         return _verified(self, "maximize", answer, objective, constraint)
 
     def refuse(self, constraint: Constraint, n_samples: int) -> None:
-        """Raise OracleError for a constraint that cannot be kept, before any work."""
+        """Check, before any work, that a constraint can be kept.
+
+        Raises
+        ------
+        OracleError
+            If it contradicts itself or the number of samples, or is of a kind that is not in
+            ``takes``.
+        """
         constraint.validate(n_samples)
         beyond = sorted(constraint.kinds - self.takes)
         if beyond:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
@@ -24,6 +25,7 @@ __all__ = [
     "centred",
     "check_samples",
     "check_weights",
+    "checked_names",
     "cluster_counts",
     "read_arrays",
     "warn_about_constant_features",
@@ -63,7 +65,7 @@ def check_samples(
     samples = _as_list(Xs, words)
     if not len(samples):
         raise DataError(f"no {words.whole}s were given: expected a list of arrays of shape (T, P)")
-    names = None if feature_names is None else _names(feature_names)
+    names = None if feature_names is None else checked_names(feature_names)
     arrays = []
     for i, X in enumerate(samples):
         reason = no_array(X)
@@ -132,7 +134,13 @@ class Standardizer:
     def fit(
         cls, kind: str | None, Xs: Sequence[Floats], weights: Floats | None = None
     ) -> Standardizer:
-        """Learn what has to be learned from the training recordings, of these weights (N,)."""
+        """Learn what has to be learned from the training recordings, of these weights (N,).
+
+        Raises
+        ------
+        SettingsError
+            If ``kind`` is no kind of standardisation.
+        """
         if not among(kind, STANDARDIZE):
             raise SettingsError(f"standardize must be one of {STANDARDIZE}, got {kind!r}")
         if kind != "training":
@@ -170,7 +178,13 @@ def centred(X: Floats) -> Floats:
 def warn_about_constant_features(
     Xs: Sequence[Floats], names: Sequence[str] | None, words: Words = RECORDINGS
 ) -> None:
-    """Warn when a feature is constant within every recording; an error when all of them are."""
+    """Warn when a feature is constant within every recording.
+
+    Raises
+    ------
+    DataError
+        If all features are.
+    """
     constant = np.all([_inverse_scale(X) == 0 for X in Xs], axis=0)
     if constant.all():
         raise DataError(
@@ -218,7 +232,13 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
 
 
 def asked_counts(asked: int | str | None, truths: Sequence[Any] | None) -> Counts:
-    """A number of clusters for all, or for each that of its truth if "true" was asked for."""
+    """A number of clusters for all, or for each that of its truth if "true" was asked for.
+
+    Raises
+    ------
+    SettingsError
+        If ``asked`` is another text than "true", or is "true" and there are no truths.
+    """
     if not isinstance(asked, str):
         return asked
     if asked != "true":
@@ -229,9 +249,15 @@ def asked_counts(asked: int | str | None, truths: Sequence[Any] | None) -> Count
 
 
 def cluster_counts(
-    n_clusters: Counts, sizes: Sequence[int], words: Words = RECORDINGS, way_out: str = ""
+    n_clusters: Counts, sizes: Sequence[int], words: Words = RECORDINGS
 ) -> list[int | None]:
-    """One number of clusters per sample, checked against the sizes T of the samples."""
+    """One number of clusters per sample, checked against the sizes T of the samples.
+
+    Raises
+    ------
+    DataError
+        If there are not as many numbers as samples, or one is not in ``1..T``.
+    """
     if n_clusters is None:
         return [None] * len(sizes)
     given: Any = n_clusters
@@ -246,7 +272,8 @@ def cluster_counts(
         if not 1 <= K <= T:
             raise DataError(
                 f"{words.whole} {i} has {words.items(T)}: "
-                f"it cannot have {words.parts(int(K))}{way_out}"
+                f"it cannot have {words.parts(int(K))}"
+                + (f" ({words.finer})" if words.finer else "")
             )
     return [int(K) for K in counts]
 
@@ -268,12 +295,17 @@ def _as_list(Xs: Any, words: Words = RECORDINGS) -> list[Any]:
         raise DataError(f"expected a list of {words.whole}s, arrays of shape (T, P); this {reason}")
     if _column_names(Xs) is not None:
         return [Xs]
-    if isinstance(Xs, np.ndarray) and Xs.dtype != object:
+    if sp.issparse(Xs):
+        raise DataError("expected a list of arrays, this is a sparse matrix: give X.toarray()")
+    if hasattr(Xs, "__array__"):  # tensors and the like, which numpy can read
+        Xs = np.asarray(Xs)
         if Xs.ndim == 2:
             return [Xs]
-        if Xs.ndim != 3:
+        if Xs.ndim != 3 and Xs.dtype != object:
             raise DataError(
-                f"expected a list of arrays of shape (T, P), got one array of shape {Xs.shape}"
+                f"expected a list of arrays of shape (T, P), got one array of shape {Xs.shape}. "
+                "Reshape your data: one recording of a single feature is X[:, None], a single row "
+                "X[None, :]"
             )
     try:
         return list(Xs)
@@ -289,8 +321,14 @@ def _column_names(X: Any) -> list[str] | None:
     return None if columns is None else [str(name) for name in columns]
 
 
-def _names(feature_names: Any) -> list[str]:
-    """Names of features, as many as there may be."""
+def checked_names(feature_names: Any) -> list[str]:
+    """Names of features as a list of str, whatever their number.
+
+    Raises
+    ------
+    DataError
+        If ``feature_names`` is no list of names.
+    """
     if not isinstance(feature_names, str | bytes):
         try:
             names = list(feature_names)
@@ -311,14 +349,19 @@ def _as_floats(X: Any, which: str, names: Sequence[str] | None) -> Floats:
         raise DataError(
             f"{which} has shape {array.shape}, expected (T, P): give a single feature as X[:, None]"
         )
-    if array.shape[0] == 0 or array.shape[1] == 0:
+    if array.shape[0] == 0:
         raise DataError(f"{which} is empty: shape {array.shape}")
+    if array.shape[1] == 0:
+        raise DataError(
+            f"{which} is empty: 0 feature(s) (shape={array.shape}) while a minimum of 1 is "
+            "required."
+        )
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
         name = f" ({names[column]})" if names is not None and column < len(names) else ""
         raise DataError(
             f"{which} has {array[row, column]} in row {row}, column {column}{name}: "
-            "interpolate or drop missing values first"
+            "interpolate or drop missing values (NaN) first"
         )
     size = np.abs(array)
     if size.max() > LARGEST:

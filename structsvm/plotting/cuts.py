@@ -38,6 +38,11 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
     Returns
     -------
     array of uint8 of shape (H, W, 3)
+
+    Raises
+    ------
+    DataError
+        If the labels do not have one entry for each pixel.
     """
     pixels = np.asarray(image)
     parts = np.asarray(labels)

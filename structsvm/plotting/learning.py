@@ -129,6 +129,15 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     matplotlib.axes.Axes
         Bars are standard errors; candidates that are not learned have no ``lam``: a line each. The
         learned candidate that was taken is ringed.
+
+    Raises
+    ------
+    SettingsError
+        If ``search`` is no MetricLearnerCV.
+    sklearn.exceptions.NotFittedError
+        If it has not been fitted.
+    MissingExtraError
+        If matplotlib is not installed.
     """
     if not isinstance(search, MetricLearnerCV):
         raise SettingsError(

@@ -13,7 +13,7 @@ from structsvm.errors import DataError
 from structsvm.evaluation import Evaluation, decode_with_all
 from structsvm.graphs.inputs import as_list
 from structsvm.learner.learner import MetricLearner
-from structsvm.partial_labels.complete import one_each
+from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import IMAGES
@@ -50,7 +50,13 @@ class HeldOut:
         tolerance: int,
         measured: Sequence[Sample] | None = None,
     ) -> HeldOut:
-        """Partition and score them; parameters as for ``report_page``."""
+        """Partition and score them; parameters as for ``report_page``.
+
+        Raises
+        ------
+        DataError
+            If there are not as many names as samples, or samples and labels do not fit.
+        """
         measured = learner.measured(Xs) if measured is None else measured
         images = _images(Xs, measured)
         words = IMAGES if images else learner.problem_.traits.words
@@ -63,7 +69,7 @@ class HeldOut:
         evaluation = Evaluation.of(
             truths, guesses, names, learner.problem_, tolerance, [x.X for x in samples], words
         )
-        labels = one_each(ys, samples, words)
+        labels = labels_of_each(ys, samples, words)
         return cls(learner, images, labels, measured, samples, truths, guesses, evaluation)
 
     @property

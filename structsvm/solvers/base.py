@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
+from typing import Any
 
 from structsvm.errors import LearningError, SettingsError
-from structsvm.parallel import Backend, Serial, single_threaded
+from structsvm.parallel import Backend, Serial, Session, single_threaded
 from structsvm.problem import CompositeRisk, Outline, Risk
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.checkpoint import Checkpoint, identity
 from structsvm.solvers.descent import Descent
-from structsvm.solvers.evaluation import BudgetSpentError
 from structsvm.solvers.memory import Memory
 from structsvm.solvers.run import Run
 from structsvm.solvers.separation import blocks_of
-from structsvm.solvers.stopping import Step, Stopping
+from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
 from structsvm.status import Status
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import tell
@@ -50,7 +50,6 @@ class Solver(ABC):
     def iterate(self, run: Run | Descent, done: StepDone) -> None:
         """Iterate, and call ``done`` after each step; it ends the run by raising."""
 
-    @single_threaded()
     def solve(
         self,
         risk: Risk,
@@ -90,43 +89,31 @@ class Solver(ABC):
         """
         self.check(risk.outline)
         checkpoint = None if resume is None else Checkpoint(resume, identity(risk, self))
+        memory = None if isinstance(risk, CompositeRisk) else (memory or Memory()).of(risk, self)
+        parts = parts_of(risk)
+        with (
+            single_threaded(),
+            Interrupts() as interrupts,  # what has been found is not lost on the way out
+            (backend or Serial()).open(parts) as session,
+        ):
+            run = self._begin(risk, parts, session, memory)
+            status = self._status_so_far(run, Step("", stalled=run.resume_from(checkpoint)))
+            if status is None:
+                status = self._iterate(run, callback, checkpoint, interrupts)
+            if run.certificate.best is None:
+                raise LearningError(
+                    f"{status.value}; no weight that satisfies the constraints was found before",
+                    status,
+                )
+            return run.solution(status)
+
+    def _begin(
+        self, risk: Risk, parts: Sequence[Any], session: Session, memory: Memory | None
+    ) -> Run | Descent:
+        """What the iterations work with."""
         if isinstance(risk, CompositeRisk):
-            return self._descend(risk, callback, backend or Serial(), checkpoint)
-        memory = (Memory() if memory is None else memory).of(risk, self)
-        blocks = blocks_of(risk)
-        # What has been found is not lost on the way out.
-        with Interrupts() as interrupts, (backend or Serial()).open(blocks) as session:
-            run = Run(risk, self.stopping, blocks, session, memory)
-            return self._run(run, callback, checkpoint, interrupts)
-
-    def _descend(
-        self,
-        risk: CompositeRisk,
-        callback: Callback | None,
-        backend: Backend,
-        checkpoint: Checkpoint | None,
-    ) -> Solution:
-        parts = [risk.part([i]) for i in range(risk.n_samples)]
-        with Interrupts() as interrupts, backend.open(parts) as session:
-            run = Descent(risk, self.stopping, session)
-            return self._run(run, callback, checkpoint, interrupts)
-
-    def _run(
-        self,
-        run: Run | Descent,
-        callback: Callback | None,
-        checkpoint: Checkpoint | None,
-        interrupts: Interrupts,
-    ) -> Solution:
-        status = self._status_so_far(run, Step("", stalled=run.resume_from(checkpoint)))
-        if status is None:
-            status = self._iterate(run, callback, checkpoint, interrupts)
-        if run.certificate.best is None:
-            raise LearningError(
-                f"{status.value}; no weight that satisfies the constraints was found before",
-                status,
-            )
-        return run.solution(status)
+            return Descent(risk, self.stopping, session)
+        return Run(risk, self.stopping, parts, session, memory)
 
     def _iterate(
         self,
@@ -197,24 +184,20 @@ class ConvexSolver(Solver):
     def check_convex(self, risk: Outline) -> None:
         """Raise SettingsError if this solver cannot minimise such a convex risk."""
 
-    @abstractmethod
-    def iterations(self, run: Run) -> Iterator[Step]:
-        """The iterations of a run, without end; what they learn goes to ``run``."""
-
     def check(self, risk: Outline) -> None:
-        """Convexity, and what the method needs."""
+        """Check that the risk is convex and has what the method needs.
+
+        Raises
+        ------
+        SettingsError
+            If it is not, or lacks it.
+        """
         if not risk.is_convex:
             raise SettingsError(
                 f"{type(self).__name__} is for convex objectives, and this one is not: use "
                 "QuasiNewton (solver='quasi-newton') or CCCP (solver='cccp')"
             )
         self.check_convex(risk)
-
-    def iterate(self, run: Run | Descent, done: StepDone) -> None:
-        """One step after the other."""
-        assert isinstance(run, Run)
-        for step in self.iterations(run):
-            done(step)
 
 
 class DescentSolver(Solver):
@@ -229,7 +212,13 @@ class DescentSolver(Solver):
         """Descend, and call ``done`` after each step."""
 
     def check(self, risk: Outline) -> None:
-        """A composite risk, and what the method needs."""
+        """Check that the risk is composite and has what the method needs.
+
+        Raises
+        ------
+        SettingsError
+            If it is convex, or lacks it.
+        """
         if risk.is_convex:
             raise SettingsError(
                 f"{type(self).__name__} is for objectives that are not convex, and this one is: "
@@ -241,6 +230,13 @@ class DescentSolver(Solver):
         """From the start of the risk."""
         assert isinstance(run, Descent)
         self.descend(run, done)
+
+
+def parts_of(risk: Risk) -> Sequence[Any]:
+    """What workers are given: blocks of samples, or the losses of single ones."""
+    if isinstance(risk, CompositeRisk):
+        return [risk.part([i]) for i in range(risk.n_samples)]
+    return blocks_of(risk)
 
 
 class RunOverError(Exception):

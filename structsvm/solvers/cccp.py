@@ -77,7 +77,13 @@ class CCCP(DescentSolver):
             raise SettingsError(f"proximal must be > 0, got {self.proximal}")
 
     def check_composite(self, risk: Outline) -> None:
-        """A regularizer of the same curvature everywhere."""
+        """Check that the regularizer is quadratic, with the same curvature everywhere.
+
+        Raises
+        ------
+        SettingsError
+            If it is not.
+        """
         omega = quadratic(risk, "CCCP")
         if not np.all(omega.curvature == omega.curvature[0]):
             raise SettingsError("CCCP needs a regularizer of the same curvature everywhere")

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from structsvm.errors import CertificateError
 from structsvm.masters.bounds import CERTIFIED, ROUNDING
 from structsvm.solution import History, HistoryEntry, Solution, relative_gap
-from structsvm.solvers.evaluation import Evaluation
+from structsvm.solvers.planes import Planes
+from structsvm.solvers.requirements import ADMISSIBLE
 from structsvm.status import Quality, Status
 
 __all__ = ["Certificate"]
@@ -57,7 +58,7 @@ class Certificate:
         """The relative gap."""
         return relative_gap(self.lower, self.upper, self.null)
 
-    def set_reference(self, null: Evaluation) -> None:
+    def set_reference(self, null: Planes) -> None:
         """Take note of the null weight's losses.
 
         Not of its Omega: zero for the usual regularizers, it is of the size of lam for one that is
@@ -68,7 +69,7 @@ class Certificate:
         self.qualities.add(null.quality)
 
     def update_upper(
-        self, evaluation: Evaluation, known: Floats | None = None, count: bool = True
+        self, evaluation: Planes, known: Floats | None = None, count: bool = True
     ) -> bool:
         """Take note of an evaluation; whether it is the best so far.
 
@@ -126,7 +127,10 @@ class Certificate:
         ------
         CertificateError
         """
-        if self.lower > self.upper and Quality.HEURISTIC not in self.qualities:
+        crossed = self.lower - self.upper
+        if self.bound != CERTIFIED:  # weights keep further constraints to this accuracy only
+            crossed -= ADMISSIBLE * (abs(self.lower) + abs(self.upper))
+        if crossed > 0 and Quality.HEURISTIC not in self.qualities:
             raise CertificateError(
                 f"the lower bound {self.lower!r} is above the upper bound {self.upper!r} by more "
                 f"than rounding explains ({self.bound}): an oracle claims to be exact and is not, "
@@ -175,7 +179,9 @@ class Certificate:
         self.require_consistent()
         return Solution(
             w=self.best,
-            lower=self.lower,
+            lower=self.lower
+            if Quality.HEURISTIC in self.qualities
+            else min(self.lower, self.upper),
             upper=self.upper,
             null=self.null,
             status=status,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,9 +15,10 @@ from structsvm.masters.cvxpy import CvxpyMaster, largest_order
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.problem import Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import ConvexSolver, Run, Step, Stopping
-from structsvm.solvers.evaluation import Evaluation
+from structsvm.solvers.base import ConvexSolver, Run, Step, StepDone, Stopping
+from structsvm.solvers.descent import Descent
 from structsvm.solvers.plane_cache import PlaneCache
+from structsvm.solvers.planes import Planes
 from structsvm.solvers.stopping import check_stopping
 from structsvm.support.checks import among, is_number, is_whole
 
@@ -107,7 +107,13 @@ class CuttingPlane(ConvexSolver):
             raise SettingsError(f"cached_planes must be at least 0, got {self.cached_planes}")
 
     def check_convex(self, risk: Outline) -> None:
-        """Every cone, regularizer and constraint will do."""
+        """Check that ``max_cuts`` leaves two cuts for each slack.
+
+        Raises
+        ------
+        SettingsError
+            If it leaves fewer.
+        """
         n_groups = risk.n_samples if self.slack == "n" else 1
         if self.max_cuts is not None and self.max_cuts < 2 * n_groups:
             raise SettingsError(
@@ -115,8 +121,9 @@ class CuttingPlane(ConvexSolver):
                 f"got {self.max_cuts}: raise it, or use slack='one'"
             )
 
-    def iterations(self, run: Run) -> Iterator[Step]:
-        """One master and one round of oracles in each."""
+    def iterate(self, run: Run | Descent, done: StepDone) -> None:
+        """One master and one round of oracles in each step."""
+        assert isinstance(run, Run)
         N = run.risk.n_samples
         groups = np.arange(N) if self.slack == "n" else np.zeros(N, dtype=np.int64)
         cuts = WorkingSet(int(groups.max()) + 1, run.risk.space.dim)
@@ -128,7 +135,7 @@ class CuttingPlane(ConvexSolver):
             cuts.add(run.start(groups, cache))
         while True:
             step = self._step(run, cuts, cache, groups)
-            yield replace(step, state=lambda: cuts.state() | cache.state())
+            done(replace(step, state=lambda: cuts.state() | cache.state()))
 
     def _step(self, run: Run, cuts: WorkingSet, cache: PlaneCache, groups: Ints) -> Step:
         """Master and oracles; again without damping, then precisely, if nothing was gained.
@@ -231,7 +238,7 @@ def _form(risk: RegularizedRisk) -> Quadratic | None:
     return None if risk.constraints is not None else risk.regularizer.as_quadratic(risk.space)
 
 
-def _violated(evaluation: Evaluation, cuts: WorkingSet, w: Floats) -> list[Cut]:
+def _violated(evaluation: Planes, cuts: WorkingSet, w: Floats) -> list[Cut]:
     """The cuts that lie above the working set at ``w``."""
     known = cuts.group_values(w)
     floor = 1e-12 * max(1.0, float(known.sum()))

@@ -17,8 +17,7 @@ from structsvm.regularizers import Quadratic
 from structsvm.solution import Solution
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.checkpoint import Checkpoint, Saved
-from structsvm.solvers.evaluation import BudgetSpentError
-from structsvm.solvers.stopping import Step, Stopping
+from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
 from structsvm.status import Status
 
 __all__ = ["Descent", "quadratic"]

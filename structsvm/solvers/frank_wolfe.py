@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 from structsvm.problem import Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import ConvexSolver, Run, Step, Stopping
+from structsvm.solvers.base import ConvexSolver, Run, Step, StepDone, Stopping
+from structsvm.solvers.descent import Descent
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.requirements import strongly_convex
 from structsvm.solvers.stopping import check_stopping
@@ -25,6 +26,9 @@ Floats = NDArray[np.float64]
 
 EVERY = 10
 """Iterations between two evaluations of the objective, unless it looks attained before."""
+
+CACHED_PASSES = 5
+"""Passes over the cached planes after each pass of oracles."""
 
 
 @dataclass(frozen=True)
@@ -42,34 +46,28 @@ class BlockFrankWolfe(ConvexSolver):
         objective.
     cached_planes : int
         Planes kept per sample, at most; 0 for none.
-    cached_passes : int
-        Passes over the cached planes after each pass of oracles.
     random_state : int
         Seed of the order of the samples.
     """
 
     stopping: Stopping = field(default_factory=Stopping)
     cached_planes: int = 20
-    cached_passes: int = 5
     random_state: int = 0
 
     def __post_init__(self) -> None:
         """Check the settings."""
         check_stopping(self.stopping)
-        counts = (self.cached_planes, self.cached_passes)
-        if not all(is_whole(count) and count >= 0 for count in counts):
-            raise SettingsError(
-                "cached_planes and cached_passes must be >= 0, "
-                f"got {self.cached_planes!r} and {self.cached_passes!r}"
-            )
+        if not (is_whole(self.cached_planes) and self.cached_planes >= 0):
+            raise SettingsError(f"cached_planes must be >= 0, got {self.cached_planes!r}")
         refuse_bad_seed(self.random_state)
 
     def check_convex(self, risk: Outline) -> None:
         """A strongly convex regularizer on a cone."""
         strongly_convex(risk, "BlockFrankWolfe")
 
-    def iterations(self, run: Run) -> Iterator[Step]:
+    def iterate(self, run: Run | Descent, done: StepDone) -> None:
         """A pass of oracles, passes over the cache, a bound."""
+        assert isinstance(run, Run)
         risk = run.risk
         samples = np.arange(risk.n_samples)
         dual = _Dual(risk, strongly_convex(risk.outline, "BlockFrankWolfe"))
@@ -87,10 +85,10 @@ class BlockFrankWolfe(ConvexSolver):
             rng = np.random.default_rng((self.random_state, iteration))
             estimate = 0.0
             for i in rng.permutation(samples):
-                plane = run.plane(i, dual.w)
-                cache.add(i, plane.intercept, plane.slope)
-                estimate += dual.step(i, plane.intercept, plane.slope)
-            for _ in range(self.cached_passes if self.cached_planes else 0):
+                intercept, slope = run.plane(i, dual.w)
+                cache.add(i, intercept, slope)
+                estimate += dual.step(i, intercept, slope)
+            for _ in range(CACHED_PASSES if self.cached_planes else 0):
                 for i in rng.permutation(samples):
                     dual.step(i, *cache.best(i, dual.w))
             run.bound_by(dual.offset, dual.slope, np.abs(dual.slopes).sum(axis=0))
@@ -100,9 +98,8 @@ class BlockFrankWolfe(ConvexSolver):
                 for i, cut in enumerate(evaluation.cuts()):
                     dual.step(i, cut.intercept, cut.slope)
                 run.bound_by(dual.offset, dual.slope, np.abs(dual.slopes).sum(axis=0))
-            yield Step(
-                "block Frank-Wolfe", len(cache), state=partial(_state, iteration, dual, cache)
-            )
+            state = partial(_state, iteration, dual, cache)
+            done(Step("block Frank-Wolfe", len(cache), state=state))
 
 
 def _state(iteration: int, dual: _Dual, cache: PlaneCache) -> dict[str, NDArray[Any]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.problem import RegularizedRisk
-from structsvm.solvers.evaluation import Evaluation
+from structsvm.solvers.planes import Planes
 
 __all__ = ["Memory"]
 
@@ -33,11 +33,11 @@ class Memory:
     """
 
     def __init__(self) -> None:
-        self.best: Evaluation | None = None
+        self.best: Planes | None = None
         """At the best weight of the run before, without its cuts."""
         self.state: Mapping[str, NDArray[Any]] | None = None
         """Of the solver, as :meth:`structsvm.solvers.base.Solver.iterations` takes it."""
-        self._seen: dict[bytes, Evaluation] = {}
+        self._seen: dict[bytes, Planes] = {}
         self._owner: tuple[tuple[Any, ...], type, list[Any]] | None = None
 
     def of(self, risk: RegularizedRisk, solver: Any) -> Memory:
@@ -60,23 +60,23 @@ class Memory:
             )
         return self
 
-    def recall(self, w: Floats, penalty: float) -> Evaluation | None:
+    def recall(self, w: Floats, penalty: float) -> Planes | None:
         """The losses at ``w``, if they are known, with this Omega(w)."""
         seen = self._seen.get(w.tobytes())
         return None if seen is None else replace(seen, penalty=penalty)
 
-    def note(self, evaluation: Evaluation) -> None:
+    def note(self, evaluation: Planes) -> None:
         """Remember the losses at a weight from which every run starts."""
         self._seen[evaluation.w.tobytes()] = _without_cuts(evaluation)
 
-    def note_best(self, evaluation: Evaluation, known: Floats | None) -> None:
+    def note_best(self, evaluation: Planes, known: Floats | None) -> None:
         """Remember the losses at the best weight so far, at least those that were known."""
         values = evaluation.values
         values = values if known is None else np.maximum(values, known)
         self.best = _without_cuts(replace(evaluation, values=values))
 
 
-def _without_cuts(evaluation: Evaluation) -> Evaluation:
+def _without_cuts(evaluation: Planes) -> Planes:
     """The losses alone: the cuts are in the state of the solver."""
-    nothing = np.empty((0, evaluation.w.size))
-    return replace(evaluation, slopes=nothing, intercepts=np.empty(0))
+    none, nothing = np.empty(0, dtype=np.int64), np.empty((0, evaluation.w.size))
+    return replace(evaluation, groups=none, slopes=nothing, intercepts=np.empty(0))

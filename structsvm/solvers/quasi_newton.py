@@ -41,7 +41,13 @@ class QuasiNewton(DescentSolver):
         check_stopping(self.stopping)
 
     def check_composite(self, risk: Outline) -> None:
-        """A metric, full or diagonal, and a regularizer whose gradient is known."""
+        """Check that the weight is a metric, full or diagonal, and the regularizer quadratic.
+
+        Raises
+        ------
+        SettingsError
+            If they are not.
+        """
         if not isinstance(risk.space, PSD | Nonnegative):
             raise SettingsError(f"QuasiNewton needs a metric, full or diagonal, not {risk.space}")
         quadratic(risk, "QuasiNewton")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -13,16 +14,17 @@ from numpy.typing import NDArray
 from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.parallel import Session
+from structsvm.parallel.base import SerialSession
 from structsvm.problem import RegularizedRisk
 from structsvm.solution import Solution
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.checkpoint import Checkpoint, Saved
-from structsvm.solvers.evaluation import BudgetSpentError, Evaluation, Evaluator
 from structsvm.solvers.memory import Memory
 from structsvm.solvers.plane_cache import PlaneCache
+from structsvm.solvers.planes import Planes
 from structsvm.solvers.requirements import is_admissible
-from structsvm.solvers.separation import Block, Plane
-from structsvm.solvers.stopping import Step, Stopping
+from structsvm.solvers.separation import Block, Query, blocks_of, separate_block
+from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
 from structsvm.status import Status
 
 __all__ = ["Run"]
@@ -41,7 +43,7 @@ class Run:
         self,
         risk: RegularizedRisk,
         stopping: Stopping,
-        blocks: list[Block] | None = None,
+        blocks: Sequence[Block] | None = None,
         session: Session | None = None,
         memory: Memory | None = None,
     ) -> None:
@@ -50,14 +52,17 @@ class Run:
         self.certificate = Certificate(floor=risk.regularizer.floor(risk.space))
         self.saved: Mapping[str, NDArray[Any]] | None = None
         """What an interrupted run goes on from; None to begin."""
-        self._evaluator = Evaluator(risk, self._budget, blocks, session)
+        self.oracle_calls = 0
+        self._blocks = blocks_of(risk) if blocks is None else blocks
+        self._session = SerialSession(self._blocks) if session is None else session
+        self._home = [(block, j) for block in self._blocks for j in range(len(block.indices))]
 
     def resume_from(self, checkpoint: Checkpoint | None) -> bool:
         """Restore what a file holds, if there is one; whether that run had stalled."""
         saved = None if checkpoint is None else checkpoint.restore(self.certificate)
         if saved is None:
             return False
-        self.saved, self._evaluator.oracle_calls = saved.arrays, saved.oracle_calls
+        self.saved, self.oracle_calls = saved.arrays, saved.oracle_calls
         return saved.stalled
 
     @property
@@ -82,11 +87,6 @@ class Run:
     def _saved(self, step: Step) -> Saved:
         return Saved(dict(step.state()), self.oracle_calls, step.stalled)
 
-    @property
-    def oracle_calls(self) -> int:
-        """Oracle calls so far."""
-        return self._evaluator.oracle_calls
-
     def start(self, groups: Ints, cache: PlaneCache | None = None) -> list[Cut]:
         """Evaluate the null weight, which every relative gap refers to, and the start of the risk.
 
@@ -109,7 +109,7 @@ class Run:
             self.certificate.update_upper(replace(best, penalty=self.risk.penalty(best.w)))
         return cuts
 
-    def _first(self, w: Floats, groups: Ints, cache: PlaneCache | None) -> Evaluation:
+    def _first(self, w: Floats, groups: Ints, cache: PlaneCache | None) -> Planes:
         """The losses at a weight from which all runs start, called for once."""
         evaluation = self.memory.recall(w, self.risk.penalty(w))
         if evaluation is None:
@@ -144,7 +144,7 @@ class Run:
         groups: Ints,
         known: Floats | None = None,
         cache: PlaneCache | None = None,
-    ) -> Evaluation:
+    ) -> Planes:
         """Call every oracle at ``w``; a new upper bound, if ``w`` keeps the constraints.
 
         ``known`` are lower bounds of the groups' losses at ``w``, from labellings found before. The
@@ -155,20 +155,41 @@ class Run:
             self.memory.note_best(evaluation, known)
         return evaluation
 
-    def _called(self, w: Floats, groups: Ints, cache: PlaneCache | None) -> Evaluation:
-        if cache is None or cache.capacity == 0:
-            return self._evaluator(w, groups)
-        samples = np.arange(self.risk.n_samples)
-        evaluation = self._evaluator(w, samples)
-        for i in range(self.risk.n_samples):
-            cache.add(i, float(evaluation.intercepts[i]), evaluation.slopes[i])
-        return evaluation if np.array_equal(groups, samples) else evaluation.summed(groups)
+    def _called(self, w: Floats, groups: Ints, cache: PlaneCache | None = None) -> Planes:
+        """One plane for each group at ``w``, and Omega(w); ``groups`` are those of the samples.
 
-    def plane(self, i: int, w: Floats) -> Plane:
-        """Call the oracle of one sample."""
-        plane = self._evaluator.plane(i, w)
-        self.certificate.qualities.add(plane.quality)
-        return plane
+        Samples of a group are summed by blocks, and blocks in their order: the sums are the same
+        to the last bit wherever the oracles run. With a cache, the planes of single samples go
+        there first.
+        """
+        cached = cache is not None and cache.capacity > 0
+        each = np.arange(self.risk.n_samples) if cached else groups
+        deadline = time.time() + self._budget(self.risk.n_samples)
+        answers = self._session.map(separate_block, Query(w, each, deadline))
+        self.oracle_calls += sum(answer.calls for answer in answers if answer is not None)
+        if any(answer is None for answer in answers):
+            raise BudgetSpentError(Status.MAX_SECONDS)
+        found = replace(Planes.joined(answers).summed(), penalty=self.risk.penalty(w))
+        if cache is None or not cached:
+            return found
+        for i in range(self.risk.n_samples):
+            cache.add(i, float(found.intercepts[i]), found.slopes[i])
+        return found.summed(groups)
+
+    def losses(self, w: Floats) -> Floats:
+        """The weighted hinge loss of each sample, (N,)."""
+        return self._called(w, np.arange(self.risk.n_samples)).values
+
+    def plane(self, i: int, w: Floats) -> tuple[float, Floats]:
+        """Call the oracle of one sample, here: intercept and slope of its plane."""
+        self._budget(1)
+        block, j = self._home[i]
+        query = Query(w, np.arange(self.risk.n_samples))
+        found = separate_block(block, query, np.array([j]))
+        assert found is not None
+        self.oracle_calls += found.calls
+        self.certificate.qualities.add(found.quality)
+        return float(found.intercepts[j]), found.slopes[j]
 
     def bound(self, cuts: WorkingSet, multipliers: Floats) -> None:
         """A new lower bound."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, StructSVMError
-from structsvm.problem import Problem, RegularizedRisk, Separation, SignedProblem
+from structsvm.problem import Problem, RegularizedRisk, Scorer, Separation, SignedProblem
 from structsvm.solvers.first_answer import (
     check_buffer,
     check_feature,
@@ -20,9 +21,10 @@ from structsvm.solvers.first_answer import (
     check_truth,
     unchanged,
 )
+from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality
 
-__all__ = ["Block", "BlockAnswer", "Plane", "Query", "blocks_of", "separate_block"]
+__all__ = ["Block", "Query", "blocks_of", "separate_block"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,23 +37,6 @@ MOST_BLOCKS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Plane:
-    """The answer of one oracle: a lower bound of the weighted hinge loss of its sample."""
-
-    intercept: float
-    """``omega_i loss(y_i, y)``."""
-    slope: Floats
-    """``omega_i (phi(x_i, y) - phi(x_i, y_i))``, (d,)."""
-    value: float
-    """At the weight at which the oracle was called; nonnegative."""
-    slack: float
-    """The hinge loss exceeds the value by at most this, if the oracle knows."""
-    quality: Quality
-    size: float = 0.0
-    """The sum of the magnitudes of what the value is a sum of: what its rounding is relative to."""
-
-
-@dataclass(frozen=True, eq=False)
 class Query:
     """What goes out in a round."""
 
@@ -60,25 +45,6 @@ class Query:
     """Group of every sample, (N,)."""
     deadline: float = np.inf
     """The time (``time.time()``) after which no oracle is called."""
-
-
-@dataclass(frozen=True, eq=False)
-class BlockAnswer:
-    """What comes back for a block: sums over its samples, by group."""
-
-    groups: Ints
-    """The groups it has samples of."""
-    slopes: Floats
-    intercepts: Floats
-    values: Floats
-    slacks: Floats
-    quality: Quality
-    """The weakest."""
-    calls: int
-    late: bool
-    """Whether the deadline came before the last call."""
-    size: float = 0.0
-    """That of all its planes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,51 +62,69 @@ class Block:
     _looked: set[int] = field(default_factory=set, init=False, repr=False)
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
 
-    def plane(self, j: int, w: Floats) -> Plane:
-        """Call the oracle of the ``j``-th sample of this block."""
-        if self.looks and self.indices[j] == 0 and not self._looked:
-            self._looked.add(0)
-            return self._first_plane(j, w)
-        return self._plane(j, w, self._separate(j, w))
+    def fill(self, planes: Planes, j: int, scorer: Scorer) -> tuple[Quality, float]:
+        """Call the oracle of the ``j``-th sample: its row, its quality, and its size.
+
+        The first sample of all is looked at closely when it is first asked.
+
+        Raises
+        ------
+        OracleError
+            If the oracle raises an error that is not of this library.
+        PluginError
+            If the answer to the first sample breaks the contract of a problem.
+        """
+        sample, w = int(self.indices[j]), planes.w
+        closely = self.looks and sample == 0 and not self._looked
+        with unchanged(self.problem, self.xs[j], self.ys[j], sample) if closely else nullcontext():
+            try:
+                answer = scorer.separate(self.xs[j], self.ys[j])
+            except StructSVMError as error:
+                error.add_note(f"while separating sample {sample}")
+                raise
+            except Exception as error:
+                raise OracleError(
+                    f"sample {sample}: the separation oracle raised {type(error).__name__}: {error}"
+                ) from error
+            check_separation(self.problem, answer, sample, "separate")
+            phi = self._feature(j, answer.y, w.size)
+            if closely:
+                self._looked.add(0)
+                self._look_closely(j, answer, phi, w.size)
+        return answer.quality, self._write(planes, j, answer, phi)
 
     @property
     def _signed_losses(self) -> bool:
         return isinstance(self.problem, SignedProblem) and self.problem.signed_losses
 
-    def _first_plane(self, j: int, w: Floats) -> Plane:
-        """The first answer of all, looked at closely."""
+    def _look_closely(self, j: int, answer: Separation, phi: Floats, dim: int) -> None:
+        """What is checked of one answer only."""
         x, y, sample = self.xs[j], self.ys[j], int(self.indices[j])
-        with unchanged(self.problem, x, y, sample):
-            answer = self._separate(j, w)
-            phi = self._feature(j, answer.y, w.size)
-            held = phi.copy()
-            self._feature(j, y, w.size)
-            check_buffer(self.problem, phi, held, sample)
-            plane = self._plane(j, w, answer)
-            signed = self._signed_losses
-            check_truth(self.problem, x, y, answer.y, sample, w.size, signed=signed)
-        return plane
+        held = phi.copy()
+        self._feature(j, y, dim)
+        check_buffer(self.problem, phi, held, sample)
+        signed = self._signed_losses
+        check_loss(self.problem, self.problem.loss(y, answer.y), sample, signed=signed)
+        check_truth(self.problem, x, y, answer.y, sample, dim, signed=signed)
 
-    def _plane(self, j: int, w: Floats, answer: Separation) -> Plane:
-        omega = float(self.sample_weight[j])
-        phi, truth = self._feature(j, answer.y, w.size), self._truth(j, w.size)
+    def _write(self, planes: Planes, j: int, answer: Separation, phi: Floats) -> float:
+        """The plane of an answer; the sum of the magnitudes of what its value is a sum of."""
+        w, omega, sample = planes.w, float(self.sample_weight[j]), int(self.indices[j])
+        truth = self._truth(j, w.size)
         slope = omega * (phi - truth)
         loss = self.problem.loss(self.ys[j], answer.y)
-        signed = self._signed_losses
-        intercept = omega * check_loss(self.problem, loss, int(self.indices[j]), signed=signed)
+        intercept = omega * check_loss(self.problem, loss, sample, signed=self._signed_losses)
         value = intercept + float(slope @ w)
         if not np.isfinite(value):
-            raise OracleError(
-                f"sample {self.indices[j]}: the labelling found has the value {value}"
-            )
-        heuristic = answer.quality is Quality.HEURISTIC
-        slack = 0.0 if heuristic else omega * answer.slack
-        terms = omega * (np.abs(phi) + np.abs(truth))
-        size = abs(intercept) + float(terms @ np.abs(w))
+            raise OracleError(f"sample {sample}: the labelling found has the value {value}")
+        slack = 0.0 if answer.quality is Quality.HEURISTIC else omega * answer.slack
+        size = abs(intercept) + float(omega * (np.abs(phi) + np.abs(truth)) @ np.abs(w))
         if value < 0:  # the true labelling is always a candidate
-            rest = max(0.0, value + slack)
-            return Plane(0.0, np.zeros_like(slope), 0.0, rest, answer.quality, size)
-        return Plane(intercept, slope, value, slack, answer.quality, size)
+            planes.slacks[j] = max(0.0, value + slack)
+            return size
+        planes.slopes[j], planes.intercepts[j] = slope, intercept
+        planes.values[j], planes.slacks[j] = value, slack
+        return size
 
     def _feature(self, j: int, y: Any, dim: int) -> Floats:
         phi = self.problem.joint_feature(self.xs[j], y)
@@ -153,19 +137,6 @@ class Block:
         if self.keeps_truths:
             self._truths[j] = truth
         return truth
-
-    def _separate(self, j: int, w: Floats) -> Separation:
-        try:
-            answer = self.problem.separate(w, self.xs[j], self.ys[j])
-        except StructSVMError as error:
-            error.add_note(f"while separating sample {self.indices[j]}")
-            raise
-        except Exception as error:
-            raise OracleError(
-                f"sample {self.indices[j]}: the separation oracle raised "
-                f"{type(error).__name__}: {error}"
-            ) from error
-        return check_separation(self.problem, answer, int(self.indices[j]), "separate")
 
 
 def blocks_of(risk: RegularizedRisk) -> list[Block]:
@@ -185,24 +156,20 @@ def blocks_of(risk: RegularizedRisk) -> list[Block]:
     ]
 
 
-def separate_block(block: Block, query: Query) -> BlockAnswer:
-    """Call the oracles of a block; none after the deadline."""
-    groups, places = np.unique(query.groups[block.indices], return_inverse=True)
-    slopes = np.zeros((groups.size, query.w.size))
-    intercepts, values, slacks = np.zeros((3, groups.size))
-    found: set[Quality] = set()
-    calls, size = 0, 0.0
-    for j, place in enumerate(places):
+def separate_block(block: Block, query: Query, which: Ints | None = None) -> Planes | None:
+    """Call the oracles of a block, or of the samples at some of its places.
+
+    None if the deadline comes before the last call.
+    """
+    planes = Planes.empty(query.w, query.groups[block.indices])
+    scorer = block.problem.at(query.w)
+    qualities, size = set(), 0.0
+    places = np.arange(block.indices.size) if which is None else which
+    for j in places.tolist():
         if time.time() > query.deadline:
-            break
-        plane = block.plane(j, query.w)
-        calls += 1
-        slopes[place] += plane.slope
-        intercepts[place] += plane.intercept
-        values[place] += plane.value
-        slacks[place] += plane.slack
-        found.add(plane.quality)
-        size += plane.size
-    weakest = next((q for q in reversed(Quality) if q in found), Quality.EXACT)
-    late = calls < len(places)
-    return BlockAnswer(groups, slopes, intercepts, values, slacks, weakest, calls, late, size)
+            return None
+        quality, magnitude = block.fill(planes, j, scorer)
+        qualities.add(quality)
+        size += magnitude
+    found = replace(planes, quality=weakest(qualities), size=size, calls=places.size)
+    return found.summed()

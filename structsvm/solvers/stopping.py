@@ -11,9 +11,18 @@ from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.solution import HistoryEntry
+from structsvm.status import Status
 from structsvm.support.checks import is_number, is_whole
 
-__all__ = ["Step", "Stopping", "check_stopping"]
+__all__ = ["BudgetSpentError", "Step", "Stopping", "check_stopping"]
+
+
+class BudgetSpentError(Exception):
+    """Ends the iterations of a run; never leaves :meth:`Solver.solve`."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.value)
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,13 @@ class Stopping:
 
 
 def check_stopping(stopping: Any) -> None:
-    """Raise SettingsError for what is no stopping rule."""
+    """Check that a stopping rule is one.
+
+    Raises
+    ------
+    SettingsError
+        If it is not.
+    """
     if not isinstance(stopping, Stopping):
         raise SettingsError(f"stopping must be a Stopping, got {stopping!r}")
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.problem import Outline
-from structsvm.solvers.base import ConvexSolver, Run, Step, Stopping
+from structsvm.solvers.base import ConvexSolver, Run, Step, StepDone, Stopping
+from structsvm.solvers.descent import Descent
 from structsvm.solvers.requirements import strongly_convex
 from structsvm.solvers.stopping import check_stopping
 
@@ -46,8 +46,9 @@ class ProjectedSubgradient(ConvexSolver):
         """A strongly convex regularizer on a cone."""
         strongly_convex(risk, "ProjectedSubgradient")
 
-    def iterations(self, run: Run) -> Iterator[Step]:
+    def iterate(self, run: Run | Descent, done: StepDone) -> None:
         """One subgradient step in each."""
+        assert isinstance(run, Run)
         risk = run.risk
         omega = strongly_convex(risk.outline, "ProjectedSubgradient")
         target = omega.center - omega.linear / omega.curvature
@@ -73,4 +74,4 @@ class ProjectedSubgradient(ConvexSolver):
                 run.evaluate(average, whole)
             state = {"w": w, "average": average, "slope": slope}
             state |= {"offset": np.array(offset), "t": np.array(t)}
-            yield Step("projected subgradient", 1, state=state.copy)
+            done(Step("projected subgradient", 1, state=state.copy))

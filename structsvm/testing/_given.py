@@ -17,6 +17,7 @@ from structsvm.errors import DataError, OracleError, PluginError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality, Region
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.testing.separation import TOLERANCE
 
@@ -31,7 +32,7 @@ NEIGHBOURS = 12
 """Of each kind, of each partition."""
 
 NEAR = 8
-"""Samples that are near the end of a cluster."""
+"""Items that are near the end of a cluster."""
 
 PLANTS, MOST_PLANTED, PLANTED = 6, 50, 10.0
 """Partitions that are made the best answer, their most clusters, and how clearly they are."""
@@ -46,7 +47,7 @@ class GivenSample:
 
     problem: PartitionProblem
     oracle: Oracle
-    X: Floats
+    sample: Sample
     truth: EquivalenceMatrix
     where: str
     rng: np.random.Generator
@@ -58,13 +59,13 @@ class GivenSample:
         self.members[self.truth] = None
         for scale, shift in QUESTIONS:
             for truth in (None, self.truth):
-                Z, weight = scale * self.X, 0.0 if truth is None else 2.0
+                Z, weight = scale * self.sample.X, 0.0 if truth is None else 2.0
                 self._ask(TraceObjective(Z, truth, weight, shift), UNCONSTRAINED)
         free = list(self.members)
         for constraint in self._constraints(free):
             for truth in (None, self.truth):
                 weight = 0.0 if truth is None else 2.0
-                self._ask(TraceObjective(self.X, truth, weight, -1.0), constraint)
+                self._ask(TraceObjective(self.sample.X, truth, weight, -1.0), constraint)
         for M in self._neighbours():
             if len(self.members) >= MOST_MEMBERS:
                 break
@@ -77,7 +78,13 @@ class GivenSample:
         return len(self.members)
 
     def require(self, kept: bool, complaint: str) -> None:
-        """Refuse the oracle unless a promise was kept here."""
+        """Check one promise of the oracle at this sample.
+
+        Raises
+        ------
+        PluginError
+            If it was not kept.
+        """
         if not kept:
             name = f"{type(self.problem).__name__}, {type(self.oracle).__name__}"
             raise PluginError(f"{name}: {complaint} [{self.where}]")
@@ -145,7 +152,7 @@ class GivenSample:
         labels = self.truth.labels
         assert labels is not None
         T, at = labels.size, np.flatnonzero(np.diff(labels)) + 1
-        if self.problem.contiguous and "boundaries" in takes and T > 1:
+        if self.problem.traits.contiguous and "boundaries" in takes and T > 1:
             forced = self.rng.permutation(at)[:2].tolist()
             others = np.setdiff1d(np.arange(1, T), at)
             forbidden = self.rng.permutation(others)[: max(1, T // 4)].tolist()
@@ -155,12 +162,12 @@ class GivenSample:
             ends = [0, *at.tolist(), T]
             k = int(np.argmax(np.diff(ends)))
             yield Constraint(regions=(Region(ends[k], ends[k + 1], 0),))
-        if self.problem.contiguous and "regions" in takes and at.size:
+        if self.problem.traits.contiguous and "regions" in takes and at.size:
             a, b = max(0, int(at[0]) - 3), min(T, int(at[0]) + 3)
             n = int(np.count_nonzero((at > a) & (at < b)))
             yield Constraint(regions=(Region(a, b, n),))
             yield Constraint(regions=(Region(a, b, 1, or_more=True),))
-        if not self.problem.contiguous and "links" in takes:
+        if not self.problem.traits.contiguous and "links" in takes:
             i, j = self.rng.permutation(T)[:2].tolist() if T > 1 else (0, 0)
             if labels[i] == labels[j] and i != j:
                 yield Constraint(together=((i, j),))
@@ -221,15 +228,11 @@ class GivenSample:
 
     def _is_member(self, M: EquivalenceMatrix) -> bool:
         """Whether ``encode`` gives a partition back."""
-        assert M.labels is not None
-        try:
-            return self.problem.encode(M.labels, M.n_samples) == M
-        except DataError:
-            return False
+        return self._round_trip(M) == M
 
     def _round_trip(self, M: EquivalenceMatrix) -> EquivalenceMatrix | None:
         try:
-            return self.problem.encode(self.problem.decode(M), M.n_samples)
+            return self.problem.encode(self.problem.decode(M, self.sample), self.sample)
         except DataError:
             return None
 

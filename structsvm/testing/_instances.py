@@ -12,15 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.errors import PluginError
 from structsvm.oracles.exhaustive import all_partitions, all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint, Region
+from structsvm.partitions.oracle import Argmax, Constraint, Oracle, Region
 from structsvm.partitions.trace_objective import TraceObjective
 
-__all__ = ["Family", "Instance", "Kind", "random_instances"]
+__all__ = ["MOST", "Family", "Instance", "Kind", "random_instances"]
 
 Floats = NDArray[np.float64]
 
 Family = Callable[[int], Iterable[ArrayLike]]
 """T to one vector of labels for each partition of T samples that an oracle searches."""
+
+MOST = 8
+"""Items of the largest question."""
 
 TOLERANCE = 1e-9
 """Rounding allowed, as a fraction of the size of the objective."""
@@ -63,6 +66,17 @@ class Instance:
     objective: TraceObjective
     constraint: Constraint
     kind: Kind
+    oracle: Oracle | None = None
+    """Whom it is asked."""
+
+    def ask(self) -> Argmax:
+        """The answer of the oracle, whatever it is."""
+        assert self.oracle is not None
+        return self.oracle.maximize(self.objective, self.constraint)
+
+    def with_constraint(self, constraint: Constraint) -> Instance:
+        """The same with another constraint."""
+        return replace(self, constraint=constraint)
 
     @property
     def slack(self) -> float:
@@ -98,7 +112,13 @@ class Instance:
         )
 
     def require(self, kept: bool, complaint: str) -> None:
-        """Refuse the oracle unless a promise was kept here."""
+        """Check one promise of the oracle at this question.
+
+        Raises
+        ------
+        PluginError
+            If it was not kept.
+        """
         if not kept:
             raise PluginError(f"{complaint} [{self.described()}]")
 
@@ -116,7 +136,7 @@ def random_instances(
 
 def _random_instance(rng: np.random.Generator, number: int, kind: Kind) -> Instance:
     """Gaussian samples, integers with ties, offsets and null metrics in turn."""
-    T, r = int(rng.integers(1, 9 if kind.contiguous else 7)), int(rng.integers(0, 4))
+    T, r = int(rng.integers(1, MOST + 1 if kind.contiguous else 7)), int(rng.integers(0, 4))
     name, Z = [
         ("gaussian samples", rng.standard_normal((T, r))),
         ("integer samples with ties", rng.integers(-1, 2, (T, r)).astype(np.float64)),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -15,9 +17,9 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax, Constraint, ConstraintKind, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.plain import shown
-from structsvm.testing._instances import Family, Instance, Kind, random_instances
+from structsvm.testing._instances import MOST, Family, Instance, Kind, random_instances
 
-__all__ = ["check_oracle"]
+__all__ = ["check_oracle", "check_oracles"]
 
 
 def check_oracle(
@@ -70,36 +72,77 @@ def check_oracle(
     PluginError
         At the first broken promise; the message says which one and what to fix.
     """
+    _takes(oracle)
+    check_oracles(
+        lambda _: oracle,
+        contiguous=contiguous,
+        family=family,
+        known_k=known_k,
+        unknown_k=unknown_k,
+        boundaries=boundaries,
+        negative_signs=negative_signs,
+        processes=processes,
+        n_instances=n_instances,
+        seed=seed,
+    )
+
+
+def check_oracles(
+    oracle_of: Callable[[int], Oracle | None],
+    *,
+    contiguous: bool,
+    family: Family | None,
+    known_k: bool = True,
+    unknown_k: bool = True,
+    boundaries: bool | None = None,
+    negative_signs: bool,
+    processes: bool,
+    n_instances: int,
+    seed: int,
+) -> None:
+    """As :func:`check_oracle`, with an oracle for each number of items; None for none.
+
+    Raises
+    ------
+    PluginError
+        If a promise is not kept.
+    """
     rng = np.random.default_rng(seed)
-    takes = _takes(oracle)
+    oracles = [oracle for oracle in map(oracle_of, range(1, MOST + 1)) if oracle is not None]
+    if not oracles:
+        return
+    takes = frozenset.intersection(*map(_takes, oracles))
     boundaries = contiguous and "boundaries" in takes if boundaries is None else boundaries
     known_k = known_k and "n_clusters" in takes
     regions, links = contiguous and "regions" in takes, not contiguous and "links" in takes
     kind = Kind(contiguous, known_k, unknown_k, boundaries, family, regions, links)
-    instances = random_instances(rng, n_instances, kind, negative_signs)
-    settings = _pickled(oracle)
+    instances = [
+        replace(instance, oracle=oracle_of(instance.objective.n_samples))
+        for instance in random_instances(rng, n_instances, kind, negative_signs)
+        if oracle_of(instance.objective.n_samples) is not None
+    ]
+    settings = [_pickled(oracle) for oracle in oracles]
     for instance in instances:
         if not instance.candidates:
-            _check_impossible(oracle, instance)
+            _check_impossible(instance)
     instances = [instance for instance in instances if instance.candidates]
-    answers = [_answer(oracle, instance) for instance in instances]
+    answers = [_answer(instance) for instance in instances]
     for instance, answer in zip(instances, answers, strict=True):
         _check_answer(instance, answer)
         _check_against_enumeration(instance, answer)
         _check_against_simple_answers(rng, instance, answer)
-    if _pickled(oracle) != settings:
-        raise PluginError(
-            f"{oracle!r} keeps something of a call: store settings only, and return results"
-        )
+    for oracle, before in zip(oracles, settings, strict=True):
+        if _pickled(oracle) != before:
+            raise PluginError(
+                f"{oracle!r} keeps something of a call: store settings only, and return results"
+            )
     if known_k and instances:
-        _check_refusal(oracle, instances[0].objective)
-    _check_same(oracle, instances, answers, "on a second call: seed every random choice")
+        _check_refusal(instances[0])
+    _check_same(instances, answers, "on a second call: seed every random choice")
     with ThreadPoolExecutor(4) as pool:
-        _check_same(
-            oracle, instances, answers, "in threads: share no scratch memory between calls", pool
-        )
+        _check_same(instances, answers, "in threads: share no scratch memory between calls", pool)
     if processes:
-        _check_processes(oracle, instances, answers)
+        _check_processes(instances, answers)
 
 
 def _takes(oracle: Oracle) -> frozenset[ConstraintKind]:
@@ -125,10 +168,10 @@ def _pickled(oracle: Oracle) -> bytes:
         ) from error
 
 
-def _check_impossible(oracle: Oracle, instance: Instance) -> None:
+def _check_impossible(instance: Instance) -> None:
     """A question that no partition of the family answers must be refused with an OracleError."""
     try:
-        answer = oracle.maximize(instance.objective, instance.constraint)
+        answer = instance.ask()
     except OracleError:
         return
     except Exception as error:
@@ -141,11 +184,11 @@ def _check_impossible(oracle: Oracle, instance: Instance) -> None:
     )
 
 
-def _answer(oracle: Oracle, instance: Instance) -> Argmax:
+def _answer(instance: Instance) -> Argmax:
     """The answer, given without a change to the question."""
     held = [part.copy() for part in _arrays(instance.objective)]
     try:
-        answer = oracle.maximize(instance.objective, instance.constraint)
+        answer = instance.ask()
     except Exception as error:
         wrote = isinstance(error, ValueError) and "read-only" in str(error)
         instance.require(not wrote, f"the oracle modified its input ({error}): copy before writing")
@@ -243,11 +286,11 @@ def _check_against_simple_answers(
         )
 
 
-def _check_refusal(oracle: Oracle, objective: TraceObjective) -> None:
+def _check_refusal(instance: Instance) -> None:
     """More clusters than samples must be refused with an OracleError."""
-    T = objective.n_samples
+    T = instance.objective.n_samples
     try:
-        oracle.maximize(objective, Constraint(n_clusters=T + 1))
+        instance.with_constraint(Constraint(n_clusters=T + 1)).ask()
     except OracleError:
         return
     except Exception as error:
@@ -258,7 +301,6 @@ def _check_refusal(oracle: Oracle, objective: TraceObjective) -> None:
 
 
 def _check_same(
-    oracle: Oracle,
     instances: list[Instance],
     answers: list[Argmax],
     where: str,
@@ -267,19 +309,21 @@ def _check_same(
     """The same questions once more, in this thread or in those of a pool."""
 
     def same(instance: Instance, first: Argmax) -> bool:
-        return _same(first, _answer(oracle, instance))
+        return _same(first, _answer(instance))
 
     kept = (pool.map if pool else map)(same, instances, answers)
     for instance, holds in zip(instances, kept, strict=True):
         instance.require(holds, f"the answer differs {where}")
 
 
-def _check_processes(oracle: Oracle, instances: list[Instance], answers: list[Argmax]) -> None:
+def _check_processes(instances: list[Instance], answers: list[Argmax]) -> None:
     """The same questions from worker processes."""
-    questions = [(instance.objective, instance.constraint) for instance in instances[:8]]
+    questions = [
+        (instance.oracle, instance.objective, instance.constraint) for instance in instances[:8]
+    ]
     try:
         again = Parallel(n_jobs=2, backend="loky")(
-            delayed(oracle.maximize)(*question) for question in questions
+            delayed(_maximize)(*question) for question in questions
         )
     except Exception as error:
         raise PluginError(
@@ -288,6 +332,11 @@ def _check_processes(oracle: Oracle, instances: list[Instance], answers: list[Ar
         ) from error
     for instance, first, second in zip(instances, answers, again, strict=False):
         instance.require(_same(first, second), "the answer differs in a worker process")
+
+
+def _maximize(oracle: Oracle, objective: TraceObjective, constraint: Constraint) -> Argmax:
+    """Called in a worker process."""
+    return oracle.maximize(objective, constraint)
 
 
 def _same(first: Argmax, second: Argmax) -> bool:

@@ -10,28 +10,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm import baselines
 from structsvm.errors import DataError, DataWarning, OracleError, PluginError, StructSVMError
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
-from structsvm.partitions.oracle import Constraint, Oracle, Quality
-from structsvm.partitions.problem import MetricProblem, PartitionProblem, encode_all
-from structsvm.partitions.samples import Standardizer, check_samples
+from structsvm.partitions.metric import Calibration, Metric
+from structsvm.partitions.objective import MetricObjective, Objective
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle, Quality
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import STANDARDIZE, Standardizer, centred
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.traits import Traits
+from structsvm.problem import CompositeRisk, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
+from structsvm.testing._composite import check_composite
 from structsvm.testing._given import GivenSample
-from structsvm.testing.oracle import check_oracle
-from structsvm.testing.separation import TOLERANCE, Sample, check_separation, random_weights
+from structsvm.testing.oracle import check_oracles
+from structsvm.testing.separation import TOLERANCE, Asked, check_separation, random_weights
 
 __all__ = ["Report", "check_partition_problem"]
 
 Floats = NDArray[np.float64]
 
 TINY = (1, 2, 4, 6)
-"""Numbers of samples whose partitions are all looked at."""
+"""Numbers of items whose partitions are all looked at."""
 
 INSTANCES = 40
 """Questions to the decoder beside them, as ``check_oracle`` asks them."""
@@ -41,36 +46,39 @@ def check_partition_problem(
     problem: PartitionProblem, Xs: Sequence[Any], ys: Sequence[Any], seed: int
 ) -> Report:
     """As :func:`structsvm.testing.check_problem` says."""
-    kit = Kit(problem)
+    kit, rng = Kit(problem), np.random.default_rng(seed)
     kit.check_settings()
-    arrays, _ = check_samples(Xs, words=problem.words)
-    kit.check_labels([X.shape[0] for X in arrays], ys)
-    truths = encode_all(problem, arrays, ys)
+    samples = kit.read(Xs)
+    kit.check_decoders(samples)
+    truths = kit.check_labels(samples, ys)
     kit.check_training(truths)
-    samples = [Standardizer("recording")(X) for X in arrays]
-    penalty = kit.calibrated(samples, truths)
-    samples = [X / np.sqrt(penalty) for X in samples]
+    standardizer = Standardizer.fit(
+        problem.traits.standardize, [sample.X for sample in samples], np.ones(len(samples))
+    )
+    samples = [x.with_features(centred(standardizer(x.X))) for x in samples]
+    kit.check_restriction(rng, samples)
+    untrained = kit.check_calibration(samples, truths)
+    kit.check_unit(samples, truths)
+    standard = samples
+    units = problem.units(samples, truths, untrained, None)
+    samples = [sample.with_features(units(sample.X)) for sample in samples]
+    kit.check_objectives(rng, samples, truths)
+    if not problem.traits.convex:
+        kit.check_predictions(standard, truths, untrained)
+        return Report()
     kit.check_samples(samples, truths)
-    rng = np.random.default_rng(seed)
-    _check_learning(problem, samples, truths, rng)
-    enumerated = {T: kit.check_tiny(rng, T, samples[0].shape[1]) for T in TINY}
+    tiny = {T: kit.tiny(samples, T) for T in TINY}
+    enumerated = {T: kit.check_tiny(rng, x) for T, x in tiny.items() if x is not None}
     given = [
         kit.check_given(rng, i, *pair) for i, pair in enumerate(zip(samples, truths, strict=True))
     ]
     kit.require(
-        max(given) > 1 or max(enumerated.values()) > 1,
+        max(given) > 1 or max(enumerated.values(), default=0) > 1,
         "nothing was compared, because the family has one single partition of every sample that "
         "was looked at: give samples that can be partitioned in more than one way",
     )
-    check_oracle(
-        problem.decoder,
-        contiguous=problem.contiguous,
-        family=lambda T: [M.labels for M in kit.family(T) if M.labels is not None],
-        negative_signs=False,
-        processes=False,
-        n_instances=INSTANCES,
-        seed=seed,
-    )
+    kit.check_small(samples, seed)
+    kit.check_predictions(standard, truths, untrained)
     return Report(enumerated, given)
 
 
@@ -79,7 +87,7 @@ class Report:
     """What a problem that passed was compared with."""
 
     enumerated: Mapping[int, int] = field(default_factory=dict)
-    """Number of samples to the number of partitions that the family has of them, all of which
+    """Number of items to the number of partitions that the family has of them, all of which
     answers were compared with."""
     given: Sequence[int] = ()
     """For each sample that was handed in the number of partitions that answers were compared with,
@@ -92,13 +100,17 @@ class Report:
 
     def __str__(self) -> str:
         """In words."""
-        if not self.enumerated:
+        if not self.given:
             return "every check passed"
-        said = (
-            f"every check passed: answers were compared with all {sum(self.enumerated.values())} "
-            f"partitions of {', '.join(map(str, self.enumerated))} samples, and with "
-            f"{', '.join(map(str, self.given))} partitions of the samples given"
-        )
+        said = "every check passed: answers were compared with "
+        if self.enumerated:
+            said += (
+                f"all {sum(self.enumerated.values())} partitions of "
+                f"{', '.join(map(str, self.enumerated))} samples, and with "
+            )
+        said += f"{', '.join(map(str, self.given))} partitions of the samples given"
+        if not self.enumerated:
+            said += "; none of them could be made smaller for enumeration"
         if self.compared_nothing:
             said += (
                 f"; nothing was compared by enumeration, because the family has at most one "
@@ -113,15 +125,34 @@ class Kit:
     """The checks of one problem."""
 
     problem: PartitionProblem
+    _tiny: dict[int, Sample | None] = field(default_factory=dict, compare=False)
     _families: dict[int, list[EquivalenceMatrix]] = field(default_factory=dict, compare=False)
 
     def require(self, kept: bool, complaint: str) -> None:
-        """Refuse the problem unless a promise was kept."""
+        """Check one promise of the problem.
+
+        Raises
+        ------
+        PluginError
+            If it was not kept.
+        """
         if not kept:
-            raise PluginError(f"{type(self.problem).__name__}: {complaint}")
+            raise PluginError(f"{self.name}: {complaint}")
+
+    @property
+    def name(self) -> str:
+        """What the problem is called in messages."""
+        return type(self.problem).__name__
 
     def check_settings(self) -> None:
-        """What the problem says of itself, and that it is a value."""
+        """Check what the problem says of itself, and that it is a value.
+
+        Raises
+        ------
+        PluginError
+            If a trait is out of its range, or the problem is no frozen dataclass that can be
+            pickled.
+        """
         problem = self.problem
         parameters = getattr(type(problem), "__dataclass_params__", None)
         self.require(
@@ -132,104 +163,144 @@ class Kit:
             copied = pickle.loads(pickle.dumps(problem))
         except Exception as error:
             raise PluginError(
-                f"{type(problem).__name__} cannot be pickled ({error}): keep plain settings, and "
-                "define the class in a module"
+                f"{self.name} cannot be pickled ({error}): keep plain settings, and define the "
+                "class in a module"
             ) from error
         self.require(copied == problem, "a pickled copy is not equal: keep plain settings")
+        traits = problem.traits
         self.require(
-            isinstance(problem.decoder, Oracle),
-            f"decoder is {shown(problem.decoder)}: return an instance of an Oracle",
+            isinstance(traits, Traits),
+            f"traits is {shown(traits)}: return Traits(...), such as Traits(contiguous=True)",
         )
         self.require(
-            0 < problem.margin <= 1,
-            f"margin is {problem.margin!r}: beyond (0, 1] the metric collapses",
+            traits.kappa > 0 and (traits.kappa <= 1 or not traits.convex),
+            f"kappa is {traits.kappa!r}: beyond (0, 1] the metric collapses",
         )
-        shrinkage = problem.shrinkage
+        shrinkage = traits.shrinkage
         self.require(
             shrinkage is None or 0 <= shrinkage <= 1, f"shrinkage is {shrinkage!r}: None or 0 to 1"
+        )
+        self.require(
+            traits.standardize in STANDARDIZE,
+            f"standardize is {traits.standardize!r}: one of {STANDARDIZE}",
         )
         self.require(
             type(problem.seeded(1)) is type(problem),
             "seeded must return the same kind of problem: itself if nothing is drawn at random",
         )
 
-    def check_labels(self, sizes: Sequence[int], ys: Sequence[Any]) -> None:
-        """Labels to equivalence matrices and back."""
-        for i, (T, y) in enumerate(zip(sizes, ys, strict=True)):
-            M = self._named("encode", i, y, T)
+    def read(self, Xs: Sequence[Any]) -> list[Sample]:
+        """The samples, as ``read`` makes them."""
+        found = self._named("read", None, Xs)
+        fits = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], list)
+        self.require(
+            fits and all(isinstance(sample, Sample) for sample in found[0]),
+            f"read returned {shown(found)}: return a list of Sample(X, side), and the names of "
+            "the features or None",
+        )
+        samples: list[Sample] = found[0]
+        for i, sample in enumerate(samples):
+            X = sample.X
+            self.require(
+                isinstance(X, np.ndarray)
+                and X.ndim == 2
+                and X.dtype == np.float64
+                and bool(np.isfinite(X).all())
+                and X.shape[1] == samples[0].n_features,
+                f"read made X of sample {i} {shown(X)}: an array (T, P) of finite floats, with "
+                "as many features as the others",
+            )
+        return samples
+
+    def check_decoders(self, samples: Sequence[Sample]) -> None:
+        """Each sample has an oracle, if the problem has any."""
+        if not self.problem.traits.convex:
+            return
+        for i, sample in enumerate(samples):
+            decoder = self._named("decoder", i, sample)
+            self.require(
+                isinstance(decoder, Oracle),
+                f"decoder returned {shown(decoder)} for sample {i}: return an instance of an "
+                "Oracle",
+            )
+
+    def check_labels(self, samples: Sequence[Sample], ys: Sequence[Any]) -> list[Any]:
+        """Check that labels become equivalence matrices, and these the same labels.
+
+        Raises
+        ------
+        PluginError
+            If ``encode`` and ``decode`` do not fit each other or the samples.
+        """
+        if len(ys) != len(samples):
+            raise PluginError(f"give as many labels as samples, got {len(ys)} for {len(samples)}")
+        truths = []
+        own = type(self.problem).read is not PartitionProblem.read
+        for i, (sample, y) in enumerate(zip(samples, ys, strict=True)):
+            T = sample.n_samples
+            truth = self._named("encode", i, y, sample)
+            M = self.partition(truth)
             self.require(
                 isinstance(M, EquivalenceMatrix),
-                f"encode returned {shown(M)} for sample {i}: return an EquivalenceMatrix, such as "
-                "EquivalenceMatrix.from_labels(labels)",
+                f"encode returned {shown(truth)} for sample {i}: return an EquivalenceMatrix, such "
+                "as EquivalenceMatrix.from_labels(labels)",
             )
             self.require(M.n_samples == T, f"encode made {M.n_samples} of {T} samples, sample {i}")
-            labels = self._named("decode", i, M)
+            labels = self._named("decode", i, M, sample)
             self.require(
                 isinstance(labels, np.ndarray)
-                and labels.shape == (T,)
+                and (own or labels.shape == (T,))
                 and bool(np.issubdtype(labels.dtype, np.integer)),
                 f"decode returned {labels!r}: return one integer for each of {T} samples",
             )
             self.require(
-                self.problem.encode(labels, T) == M,
+                self.partition(self._named("encode", i, labels, sample)) == M,
                 f"encode(decode(M)) is another partition than M, sample {i}: write labels that "
                 "encode reads",
             )
-        self._check_refusals(sizes[0])
+            truths.append(truth)
+        self._check_refusals(samples[0])
+        return truths
 
-    def _named(self, method: str, i: int, *arguments: Any) -> Any:
+    def partition(self, truth: Any) -> Any:
+        """The partition of labels, of which a problem that is not convex may know more."""
+        if self.problem.traits.convex or isinstance(truth, EquivalenceMatrix):
+            return truth
+        return getattr(truth, "M", truth)
+
+    def _named(self, method: str, i: int | None, *arguments: Any) -> Any:
         """What a method returns; a PluginError where it fails otherwise than it may."""
         try:
             return getattr(self.problem, method)(*arguments)
         except StructSVMError:
             raise
         except Exception as error:
+            where = "" if i is None else f" [sample {i}]"
             raise PluginError(
-                f"{type(self.problem).__name__}.{method} raised {type(error).__name__}: {error} "
-                f"[sample {i}]"
+                f"{self.name}.{method} raised {type(error).__name__}: {error}{where}"
             ) from error
 
-    def calibrated(self, Xs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]) -> float:
-        """The calibrated penalty, for which the decoder is asked many times."""
-        try:
-            return baselines.untrained(self.problem.decoder, Xs, truths).penalty
-        except OracleError as error:
-            raise PluginError(
-                f"{type(self.problem).__name__}: the decoder failed on the samples given, without "
-                f"any constraint: {error}"
-            ) from error
-
-    def check_given(
-        self, rng: np.random.Generator, i: int, X: Floats, truth: EquivalenceMatrix
-    ) -> int:
-        """The decoder, and what separates, on a sample that was handed in."""
-        where = f"sample {i} of {truth.n_samples} samples"
-        oracles = [self.problem.decoder]
-        sample = self.problem.sample(X, truth)
-        if isinstance(sample, SearchedSample) and sample.oracle not in oracles:
-            oracles.append(sample.oracle)
-        return max(GivenSample(self.problem, o, X, truth, where, rng).check() for o in oracles)
-
-    def _check_refusals(self, T: int) -> None:
+    def _check_refusals(self, sample: Sample) -> None:
+        T = sample.n_samples
         wrongs = (
             (np.zeros((T, 2), int), "a table of labels"),
             (np.full(T + 1, 0.5), f"{T + 1} labels"),
         )
         for wrong, what in wrongs:
             try:
-                self.problem.encode(wrong, T)
+                self.problem.encode(wrong, sample)
             except DataError:
                 continue
             except Exception as error:
                 raise PluginError(
-                    f"{type(self.problem).__name__}: encode raised {type(error).__name__} for "
-                    f"{what} of {T} samples: raise DataError, and say what is expected"
+                    f"{self.name}: encode raised {type(error).__name__} for {what} of {T} samples: "
+                    "raise DataError, and say what is expected"
                 ) from error
             self.require(False, f"encode accepted {what} for {T} samples: raise DataError")
 
-    def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
+    def check_training(self, truths: Sequence[Any]) -> None:
         """What teaches nothing is refused; the truth agrees best with itself."""
-        single = [EquivalenceMatrix.from_labels(np.zeros(M.n_samples, int)) for M in truths]
+        single = [EquivalenceMatrix.from_labels(np.zeros(y.n_samples, int)) for y in truths]
         with without_warnings(DataWarning):
             self.problem.check_training(truths)
             try:
@@ -245,28 +316,207 @@ class Kit:
         for truth, other in zip(truths, single, strict=True):
             best, worse = self.problem.agreement(truth, truth), self.problem.agreement(truth, other)
             self.require(
-                best > worse if truth != other else best == worse,
+                best > worse if self.partition(truth) != other else best == worse,
                 f"agreement is {best!r} with the truth itself and {worse!r} with one single "
                 "cluster: larger must be better, as for minus the loss",
             )
 
-    def check_samples(self, Xs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]) -> None:
-        """Units and training samples."""
-        unit = self.problem.unit(Xs, truths)
+    def check_restriction(self, rng: np.random.Generator, samples: Sequence[Sample]) -> None:
+        """Check that some of the items of a sample are a sample, side information included.
+
+        Raises
+        ------
+        PluginError
+            If ``restrict`` returns something else, or what the decoder cannot partition.
+        """
+        for i, sample in enumerate(samples):
+            T = sample.n_samples
+            rows = np.sort(rng.permutation(T)[: (T + 1) // 2])
+            try:
+                part = self._named("restrict", i, sample, rows)
+            except PluginError:
+                raise
+            except StructSVMError:
+                continue  # labels in part are refused, then
+            self.require(
+                isinstance(part, Sample) and np.array_equal(part.X, sample.X[rows]),
+                f"restrict returned {shown(part)} for {rows.size} of the items of sample {i}: "
+                "return a Sample of their features, in the order of the rows",
+            )
+            if part.side is None or not self.problem.traits.convex:
+                continue
+            try:
+                self.problem.decoder(part).ask(TraceObjective(part.X, shift=-1.0))
+            except OracleError as error:
+                raise PluginError(
+                    f"{self.name}: the decoder failed on what restrict made of {rows.size} items "
+                    f"of sample {i} ({error}): restrict has to cut the side information down to "
+                    "these items, or to raise DataError"
+                ) from error
+
+    def check_calibration(self, samples: Sequence[Sample], truths: Sequence[Any]) -> Metric:
+        """Check the price without learning: a weight of 2 counts as a sample that is there twice.
+
+        Raises
+        ------
+        PluginError
+            If it does not, or the decoder fails on the samples.
+        """
+        problem = self.problem
+        try:
+            factor = problem.untrained_factor(samples)
+            found = self._named("calibrate", None, factor, samples, truths)
+        except OracleError as error:
+            raise PluginError(
+                f"{self.name}: the decoder failed on the samples given, without any constraint: "
+                f"{error}"
+            ) from error
+        self.require(
+            isinstance(found, Calibration),
+            f"calibrate returned {shown(found)}: return a Calibration",
+        )
+        metric: Metric = found.metric(factor)
+        price = metric.price
+        self.require(
+            price is None or bool(np.isfinite(price)), f"calibrate found the price {price!r}"
+        )
+        few, known = samples[:2], truths[:2]
+        weights = np.array([2.0, 1.0])[: len(few)]
+        twice = problem.calibrate(factor, [*few, few[0]], [*known, known[0]]).metric(factor)
+        weighed = problem.calibrate(factor, few, known, weights).metric(factor)
+        self.require(
+            twice.n_clusters == weighed.n_clusters
+            and (twice.price is None) == (weighed.price is None)
+            and bool(np.isclose(twice.price or 0.0, weighed.price or 0.0, rtol=1e-6)),
+            f"calibrate finds the price {weighed.price!r} with a weight of 2, and {twice.price!r} "
+            "with that sample twice",
+        )
+        return metric
+
+    def check_predictions(
+        self, samples: Sequence[Sample], truths: Sequence[Any], metric: Metric
+    ) -> None:
+        """What ``partition`` answers keeps what it was asked for, and can be written as labels."""
+        for i, (sample, truth) in enumerate(zip(samples, truths, strict=True)):
+            counts: list[int | None] = [truth.n_clusters]
+            if metric.price is not None or metric.n_clusters is not None:
+                counts.append(None)
+            for K in counts:
+                M = self._predicted(i, sample, metric, K, UNCONSTRAINED)
+                assert M is not None
+                labels = self._named("decode", i, M, sample)
+                self.require(
+                    self.partition(self._named("encode", i, labels, sample)) == M,
+                    f"partition found one that encode(decode(M)) makes another of, sample {i}",
+                )
+            if not self.problem.traits.contiguous:
+                for constraint in _links(self.partition(truth)):
+                    self._predicted(i, sample, metric, truth.n_clusters, constraint)
+            self._check_scores(truth, M)
+
+    def _predicted(
+        self, i: int, sample: Sample, metric: Metric, K: int | None, constraint: Constraint
+    ) -> EquivalenceMatrix | None:
+        """An answer of ``partition``, checked; None where the constraint is of no kind it takes."""
+        before = sample.X.copy()
+        try:
+            with without_warnings(DataWarning):
+                M = self._named("partition", i, sample, metric, K, constraint)
+                again = self._named("partition", i, sample, metric, K, constraint)
+        except OracleError:
+            if constraint == UNCONSTRAINED:
+                raise
+            return None
+        asked = f"sample {i}, {constraint.with_clusters(K)}"
+        self.require(
+            isinstance(M, EquivalenceMatrix) and M.n_samples == sample.n_samples,
+            f"partition returned {shown(M)}: return an EquivalenceMatrix of its items [{asked}]",
+        )
+        broken = constraint.with_clusters(K).violation(M)
+        self.require(broken is None, f"partition breaks what was asked for: {broken} [{asked}]")
+        self.require(
+            M == again, f"partition differs on a second call: seed every random choice [{asked}]"
+        )
+        self.require(np.array_equal(before, sample.X), "partition modified X: copy before writing")
+        found: EquivalenceMatrix = M
+        return found
+
+    def _check_scores(self, truth: Any, guess: Any) -> None:
+        found = self.problem.scores(truth, guess, 5)
+        self.require(
+            isinstance(found, dict)
+            and {"loss", "disagreement"} <= found.keys()
+            and all(value is None or np.isfinite(value) for value in found.values()),
+            f"scores returned {found!r}: return finite numbers by name, None where one does not "
+            "apply, among them 'loss' and 'disagreement'",
+        )
+
+    def check_objectives(
+        self, rng: np.random.Generator, samples: Sequence[Sample], truths: Sequence[Any]
+    ) -> None:
+        """What is minimised over both kinds of metric, on the samples given."""
+        for metric in ("diagonal", "full"):
+            objective = self._named("objective", None, metric, samples[0].n_features)
+            self.require(
+                isinstance(objective, Objective),
+                f"objective returned {shown(objective)}: return an Objective",
+            )
+            risk = objective.risk(samples, truths, SquaredNorm())
+            if isinstance(risk, CompositeRisk):
+                check_composite(self.name, risk, rng, f"{metric} metric")
+                continue
+            self.require(
+                self.problem.traits.convex,
+                "traits.convex is False, but the objective is a RegularizedRisk, which is convex",
+            )
+            self._check_learning(rng, objective, risk, metric)
+
+    def _check_learning(
+        self, rng: np.random.Generator, objective: Objective, risk: RegularizedRisk, metric: str
+    ) -> None:
+        """Loss-augmented inference of the samples given."""
+        weights = random_weights(risk.problem, rng)
+        # A fixed price of clusters is part of what MetricObjective calls the loss.
+        signed = isinstance(objective, MetricObjective) and objective.signed_losses
+        for i, (x, y) in enumerate(zip(risk.xs, risk.ys, strict=True)):
+            where = f"sample {i}, {metric} metric"
+            check_separation(Asked(risk.problem, x, y, where, not signed, self.name), weights)
+
+    def check_given(
+        self, rng: np.random.Generator, i: int, sample: Sample, truth: EquivalenceMatrix
+    ) -> int:
+        """The decoder, and what separates, on a sample that was handed in."""
+        where = f"sample {i} of {truth.n_samples} samples"
+        oracles = [self.problem.decoder(sample)]
+        learned = self.problem.training_sample(sample, truth)
+        if isinstance(learned, SearchedSample) and not _equal(learned.oracle, oracles[0]):
+            oracles.append(learned.oracle)
+        return max(
+            GivenSample(self.problem, oracle, sample, truth, where, rng).check()
+            for oracle in oracles
+        )
+
+    def check_unit(self, samples: Sequence[Sample], truths: Sequence[Any]) -> None:
+        """The unit of learning, the same for a weight of 2 as for a sample that is twice."""
+        unit = self.problem.unit(samples, truths)
         self.require(unit is None or unit > 0, f"unit is {unit!r}: return None or a number > 0")
         if unit is not None:
-            twice = self.problem.unit([*Xs, Xs[0]], [*truths, truths[0]])
-            weights = np.ones(len(Xs))
+            twice = self.problem.unit([*samples, samples[0]], [*truths, truths[0]])
+            weights = np.ones(len(samples))
             weights[0] = 2.0
-            weighed = self.problem.unit(Xs, truths, weights)
+            weighed = self.problem.unit(samples, truths, weights)
             self.require(
                 twice is not None and weighed is not None and bool(np.isclose(twice, weighed)),
                 f"unit is {weighed!r} with a weight of 2, and {twice!r} with that sample twice",
             )
-        for i, (X, M) in enumerate(zip(Xs, truths, strict=True)):
+
+    def check_samples(self, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]) -> None:
+        """Training samples have the joint features of what they are made of."""
+        for i, (given, M) in enumerate(zip(samples, truths, strict=True)):
+            X = given.X
             before = X.copy()
-            sample = self.problem.sample(X, M)
-            self.require(isinstance(sample, LabelledSample), f"sample returned {sample!r}")
+            sample = self.problem.training_sample(given, M)
+            self.require(isinstance(sample, LabelledSample), f"training_sample returned {sample!r}")
             y, expected = sample.truth, M.gram(X)
             self.require(
                 sample.n_samples == M.n_samples and y.n_clusters == M.n_clusters,
@@ -279,55 +529,81 @@ class Kit:
                 f"gram of the truth of sample {i} is not X^T M X, or gram_diagonal not its "
                 "diagonal: joint features would be wrong",
             )
-            self.require(np.array_equal(before, X), "sample modified X: copy before writing")
+            self.require(
+                np.array_equal(before, X), "training_sample modified X: copy before writing"
+            )
 
-    def family(self, n_samples: int) -> list[EquivalenceMatrix]:
-        """Every partition of a few samples that the problem has: those ``encode`` gives back."""
-        if n_samples in self._families:
-            return self._families[n_samples]
-        found = self._families.setdefault(n_samples, [])
-        for row in all_partitions(n_samples):
+    def tiny(self, samples: Sequence[Sample], n_items: int) -> Sample | None:
+        """A sample of few items: without side information any, with it the first of a sample.
+
+        None where no sample has so many, or ``restrict`` refuses.
+        """
+        if n_items not in self._tiny:
+            self._tiny[n_items] = self._made_tiny(samples, n_items)
+        return self._tiny[n_items]
+
+    def _made_tiny(self, samples: Sequence[Sample], n_items: int) -> Sample | None:
+        if all(sample.side is None for sample in samples):
+            return Sample(np.zeros((n_items, samples[0].n_features)))
+        large = [sample for sample in samples if sample.n_samples >= n_items]
+        if not large:
+            return None
+        try:
+            return self.problem.restrict(large[n_items % len(large)], np.arange(n_items))
+        except StructSVMError:
+            return None
+
+    def family(self, n_items: int) -> list[EquivalenceMatrix]:
+        """Every partition of a few items that the problem has: those ``encode`` gives back."""
+        if n_items in self._families:
+            return self._families[n_items]
+        found = self._families.setdefault(n_items, [])
+        sample = self._tiny[n_items]
+        assert sample is not None
+        for row in all_partitions(n_items):
             M = EquivalenceMatrix.from_labels(row.astype(np.int64))
             try:
-                if self.problem.encode(M.labels, n_samples) == M:
+                if self.problem.encode(self.problem.decode(M, sample), sample) == M:
                     found.append(M)
             except DataError:  # labels that are no partition of this family
                 continue
         return found
 
-    def check_tiny(self, rng: np.random.Generator, n_samples: int, n_features: int) -> int:
-        """Prediction and loss-augmented inference against all partitions of a few samples.
+    def check_tiny(self, rng: np.random.Generator, sample: Sample) -> int:
+        """Prediction and loss-augmented inference against all partitions of a few items.
 
         How many there are; where there is none, the decoder has nothing to answer.
         """
-        family = self.family(n_samples)
+        family = self.family(sample.n_samples)
         if not family:
             return 0
         self.require(
-            not self.problem.contiguous or all(M.is_contiguous for M in family),
+            not self.problem.traits.contiguous or all(M.is_contiguous for M in family),
             "contiguous is True, but encode accepts clusters that are no segments: say False",
         )
         for scale in (0.3, 1.0, 3.0):
-            X = scale * rng.standard_normal((n_samples, n_features))
+            x = sample.with_features(scale * rng.standard_normal(sample.X.shape))
             truth = family[int(rng.integers(len(family)))]
-            takes_k = "n_clusters" in self.problem.decoder.takes
+            takes_k = "n_clusters" in self.problem.decoder(x).takes
             for K in (None, truth.n_clusters) if takes_k else (None,):
-                self._check_prediction(X, K, family)
-            problem = MetricProblem(self.problem, "diagonal", n_features)
-            w = problem.weight_space().project(rng.standard_normal(problem.weight_space().dim))
-            self._check_loss_augmented(problem, w, X, truth, family)
+                self._check_prediction(x, K, family)
+            objective = self.problem.objective("diagonal", x.n_features)
+            space = objective.weight_space()
+            w = space.project(rng.standard_normal(space.dim))
+            if isinstance(objective, MetricObjective):
+                self._check_loss_augmented(objective, w, x, truth, family)
         return len(family)
 
     def _check_prediction(
-        self, X: Floats, K: int | None, family: Sequence[EquivalenceMatrix]
+        self, x: Sample, K: int | None, family: Sequence[EquivalenceMatrix]
     ) -> None:
-        objective = TraceObjective(X, shift=0.0 if K is not None else -1.0)
-        what = f"decoder, T={X.shape[0]}, K={K}"
+        objective = TraceObjective(x.X, shift=0.0 if K is not None else -1.0)
+        what = f"decoder, T={x.n_samples}, K={K}"
         try:
-            answer = self.problem.decoder.ask(objective, Constraint(n_clusters=K))
+            answer = self.problem.decoder(x).ask(objective, Constraint(n_clusters=K))
         except OracleError as error:
             raise PluginError(
-                f"{type(self.problem).__name__}: {what}: refused ({error}), though encode accepts "
+                f"{self.name}: {what}: refused ({error}), though encode accepts "
                 "such partitions: the decoder and encode speak of different families"
             ) from error
         self.require(
@@ -337,7 +613,7 @@ class Kit:
         )
         reached = {M: objective.value(M) for M in family if K in (None, M.n_clusters)}
         best = max(reached, key=lambda M: reached[M])
-        slack = TOLERANCE * (1.0 + float(np.sum(X**2)))
+        slack = TOLERANCE * (1.0 + float(np.sum(x.X**2)))
         exact = answer.quality is Quality.EXACT
         bound = answer.value if exact else answer.upper_bound
         self.require(
@@ -354,47 +630,80 @@ class Kit:
 
     def _check_loss_augmented(
         self,
-        problem: MetricProblem,
+        objective: MetricObjective,
         w: Floats,
-        X: Floats,
+        x: Sample,
         truth: EquivalenceMatrix,
         family: Sequence[EquivalenceMatrix],
     ) -> None:
-        sample = self.problem.sample(X, truth)
-        plain = SearchedSample(X, truth, self.problem.decoder)
-        found = problem.separate(w, sample, sample.truth)
-        known = problem.partition.known_clusters
+        sample = self.problem.training_sample(x, truth)
+        plain = SearchedSample(x.X, truth, self.problem.decoder(x))
+        found = objective.separate(w, sample, sample.truth)
+        known = self.problem.traits.given_k
         allowed = [M for M in family if not known or M.n_clusters == truth.n_clusters]
 
         def value(x: LabelledSample, y: Any) -> float:
-            change = problem.joint_feature(x, y) - problem.joint_feature(x, x.truth)
-            return problem.loss(x.truth, y) + float(w @ change)
+            change = objective.joint_feature(x, y) - objective.joint_feature(x, x.truth)
+            return objective.loss(x.truth, y) + float(w @ change)
 
         reached = {M: value(plain, M) for M in allowed}
         best = max(reached, key=lambda M: reached[M])
-        slack = found.slack + TOLERANCE * (1.0 + float(np.abs(w).sum() * np.sum(X**2)))
+        slack = found.slack + TOLERANCE * (1.0 + float(np.abs(w).sum() * np.sum(x.X**2)))
         self.require(
             found.quality is Quality.HEURISTIC or reached[best] <= value(sample, found.y) + slack,
-            f"separate of a training sample, T={X.shape[0]}, truth {truth.labels}: reached "
+            f"separate of a training sample, T={x.n_samples}, truth {truth.labels}: reached "
             f"{value(sample, found.y)!r} ({found.quality.value}), but {best.labels} has "
-            f"{reached[best]!r}: the oracle of sample() searches other partitions than encode has",
+            f"{reached[best]!r}: the oracle of training_sample() searches other partitions than "
+            "encode has",
+        )
+
+    def check_small(self, samples: Sequence[Sample], seed: int) -> None:
+        """The decoders of small samples, as ``check_oracle`` checks an oracle."""
+
+        def decoder(n_items: int) -> Oracle | None:
+            sample = self.tiny(samples, n_items)
+            return None if sample is None else self.problem.decoder(sample)
+
+        check_oracles(
+            decoder,
+            contiguous=self.problem.traits.contiguous,
+            family=lambda T: (
+                [M.labels for M in self.family(T) if M.labels is not None]
+                if self.tiny(samples, T) is not None
+                else []
+            ),
+            negative_signs=False,
+            processes=False,
+            n_instances=INSTANCES,
+            seed=seed,
         )
 
 
-def _check_learning(
-    problem: PartitionProblem,
-    Xs: Sequence[Floats],
-    truths: Sequence[EquivalenceMatrix],
-    rng: np.random.Generator,
-) -> None:
-    """Loss-augmented inference of the samples given, for both kinds of metric."""
-    for metric in ("diagonal", "full"):
-        learning = MetricProblem(problem, metric, Xs[0].shape[1])
-        risk = learning.risk(Xs, truths, SquaredNorm())
-        weights = random_weights(learning, rng)
-        for i, (x, y) in enumerate(zip(risk.xs, risk.ys, strict=True)):
-            # A fixed price of clusters is part of what MetricProblem calls the loss.
-            nonnegative = not learning.signed_losses
-            where, name = f"sample {i}, {metric} metric", type(problem).__name__
-            sample = Sample(learning, x, y, where, nonnegative, name)
-            check_separation(sample, weights)
+def _links(M: EquivalenceMatrix) -> list[Constraint]:
+    """Links that a partition keeps: two items together, two items apart."""
+    labels = M.labels
+    if labels is None:
+        return []
+    found = []
+    same = np.flatnonzero(labels == labels[0])
+    other = np.flatnonzero(labels != labels[0])
+    if same.size > 1:
+        found.append(Constraint(together=((int(same[0]), int(same[-1])),)))
+    if other.size:
+        found.append(Constraint(apart=((0, int(other[-1])),)))
+    if same.size > 1 and other.size:
+        found.append(
+            Constraint(
+                together=((int(same[0]), int(same[-1])),),
+                apart=((int(same[0]), int(other[0])),),
+            )
+        )
+    return found
+
+
+def _equal(one: Oracle, other: Oracle) -> bool:
+    """Whether two oracles are known to be the same; those that hold arrays may not tell."""
+    try:
+        return bool(one == other)
+    except (TypeError, ValueError):
+        return False

@@ -15,8 +15,8 @@ from structsvm.status import Quality
 from structsvm.testing.partition import Report, check_partition_problem
 from structsvm.testing.separation import (
     TOLERANCE,
+    Asked,
     Known,
-    Sample,
     check_separation,
     random_weights,
 )
@@ -45,20 +45,28 @@ def check_problem(
     elsewhere), the answers are the same when asked again and after pickling, and nothing that is
     handed in is modified.
 
-    For a :class:`~structsvm.partitions.problem.PartitionProblem`: labels are encoded and decoded
-    faithfully, oracles and training samples fit together, both prediction and loss-augmented
-    inference keep what they promise against the enumeration of all partitions of a few samples,
-    and the decoder passes :func:`structsvm.testing.check_oracle` for the family that ``encode``
-    accepts. On the samples given, at several scales and prices, with and without a truth, and under
-    the constraints that the decoder takes, answers are in the family, and none that is declared
-    exact is worse than a merge, split or move of an answer or a truth that ``encode`` accepts.
+    For a :class:`~structsvm.partitions.problem.PartitionProblem`: samples are read, with what else
+    the problem knows of them, labels are encoded and decoded faithfully, oracles and training
+    samples fit together, both prediction and loss-augmented inference keep what they promise
+    against the enumeration of all partitions of a few items, and the decoder passes
+    :func:`structsvm.testing.check_oracle` for the family that ``encode`` accepts. What has side
+    information is enumerated on the first items of the samples given, as ``restrict`` makes them.
+    On the samples given, at several scales and prices, with and without a truth, and under the
+    constraints that the decoder takes, answers are in the family, and none that is declared exact
+    is worse than a merge, split or move of an answer or a truth that ``encode`` accepts.
+
+    Where ``traits.convex`` is False there is no decoder to compare with. Then ``partition`` is
+    asked for every number of clusters and with links, and has to keep them; the price is calibrated
+    twice, and with weights; and the gradient of the objective is compared with its differences, as
+    its convex model is with the objective where they touch.
 
     Parameters
     ----------
     problem : Problem or PartitionProblem
         The problem to check.
     Xs, ys : sequences
-        A few labelled samples, as solvers get them or, for a PartitionProblem, as users hold them.
+        A few labelled samples, as solvers get them or, for a PartitionProblem, as users hold them:
+        whatever its ``read`` takes.
     labellings : callable, optional
         For a Problem: takes a sample to labellings of it, such as all of them for a tiny sample,
         or random ones. Those of a PartitionProblem are enumerated from its ``encode``.
@@ -90,14 +98,14 @@ def check_problem(
     weights = random_weights(problem, np.random.default_rng(seed))
     for i, (x, y) in enumerate(zip(Xs, ys, strict=True)):
         extra = [] if labellings is None else [(m, "one of labellings(x)") for m in labellings(x)]
-        sample = Sample(problem, x, y, f"sample {i}")
+        sample = Asked(problem, x, y, f"sample {i}")
         separations = check_separation(sample, weights, extra)
         _check_inference(sample, weights, exact_inference, separations, extra)
     return Report()
 
 
 def _check_inference(
-    sample: Sample,
+    sample: Asked,
     weights: Sequence[Floats],
     exact: bool,
     separations: Sequence[Separation],
@@ -122,7 +130,7 @@ def _check_inference(
             _check_prediction(sample, w, y, known)
 
 
-def _check_linear(sample: Sample, w: Floats, y: Any) -> None:
+def _check_linear(sample: Asked, w: Floats, y: Any) -> None:
     """A hundred times the weight has the same maximisers."""
     score = float(w @ sample.feature(y))
     larger = float(w @ sample.feature(sample.unmodified("predict", 100.0 * w, sample.x)))
@@ -133,7 +141,7 @@ def _check_linear(sample: Sample, w: Floats, y: Any) -> None:
     )
 
 
-def _check_prediction(sample: Sample, w: Floats, y: Any, known: Sequence[Known]) -> None:
+def _check_prediction(sample: Asked, w: Floats, y: Any, known: Sequence[Known]) -> None:
     """No labelling that is known has a larger score."""
     score = float(w @ sample.feature(y))
     for other, origin in known:

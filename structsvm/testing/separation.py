@@ -17,7 +17,7 @@ from structsvm.status import Quality
 from structsvm.support.unchanged import Snapshot
 from structsvm.weights import WeightSpace
 
-__all__ = ["TOLERANCE", "Known", "Sample", "check_separation", "random_weights"]
+__all__ = ["TOLERANCE", "Asked", "Known", "check_separation", "random_weights"]
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ Known = tuple[Any, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Asked:
     """A labelled sample and the problem that is asked about it."""
 
     problem: Problem
@@ -42,7 +42,13 @@ class Sample:
     """What the problem is called in messages; that of its class by default."""
 
     def require(self, kept: bool, complaint: str) -> None:
-        """Refuse the problem unless a promise was kept here."""
+        """Check one promise of the problem at this sample and weight.
+
+        Raises
+        ------
+        PluginError
+            If it was not kept.
+        """
         if not kept:
             raise PluginError(f"{self.called}: {complaint} [{self.where}]")
 
@@ -88,7 +94,13 @@ class Sample:
         return TOLERANCE * (1.0 + float(np.abs(w) @ np.abs(self.feature(self.y))))
 
     def unmodified(self, method: str, *arguments: Any) -> Any:
-        """The answer of a method that leaves its input, and the problem, as they were."""
+        """The answer of a method that leaves its input, and the problem, as they were.
+
+        Raises
+        ------
+        PluginError
+            If the method fails, or changes its input or the problem.
+        """
         before = Snapshot((vars(self.problem), arguments))
         try:
             answer = getattr(self.problem, method)(*arguments)
@@ -104,7 +116,13 @@ class Sample:
 
 
 def random_weights(problem: Problem, rng: np.random.Generator) -> list[Floats]:
-    """Weights of several sizes in the cone, the null one among them."""
+    """Weights of several sizes in the cone, the null one among them.
+
+    Raises
+    ------
+    PluginError
+        If ``weight_space`` returns something else than a weight space.
+    """
     space = problem.weight_space()
     if not isinstance(space, WeightSpace):
         raise PluginError(
@@ -115,7 +133,7 @@ def random_weights(problem: Problem, rng: np.random.Generator) -> list[Floats]:
 
 
 def check_separation(
-    sample: Sample, weights: Sequence[Floats], extra: Sequence[Known] = ()
+    sample: Asked, weights: Sequence[Floats], extra: Sequence[Known] = ()
 ) -> list[Separation]:
     """The loss, and loss-augmented inference at every weight against all labellings known."""
     sample.feature(sample.y)
@@ -132,7 +150,7 @@ def check_separation(
     return separations
 
 
-def _check_buffer(sample: Sample, separations: Sequence[Separation]) -> None:
+def _check_buffer(sample: Asked, separations: Sequence[Separation]) -> None:
     """What joint_feature returned stays what it is when it is called again."""
     first = sample.feature(sample.y)
     held = first.copy()
@@ -144,7 +162,7 @@ def _check_buffer(sample: Sample, separations: Sequence[Separation]) -> None:
         )
 
 
-def _separation(sample: Sample, w: Floats) -> Separation:
+def _separation(sample: Asked, w: Floats) -> Separation:
     answer: Separation = sample.unmodified("separate", w, sample.x, sample.y)
     sample.require(
         isinstance(answer, Separation),
@@ -167,7 +185,7 @@ def _separation(sample: Sample, w: Floats) -> Separation:
 
 
 def _check_separation_at(
-    sample: Sample, w: Floats, separation: Separation, known: Sequence[Known]
+    sample: Asked, w: Floats, separation: Separation, known: Sequence[Known]
 ) -> None:
     value, rounding = sample.violation(w, separation.y), sample.tolerance(w)
     sample.require(
@@ -189,7 +207,7 @@ def _check_separation_at(
 
 
 def _check_again(
-    sample: Sample, weights: Sequence[Floats], separations: Sequence[Separation]
+    sample: Asked, weights: Sequence[Floats], separations: Sequence[Separation]
 ) -> None:
     """The same answers on a second call, and from a pickled copy."""
     try:
@@ -201,14 +219,27 @@ def _check_again(
         ) from error
     copied = replace(sample, problem=copy)
     for w, first in zip(weights, separations, strict=True):
-        for again, when in ((sample, "on a second call"), (copied, "after pickling")):
-            second = _separation(again, w)
+        for again, when, second in (
+            (sample, "on a second call", _separation(sample, w)),
+            (copied, "after pickling", _separation(copied, w)),
+            (sample, "from at(w) than from separate(w, ...)", _at_weight(sample, w)),
+        ):
             same = np.array_equal(sample.feature(first.y), again.feature(second.y))
             sample.require(
                 same and sample.loss(first.y) == again.loss(second.y),
                 f"separate gives another labelling {when}: seed every random choice in the "
                 "settings",
             )
+
+
+def _at_weight(sample: Asked, w: Floats) -> Separation:
+    """The answer of what the problem makes of a weight for all samples."""
+    answer = sample.unmodified("at", w).separate(sample.x, sample.y)
+    sample.require(
+        isinstance(answer, Separation), f"at(w).separate returned {answer!r}: return a Separation"
+    )
+    separation: Separation = answer
+    return separation
 
 
 def _shape(value: object) -> str:

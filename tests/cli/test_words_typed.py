@@ -1,5 +1,6 @@
 """The words that can be typed are those of what they stand for, and help needs no library."""
 
+import argparse
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import pytest
 
 from structsvm import load
 from structsvm.cli import names
+from structsvm.cli.parser import strength
 from structsvm.cli.settings import FEATURES, Kind
 from structsvm.compare import DEFAULT_SOLVERS
 from structsvm.datasets.indicators import LABELS_ARE
@@ -97,3 +99,5 @@ def test_a_strength_is_a_number_or_chosen(run, tmp_path):
     assert run(f"{line[:-5]} -o {tmp_path / 'own'}")[0] == 0
     assert load(tmp_path / "own").lam is None
     assert json.loads(run("show --json", tmp_path / "own")[1])["lam"] == ChangePoint().traits.lam
+    with pytest.raises(argparse.ArgumentTypeError):
+        strength("much")

@@ -3,7 +3,7 @@
 from benchopt import BaseSolver
 
 from structsvm.compare import solver_named
-from structsvm.solvers.base import Stopping
+from structsvm.solvers import Stopping
 
 
 class Solver(BaseSolver):

@@ -1,0 +1,127 @@
+"""The doors of the stages: recordings that come in, features that go out, names of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.partitions.samples import check_samples
+from structsvm.partitions.traits import RECORDINGS, Words
+
+__all__ = ["check_features", "column_names", "integers", "read_recordings"]
+
+Floats = NDArray[np.float64]
+
+
+def read_recordings(Xs: Any, n_features: int | None = None) -> list[Floats]:
+    """Recordings as finite (T_i, P) arrays; those that are such arrays already are not copied.
+
+    Parameters
+    ----------
+    Xs : list of arrays or data frames of shape (T_i, P)
+    n_features : int, optional
+        The number of columns they must have.
+
+    Raises
+    ------
+    DataError
+        Naming the recording and what is wrong with it.
+    """
+    if isinstance(Xs, list | tuple) and Xs and all(_is_ready(X) for X in Xs):
+        widths = {X.shape[1] for X in Xs} | ({n_features} if n_features is not None else set())
+        if len(widths) == 1:
+            return list(Xs)
+    return check_samples(Xs, n_features=n_features)[0]
+
+
+def check_features(
+    found: Sequence[Any], Xs: Sequence[Floats], maker: str, words: Words = RECORDINGS
+) -> list[Floats]:
+    """Features of recordings, if a metric can be learned from them.
+
+    Parameters
+    ----------
+    found : sequence of arrays (T_i, P')
+        What the transformer returned.
+    Xs : sequence of arrays (T_i, P)
+        What it was given.
+    maker : str
+        What to call the transformer in messages.
+
+    Raises
+    ------
+    DataError
+        When a recording has no features or other than T_i rows of them, when the numbers of columns
+        differ, or when a feature is not finite.
+    """
+    if len(found) != len(Xs):
+        raise DataError(f"{maker} returned features of {len(found)} of {words.wholes(len(Xs))}")
+    for i, (F, X) in enumerate(zip(found, Xs, strict=True)):
+        shape = np.shape(F)
+        if len(shape) != 2 or shape[0] != len(X) or shape[1] == 0:
+            raise DataError(
+                f"{words.whole} {i} has {words.items(len(X))}, and {maker} returned features of "
+                f"shape {shape}: a transformer must return one row for each"
+            )
+        if shape[1] != np.shape(found[0])[1]:
+            raise DataError(
+                f"{maker} returned {shape[1]} features of {words.whole} {i} and "
+                f"{np.shape(found[0])[1]} of {words.whole} 0: it must return as many of each"
+            )
+        finite = np.isfinite(F)
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0]
+            raise DataError(
+                f"{words.whole} {i}: {maker} returned {np.asarray(F)[row, column]} as feature "
+                f"{column} of {words.item} {row}: a transformer must return finite numbers"
+            )
+    return [np.asarray(F, dtype=np.float64) for F in found]
+
+
+def column_names(input_features: Any, n_features: int) -> list[str]:
+    """Names of the columns that a stage sees; ``x0, x1, ...`` where none are given.
+
+    Raises
+    ------
+    DataError
+        If the number of names is not ``n_features``.
+    """
+    if input_features is None:
+        return [f"x{j}" for j in range(n_features)]
+    names = [str(name) for name in input_features]
+    if len(names) != n_features:
+        raise DataError(f"{len(names)} names for {n_features} columns: give one for each")
+    return names
+
+
+def integers(name: str, values: Any, example: str, least: int | None = None) -> tuple[int, ...]:
+    """A parameter that is a non-empty sequence of different whole numbers.
+
+    Raises
+    ------
+    SettingsError
+        When it is not, naming it and showing one that is.
+    """
+    found = [values] if np.ndim(values) == 0 else list(values)
+    whole = [isinstance(v, int | np.integer) and not isinstance(v, bool | np.bool_) for v in found]
+    if not found or not all(whole) or len(set(found)) < len(found):
+        raise SettingsError(
+            f"{name} must be different whole numbers such as {example}, got {values!r}"
+        )
+    if least is not None and min(found) < least:
+        raise SettingsError(f"{name} must be at least {least}, got {min(found)}")
+    return tuple(int(v) for v in found)
+
+
+def _is_ready(X: Any) -> bool:
+    return (
+        type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and X.size > 0
+        and bool(np.isfinite(X).all())
+    )

@@ -1,0 +1,344 @@
+"""Stages side by side, one after the other, and transformers of rows from scikit-learn."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.errors import LearningError, SettingsError
+from structsvm.features.base import RecordingTransformer
+from structsvm.features.checks import check_features, column_names, read_recordings
+
+__all__ = ["Chain", "Rows", "Union", "stages_of"]
+
+Floats = NDArray[np.float64]
+Named = list[tuple[str, Any]]
+
+
+class _Composition(RecordingTransformer):
+    """Stages with names, whose parameters are reached as ``name__parameter``.
+
+    Its parameters are the stages themselves, by name, as in the pipelines of scikit-learn.
+    """
+
+    def __init__(self, *stages: Any) -> None:
+        self.stages = stages
+
+    @property
+    def named_stages(self) -> dict[str, Any]:
+        """The stages as given, not fitted, by name."""
+        return dict(self._named())
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The stages by name and, where ``deep``, their parameters as ``name__parameter``."""
+        found = self.named_stages
+        if deep:
+            for name, stage in self._named():
+                if hasattr(stage, "get_params") and not isinstance(stage, type):
+                    found |= {f"{name}__{k}": v for k, v in stage.get_params().items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Replace stages, ``name=stage``, or set their parameters, ``name__parameter=value``.
+
+        Raises
+        ------
+        SettingsError
+            When no stage has that name.
+        """
+        stages = self.named_stages
+        # Stages first, so that parameters given together with a new stage are set on that one.
+        for key, value in sorted(params.items(), key=lambda item: "__" in item[0]):
+            name, _, parameter = key.partition("__")
+            if name not in stages:
+                raise SettingsError(f"no stage is called {name!r}: there are {sorted(stages)}")
+            if parameter:
+                stages[name].set_params(**{parameter: value})
+            else:
+                stages[name] = value
+        self.stages = tuple(stages.items())
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        return type(self)(*[(name, clone(stage, safe=False)) for name, stage in self._named()])
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        shown = [repr(stage) for stage in self.stages]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    @abstractmethod
+    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """The features of recordings, (T_i, P') each."""
+
+    def _named(self) -> Named:
+        """Pairs as given, or named after their class, with a number where several are alike."""
+        found, usual = [], [_usual_name(stage) for stage in self.stages]
+        alike, seen = Counter(usual), Counter[str]()
+        for stage, name in zip(self.stages, usual, strict=True):
+            seen[name] += 1
+            if isinstance(stage, tuple):
+                found.append(stage)
+            else:
+                found.append((f"{name}{seen[name]}" if alike[name] > 1 else name, stage))
+        return found
+
+    def _fresh(self) -> Named:
+        """Clones of the stages, ready to be fitted."""
+        own = type(self).__name__
+        for stage in self.stages:
+            if isinstance(stage, tuple) and not (len(stage) == 2 and isinstance(stage[0], str)):
+                raise SettingsError(f"{own}: a stage is a transformer or (name, it), got {stage!r}")
+        named = self._named()
+        if not named:
+            raise SettingsError(f"{own} needs at least one stage, such as Lags()")
+        names = [name for name, _ in named]
+        if len(set(names)) < len(names) or any("__" in name or not name for name in names):
+            raise SettingsError(
+                f"{own}: names of stages must differ and have no double underscore, got {names}"
+            )
+        for name, stage in named:
+            if not isinstance(stage, RecordingTransformer):
+                raise SettingsError(f"{own}: stage {name!r} {_way_out(stage)}")
+        return [(name, clone(stage)) for name, stage in named]
+
+
+def stages_of(stage: RecordingTransformer | None) -> Iterator[RecordingTransformer]:
+    """A fitted transformer and, of a union or a chain, its stages."""
+    if stage is None:
+        return
+    yield stage
+    if isinstance(stage, _Composition):
+        for _, inner in stage.stages_:
+            yield from stages_of(inner)
+
+
+class Union(_Composition):
+    """Features of several transformers, side by side.
+
+    Parameters
+    ----------
+    *stages : RecordingTransformer or (name, RecordingTransformer)
+        Named after their class in lower case where no name is given. They are cloned before they
+        are fitted; ``stages_`` holds the fitted ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.features import Lags, MovingStatistics, Union
+    >>> both = Union(Lags(lags=(0,)), MovingStatistics(windows=(3,), statistics=("mean",)))
+    >>> both.fit_transform([np.array([[0.0], [3.0], [3.0]])])[0].tolist()
+    [[0.0, 1.5], [3.0, 2.0], [3.0, 3.0]]
+    >>> both.set_params(lags__lags=(-1, 0)).get_params()["lags"]
+    Lags(lags=(-1, 0))
+    """
+
+    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+        """Fit every stage to the same recordings."""
+        arrays = read_recordings(Xs)
+        self.stages_ = [(name, stage.fit(arrays, ys, groups)) for name, stage in self._fresh()]
+        self.n_features_in_ = int(arrays[0].shape[1])
+        return self
+
+    def fit_transform(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[Floats]:
+        """Features of the training recordings, cross-fitted where a stage learns from labels."""
+        arrays, stages, found = read_recordings(Xs), self._fresh(), []
+        for name, stage in stages:
+            made = stage.fit_transform(arrays, ys, groups)
+            found.append(check_features(made, arrays, _called(name)))
+        self.stages_, self.n_features_in_ = stages, int(arrays[0].shape[1])
+        return [np.hstack(parts) for parts in zip(*found, strict=True)]
+
+    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """The features of the first stage, of the second, ..., (T_i, P') each."""
+        check_is_fitted(self)
+        arrays = read_recordings(Xs, self.n_features_in_)
+        found = [
+            check_features(stage.transform(arrays), arrays, _called(name))
+            for name, stage in self.stages_
+        ]
+        return [np.hstack(parts) for parts in zip(*found, strict=True)]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of all features, stage by stage; with that of the stage if two are alike."""
+        check_is_fitted(self)
+        columns = column_names(input_features, self.n_features_in_)
+        named = [(name, stage.get_feature_names_out(columns)) for name, stage in self.stages_]
+        alike = Counter(str(feature) for _, features in named for feature in features)
+        found = [
+            f"{stage} {feature}" if alike[str(feature)] > 1 else feature
+            for stage, features in named
+            for feature in features
+        ]
+        return np.asarray(found, dtype=object)
+
+
+class Chain(_Composition):
+    """Transformers one after the other: each sees the features of the one before.
+
+    A stage that learns from labels after another one does so from features that were cross-fitted;
+    of both, no model scores a recording that it has seen.
+
+    Parameters
+    ----------
+    *stages : RecordingTransformer or (name, RecordingTransformer)
+        Named after their class in lower case where no name is given. They are cloned before they
+        are fitted; ``stages_`` holds the fitted ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from structsvm.features import Chain, Lags, Rows
+    >>> chain = Chain(Rows(StandardScaler()), Lags(lags=(-1, 0)))
+    >>> chain.fit_transform([np.array([[0.0], [2.0]])])[0].tolist()
+    [[-1.0, -1.0], [-1.0, 1.0]]
+    """
+
+    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+        """Fit each stage to the features of the training recordings made by those before."""
+        self._run(Xs, ys, groups, keep_last=False)
+        return self
+
+    def fit_transform(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[Floats]:
+        """Features of the training recordings, cross-fitted where a stage learns from labels."""
+        return self._run(Xs, ys, groups, keep_last=True)
+
+    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """The features that the last stage makes, (T_i, P') each."""
+        check_is_fitted(self)
+        arrays = read_recordings(Xs, self.n_features_in_)
+        for name, stage in self.stages_:
+            arrays = check_features(stage.transform(arrays), arrays, _called(name))
+        return arrays
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names that the last stage gives."""
+        check_is_fitted(self)
+        names: Any = column_names(input_features, self.n_features_in_)
+        for _, stage in self.stages_:
+            names = stage.get_feature_names_out(names)
+        return np.asarray(names, dtype=object)
+
+    def _run(self, Xs: Any, ys: Any, groups: Any, keep_last: bool) -> list[Floats]:
+        arrays, stages = read_recordings(Xs), self._fresh()
+        n_features = int(arrays[0].shape[1])
+        for i, (name, stage) in enumerate(stages):
+            if i == len(stages) - 1 and not keep_last:
+                stage.fit(arrays, ys, groups)
+            else:
+                made = stage.fit_transform(arrays, ys, groups)
+                arrays = check_features(made, arrays, _called(name))
+        self.stages_, self.n_features_in_ = stages, n_features
+        return arrays
+
+
+class Rows(RecordingTransformer):
+    """A transformer of rows from scikit-learn, fitted to the rows of all training recordings.
+
+    Parameters
+    ----------
+    transformer : estimator with fit and transform
+        Such as ``StandardScaler()``, ``PCA(5)`` or ``Nystroem()``; one that needs labels is
+        refused, because it would make features of recordings it has learned from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.decomposition import PCA
+    >>> from structsvm.features import Rows
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> Rows(PCA(n_components=2)).fit_transform([X, X[:5]])[1].shape
+    (5, 2)
+    """
+
+    def __init__(self, transformer: Any) -> None:
+        self.transformer = transformer
+
+    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+        """Fit a clone of the transformer to the rows of the recordings, stacked.
+
+        Raises
+        ------
+        SettingsError
+            When it is no transformer of rows, or one that needs labels.
+        LearningError
+            When it fails.
+        """
+        self._check()
+        arrays = read_recordings(Xs)
+        fitted = clone(self.transformer)
+        try:
+            fitted.fit(np.vstack(arrays))
+        except Exception as error:  # whatever a foreign estimator raises
+            raise LearningError(f"Rows: {self.transformer!r} failed: {error}") from error
+        self.transformer_, self.n_features_in_ = fitted, int(arrays[0].shape[1])
+        return self
+
+    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """What the transformer makes of the rows of each recording, (T_i, P') each."""
+        check_is_fitted(self)
+        arrays = read_recordings(Xs, self.n_features_in_)
+        found = [_dense(self.transformer_.transform(X)) for X in arrays]
+        return check_features(found, arrays, f"Rows({self.transformer!r})")
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names that the transformer gives, or numbered ones where it gives none."""
+        check_is_fitted(self)
+        names = column_names(input_features, self.n_features_in_)
+        try:
+            found = self.transformer_.get_feature_names_out(names)
+        except (AttributeError, ValueError):
+            width = _dense(self.transformer_.transform(np.zeros((1, len(names))))).shape[1]
+            kind = type(self.transformer).__name__.lower()
+            found = [f"{kind}{j}" for j in range(width)]
+        return np.asarray(found, dtype=object)
+
+    def _check(self) -> None:
+        given = self.transformer
+        if isinstance(given, type) or not (hasattr(given, "fit") and hasattr(given, "transform")):
+            raise SettingsError(
+                f"Rows needs a transformer of scikit-learn such as StandardScaler(), got {given!r}"
+            )
+        if isinstance(given, RecordingTransformer):
+            raise SettingsError(f"{given!r} is a transformer of recordings: use it without Rows")
+        if isinstance(given, BaseEstimator) and get_tags(given).target_tags.required:
+            raise SettingsError(
+                f"{given!r} needs labels, and its features of the recordings it has learned from "
+                "would be too good: use StateScores with a classifier, which cross-fits"
+            )
+
+
+def _usual_name(stage: Any) -> str:
+    if isinstance(stage, tuple):
+        return ""
+    return (stage.__name__ if isinstance(stage, type) else type(stage).__name__).lower()
+
+
+def _called(name: str) -> str:
+    return f"stage {name!r}"
+
+
+def _way_out(stage: Any) -> str:
+    if isinstance(stage, type):
+        return f"is a class: make an instance, {stage.__name__}()"
+    if hasattr(stage, "transform"):
+        return f"is no transformer of recordings: wrap it, Rows({stage!r})"
+    return f"is no transformer of structsvm.features, but {stage!r}"
+
+
+def _dense(found: Any) -> Any:
+    if hasattr(found, "toarray"):
+        return found.toarray()
+    return found if isinstance(found, np.ndarray) else np.asarray(found)

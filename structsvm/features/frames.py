@@ -1,0 +1,288 @@
+"""Classifiers of single samples (frames), with context, and their scores of held-out recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+
+from structsvm.errors import DataError, LearningError, SettingsError
+from structsvm.features.base import RecordingTransformer
+from structsvm.features.names import UNNAMED, States
+from structsvm.partitions.samples import Standardizer
+
+__all__ = ["CLASSIFIERS", "FrameModel", "FrameRecipe", "HeldOut", "classifier_from"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CLASSIFIERS = ("logistic", "boosting")
+
+DRAWS = 50
+"""Divisions into folds that are tried until every state is known to every fold's classifier."""
+
+
+def classifier_from(estimator: Any, usual: str, random_state: int | None, owner: str) -> Any:
+    """A classifier of frames, not fitted, its open seeds set.
+
+    Parameters
+    ----------
+    estimator : "logistic", "boosting", classifier of scikit-learn, or None for ``usual``
+    random_state : int, optional
+        For every ``random_state`` of the classifier that is None.
+
+    Raises
+    ------
+    SettingsError
+        When it is none, or has no ``predict_proba``.
+    """
+    estimator = usual if estimator is None else estimator
+    if isinstance(estimator, str):
+        estimator = _named_classifier(estimator, owner)
+    if isinstance(estimator, type):
+        raise SettingsError(
+            f"estimator of {owner} is a class: make an instance, {estimator.__name__}()"
+        )
+    if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
+        raise SettingsError(
+            f"estimator of {owner} must be a classifier of scikit-learn or one of {CLASSIFIERS}, "
+            f"got {estimator!r}"
+        )
+    if not hasattr(estimator, "predict_proba"):
+        raise SettingsError(
+            f"estimator of {owner} has no predict_proba: wrap it, "
+            f"CalibratedClassifierCV({estimator!r}), or use one of {CLASSIFIERS}"
+        )
+    found = clone(estimator)
+    seeds = {
+        name: random_state
+        for name, value in found.get_params().items()
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    }
+    return found.set_params(**seeds) if seeds else found
+
+
+def _named_classifier(name: str, owner: str) -> Any:
+    if name == "logistic":
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(C=0.05, max_iter=1000)
+    if name == "boosting":
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        # Trees of half the usual leaves, and a fifth of the columns at each node, did no worse on
+        # people not seen than the defaults of scikit-learn, in a third of the time. Stopping early
+        # would hold out single frames, whose neighbours are in training.
+        return HistGradientBoostingClassifier(
+            max_leaf_nodes=16, max_features=0.2, early_stopping=False
+        )
+    raise SettingsError(
+        f"estimator of {owner} must be a classifier of scikit-learn or one of {CLASSIFIERS}, "
+        f"got {name!r}"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FrameModel:
+    """A classifier of frames and the stages in front of it, fitted."""
+
+    features: RecordingTransformer
+    standardizer: Standardizer
+    classifier: Any
+    known: Ints
+    """Numbers of the states that the classifier knows, in the order of its columns."""
+    n_classes: int
+    """C, of which it may know fewer."""
+
+    def probabilities(self, Xs: Sequence[Floats], owner: str) -> list[Floats]:
+        """Of each state for each sample, 0 for those it does not know, (T_i, C) each.
+
+        Raises
+        ------
+        LearningError
+            When the classifier returns something else, naming the recording.
+        """
+        found = []
+        for i, F in enumerate(self.features.transform(Xs)):
+            given = np.asarray(self.classifier.predict_proba(self.standardizer(F)))
+            if given.shape != (len(F), self.known.size) or not np.isfinite(given).all():
+                raise LearningError(
+                    f"{owner}: {self.classifier!r} gives no probabilities of recording {i}: "
+                    f"expected {len(F)} x {self.known.size} finite numbers, got shape "
+                    f"{given.shape} with {int((~np.isfinite(given)).sum())} that are not finite"
+                )
+            p = np.zeros((len(F), self.n_classes))
+            p[:, self.known] = given
+            found.append(p)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class FrameRecipe:
+    """How a classifier of frames is learned."""
+
+    features: RecordingTransformer
+    """Context, not fitted."""
+    standardize: str | None
+    classifier: Any
+    """Not fitted."""
+    owner: str
+    """Who learns it, for messages."""
+
+    def fit(
+        self, Xs: Sequence[Floats], states: States, groups: Any = None, where: str = ""
+    ) -> FrameModel:
+        """Learn from the samples that have names.
+
+        Parameters
+        ----------
+        where : str
+            For messages: in which fold.
+
+        Raises
+        ------
+        LearningError
+            When the classifier fails, with its own message.
+        """
+        features = clone(self.features)
+        made = features.fit_transform(Xs, states.codes, groups)
+        standardizer = Standardizer.fit(self.standardize, made)
+        code = np.concatenate(states.codes)
+        rows = np.vstack([standardizer(F) for F in made])[code != UNNAMED]
+        rows_code = code[code != UNNAMED]
+        classifier = clone(self.classifier)
+        if np.unique(rows_code).size == 1:  # most classifiers refuse a single state
+            classifier = DummyClassifier()
+        try:
+            classifier.fit(rows, rows_code)
+            known = np.asarray(classifier.classes_, dtype=np.int64)
+        except Exception as error:  # whatever a foreign classifier raises
+            raise LearningError(
+                f"{self.owner}: {self.classifier!r} failed{where}: {error}"
+            ) from error
+        return FrameModel(features, standardizer, classifier, known, states.n_classes)
+
+    def held_out(
+        self, Xs: Sequence[Floats], states: States, folds: HeldOut, groups: Any = None
+    ) -> list[Floats]:
+        """Probabilities of the states of each recording by a model that has not seen its fold."""
+        found: list[Any] = [None] * len(Xs)
+        for k in range(folds.n_folds):
+            test = np.flatnonzero(folds.fold == k).tolist()
+            train = np.flatnonzero(folds.fold != k).tolist()
+            where = f" in fold {k}, which holds out recording{'s' if len(test) > 1 else ''} " + (
+                ", ".join(map(str, test))
+            )
+            some = States(states.classes, [states.codes[i] for i in train])
+            its = None if groups is None else [groups[i] for i in train]
+            model = self.fit([Xs[i] for i in train], some, its, where)
+            scored = model.probabilities([Xs[i] for i in test], f"{self.owner}{where}")
+            for i, p in zip(test, scored, strict=True):
+                found[i] = p
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Which recordings are scored by the same model, one that has seen none of them."""
+
+    fold: Ints
+    """Fold of each recording, (N,)."""
+    n_folds: int
+
+    @staticmethod
+    def is_possible(n_recordings: int, groups: Any = None) -> bool:
+        """Whether there are two groups, or two recordings where there are no groups."""
+        return len(_units(groups, n_recordings)[0]) > 1
+
+    @classmethod
+    def draw(
+        cls,
+        n_folds: int,
+        n_recordings: int,
+        groups: Any = None,
+        random_state: int | None = None,
+        states: States | None = None,
+        owner: str = "",
+        every_state: bool = True,
+    ) -> HeldOut:
+        """Folds of recordings, or of groups of them, drawn so that states are known in all of them.
+
+        Parameters
+        ----------
+        n_folds : int
+            Lowered to the number of groups, or of recordings where there are no groups.
+        states : States, optional
+            The folds are drawn so that as few of them as possible are unknown in any fold.
+        every_state : bool
+            Whether to refuse states that occur in one group only, which no folds can do for.
+
+        Raises
+        ------
+        SettingsError
+            When ``n_folds`` is below 2.
+        DataError
+            When there is one group only, or a state occurs in one only, naming both.
+        """
+        if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer) or n_folds < 2:
+            raise SettingsError(
+                f"n_folds of {owner} must be a number of 2 or more, got {n_folds!r}"
+            )
+        names, units = _units(groups, n_recordings)
+        n_units, noun = len(names), "recording" if groups is None else "group"
+        if n_units < 2:
+            there = "one recording" if groups is None else f"one group, {names[0]!r}"
+            raise DataError(
+                f"{owner} scores each {noun} by a model that has not seen it, and there is only "
+                f"{there}: label another {noun}"
+            )
+        occurs = np.ones((n_units, 0), dtype=bool)
+        if states is not None:
+            occurs = np.zeros((n_units, states.n_classes), dtype=bool)
+            np.logical_or.at(occurs, units, states.occurs())
+            if every_state:
+                _refuse_lonely(occurs, states.classes, names, noun, owner)
+        n, rng = min(int(n_folds), n_units), np.random.default_rng(random_state)
+        draws = (rng.permutation(np.arange(n_units) % n) for _ in range(DRAWS))
+        best, fewest = next(draws), None
+        for drawn in (best, *draws):
+            unseen = sum(int((~occurs[drawn != k].any(axis=0)).sum()) for k in range(n))
+            if fewest is None or unseen < fewest:
+                best, fewest = drawn, unseen
+            if fewest == 0:
+                break
+        return cls(best[units].astype(np.int64), n)
+
+
+def _units(groups: Any, n_recordings: int) -> tuple[list[Any], Ints]:
+    """Names of the groups, and the number of that of each recording."""
+    if groups is None:
+        return list(range(n_recordings)), np.arange(n_recordings)
+    labels = np.asarray(groups)
+    if labels.shape != (n_recordings,):
+        raise DataError(
+            f"{n_recordings} recordings but groups of shape {labels.shape}: give one for each"
+        )
+    names, units = np.unique(labels, return_inverse=True)
+    return names.tolist(), units.astype(np.int64)
+
+
+def _refuse_lonely(
+    occurs: NDArray[np.bool_], classes: NDArray[Any], names: list[Any], noun: str, owner: str
+) -> None:
+    lonely = np.flatnonzero(occurs.sum(axis=0) == 1)
+    if lonely.size:
+        shown = [
+            f"{classes[c]!s} only in {noun} {names[int(occurs[:, c].argmax())]!r}"
+            for c in lonely.tolist()
+        ]
+        raise DataError(
+            f"{owner} scores each {noun} by a model that has not seen it, so every state has to "
+            f"occur in two {noun}s: {'; '.join(shown)}. Label that state in another {noun}, give "
+            f"it the name of a similar one, or leave the {noun} out"
+        )

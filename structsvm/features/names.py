@@ -1,0 +1,128 @@
+"""Names of states: a label for each sample, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError
+
+__all__ = ["UNNAMED", "States", "is_missing"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+UNNAMED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """The states of recordings, as numbers."""
+
+    classes: NDArray[Any]
+    """Names of the C states, sorted."""
+    codes: list[Ints]
+    """Number of the state of each sample, -1 where it has no name, (T_i,) each."""
+
+    @classmethod
+    def read(cls, ys: Any, Xs: Sequence[Floats], user: str) -> States:
+        """From a name for each sample of each recording.
+
+        A sample is without a name where it is None, "" or NaN, or -1 among numbers.
+
+        Parameters
+        ----------
+        ys : sequence of N sequences (T_i,)
+        Xs : sequence of arrays (T_i, P)
+        user : str
+            What needs the names, for messages.
+
+        Raises
+        ------
+        DataError
+            When there are no names, or not one for each sample, naming the recording; when they
+            are text in one recording and numbers in another; when there are fewer than 2 states.
+        """
+        if ys is None:
+            raise DataError(
+                f"{user} learns the states of samples by name: give ys, a name for each sample of "
+                "each recording"
+            )
+        given = list(ys)
+        if len(given) != len(Xs):
+            raise DataError(f"{len(Xs)} recordings but {len(given)} labellings")
+        vectors = [
+            _vector(y, len(X), i, user) for i, (y, X) in enumerate(zip(given, Xs, strict=True))
+        ]
+        named = [np.array([not is_missing(name) for name in y.tolist()]) for y in vectors]
+        _refuse_mixed(vectors, named)
+        flat = np.concatenate([y[known] for y, known in zip(vectors, named, strict=True)])
+        classes, inverse = np.unique(_plain(flat), return_inverse=True)
+        if classes.size < 2:
+            raise DataError(
+                f"{user} needs at least 2 states, and the labels name {classes.tolist()}"
+            )
+        codes, start = [], 0
+        for known in named:
+            code = np.full(known.size, UNNAMED, dtype=np.int64)
+            code[known] = inverse[start : start + known.sum()]
+            start += int(known.sum())
+            codes.append(code)
+        return cls(classes, codes)
+
+    @property
+    def n_classes(self) -> int:
+        """C."""
+        return int(self.classes.size)
+
+    def occurs(self) -> NDArray[np.bool_]:
+        """Whether each recording has each state, (N, C)."""
+        return np.array([np.isin(np.arange(self.n_classes), code) for code in self.codes])
+
+
+def _vector(y: Any, T: int, i: int, user: str) -> NDArray[Any]:
+    labels = getattr(y, "labels", y)  # of PartialLabels
+    values = np.asarray(labels if labels is not None else np.full(T, UNNAMED))
+    if values.ndim != 1 or values.size != T:
+        raise DataError(
+            f"recording {i} has {T} samples and {values.size} labels: {user} needs a name for each "
+            "sample, and breakpoints have no names"
+        )
+    return values
+
+
+def is_missing(name: Any) -> bool:
+    """Whether a label says that there is none: None, "", NaN, pandas.NA, or the number -1."""
+    if name is None or name is np.ma.masked:
+        return True
+    if isinstance(name, str):
+        return name == ""
+    if isinstance(name, bool):
+        return False
+    try:
+        return bool(name != name) or name == UNNAMED  # NaN is not itself
+    except TypeError:  # pandas.NA is neither equal nor unequal to itself
+        return True
+
+
+def _refuse_mixed(vectors: Sequence[NDArray[Any]], named: Sequence[NDArray[np.bool_]]) -> None:
+    """Refuse names that cannot be sorted together: text and numbers."""
+    first: dict[bool, tuple[int, Any]] = {}
+    for i, (y, known) in enumerate(zip(vectors, named, strict=True)):
+        for name in y[known].tolist():
+            first.setdefault(isinstance(name, str), (i, name))
+    if len(first) == 2:
+        (i, text), (j, number) = first[True], first[False]
+        raise DataError(
+            f"recording {i} has the state {text!r}, recording {j} {number!r}: names of states must "
+            "be all text or all numbers"
+        )
+
+
+def _plain(values: NDArray[Any]) -> NDArray[Any]:
+    """Objects as text or numbers, which are sorted faster and can be stored."""
+    return np.asarray(values.tolist()) if values.dtype == object else values

@@ -1,0 +1,132 @@
+"""Gradient boosted trees as plain arrays, which a model file can hold."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from structsvm.errors import ModelFileError
+
+__all__ = ["BoostedTrees"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What a fitted ``HistGradientBoostingClassifier`` predicts, from arrays alone.
+
+    It cannot be fitted: a loaded transformer that is fitted again does so by its own estimator.
+
+    Parameters
+    ----------
+    classes : array of shape (C,)
+    roots : array of shape (n_rounds, C), or (n_rounds, 1) for two classes
+        Number of the first node of each tree.
+    feature, left, right : arrays of shape (n_nodes,)
+        A row goes left where its feature is at most the threshold; ``feature`` is -1 at leaves.
+    threshold, value : arrays of shape (n_nodes,)
+    baseline : array of shape (C,), or (1,) for two classes
+        Score before the first tree.
+    """
+
+    def __init__(
+        self,
+        classes: NDArray[Any],
+        roots: Ints,
+        feature: Ints,
+        left: Ints,
+        right: Ints,
+        threshold: Floats,
+        value: Floats,
+        baseline: Floats,
+    ) -> None:
+        self.classes = classes
+        self.roots = roots
+        self.feature = feature
+        self.left = left
+        self.right = right
+        self.threshold = threshold
+        self.value = value
+        self.baseline = baseline
+
+    @classmethod
+    def of(cls, fitted: Any) -> Self:
+        """The trees of a fitted ``HistGradientBoostingClassifier``, without categories.
+
+        Raises
+        ------
+        ModelFileError
+            When it has categorical features, or keeps its trees in another way than the versions
+            of scikit-learn known to this one.
+        """
+        try:
+            nodes = [[tree.nodes for tree in trees] for trees in fitted._predictors]
+            flat = np.concatenate([tree for trees in nodes for tree in trees])
+            sizes = np.array([len(tree) for trees in nodes for tree in trees])
+            first = (np.cumsum(sizes) - sizes).astype(np.int64)
+            leaf = flat["is_leaf"].astype(bool)
+            offset = np.repeat(first, sizes)
+            found = cls(
+                np.asarray(fitted.classes_),
+                first.reshape(len(nodes), -1),
+                np.where(leaf, -1, flat["feature_idx"]).astype(np.int64),
+                flat["left"].astype(np.int64) + offset,
+                flat["right"].astype(np.int64) + offset,
+                flat["num_threshold"].astype(np.float64),
+                flat["value"].astype(np.float64),
+                np.asarray(fitted._baseline_prediction, dtype=np.float64).ravel(),
+            )
+            categorical = bool(flat["is_categorical"].any())
+        except (AttributeError, ValueError, KeyError, IndexError) as error:
+            raise ModelFileError(
+                f"the trees of {fitted!r} cannot be read ({error}): use estimator='logistic', or a "
+                "version of scikit-learn that this version of structsvm knows"
+            ) from error
+        if categorical:
+            raise ModelFileError(f"{fitted!r} has categorical features, which are not stored")
+        return found
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, in the order of the columns of probabilities."""
+        return self.classes
+
+    def fit(self, X: Floats, y: Any) -> Self:
+        """Refuse to learn.
+
+        Raises
+        ------
+        ModelFileError
+            Always: the trees were read from a file, and can only predict.
+        """
+        raise ModelFileError("stored trees cannot be fitted: use the estimator they come from")
+
+    def predict_proba(self, X: Floats) -> Floats:
+        """Probabilities of the classes, (n, C), for finite rows (n, P)."""
+        rows = np.asarray(X, dtype=np.float64)
+        raw = np.tile(self.baseline, (len(rows), 1))
+        for trees in self.roots:
+            for k, root in enumerate(trees.tolist()):
+                raw[:, k] += self.value[self._leaves(rows, root)]
+        if raw.shape[1] > 1:
+            return np.asarray(softmax(raw, axis=1))
+        p = expit(raw)
+        return np.hstack([1 - p, p])
+
+    def _leaves(self, rows: Floats, root: int) -> Ints:
+        """The leaf of one tree that each row arrives at, (n,)."""
+        node = np.full(len(rows), root)
+        moving = np.arange(len(rows))
+        while True:
+            at = node[moving]
+            moving = moving[self.feature[at] >= 0]
+            if not moving.size:
+                return node
+            at = node[moving]
+            goes_left = rows[moving, self.feature[at]] <= self.threshold[at]
+            node[moving] = np.where(goes_left, self.left[at], self.right[at])

@@ -1,0 +1,239 @@
+"""A classifier of samples, its answers smoothed by Viterbi's dynamic program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.errors import SettingsError
+from structsvm.features.base import RecordingTransformer
+from structsvm.features.checks import read_recordings
+from structsvm.features.context import Lags
+from structsvm.features.frames import FrameRecipe, HeldOut, classifier_from
+from structsvm.features.names import UNNAMED, States
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.samples import STANDARDIZE, Counts, cluster_counts
+from structsvm.rivals.tuning import breakpoints, mean_loss, some_truth
+from structsvm.rivals.viterbi import best_path, best_path_of
+
+__all__ = ["FrameClassifier"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+USUAL_PRICE = 3.0
+"""Where nothing can be held out to choose by: with one recording of activities, 2 to 5 do alike."""
+
+PRICES = (0.0, *np.geomspace(0.25, 64.0, 25).tolist())
+
+
+class FrameClassifier(BaseEstimator):  # type: ignore[misc]
+    """Names every sample by a classifier and smooths the names: the rival of a learned metric.
+
+    The names of a recording maximise the sum of ``log(p + smoothing)`` over its samples minus a
+    price for each change. The price is the one with the smallest mean loss ``|M - M_i|_F^2`` on the
+    training recordings, each scored by a classifier that has not seen it, nor its group. A state
+    that occurs in one of them only has probability 0 there. One recording, or one group, leaves
+    nothing to choose by: then the price is 3.
+
+    It needs the names of the states, and knows no others.
+
+    Parameters
+    ----------
+    estimator : "logistic", "boosting" or a classifier of scikit-learn, optional
+        As for :class:`structsvm.features.StateScores`; "boosting" by default.
+    features : RecordingTransformer, optional
+        Context that the classifier sees; ``Lags()`` by default.
+    n_folds : int
+        Lowered to the number of groups, or of recordings where there are no groups.
+    prices : sequence of float, optional
+        Those to choose from; 0 and 25 from 1/4 to 64 by default.
+    smoothing : float
+        Added to a probability before its logarithm is taken.
+    standardize : {"recording", "training", None}
+        How the features are centred and scaled before the classifier sees them.
+    random_state : int, optional
+        Of the folds, and of an estimator whose ``random_state`` is None.
+
+    Attributes
+    ----------
+    classes_ : array of shape (C,)
+        Names of the states.
+    price_ : float
+        The price of a change.
+    prices_, losses_ : array of shape (n_prices,)
+        What it was chosen from, and their mean losses on held-out recordings; the price alone, and
+        NaN, where nothing can be held out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.features import Lags
+    >>> from structsvm.rivals import FrameClassifier
+    >>> y = np.repeat(["rest", "walk", "rest"], 10)
+    >>> rng = np.random.default_rng(0)
+    >>> Xs = [(y == "walk")[:, None] + rng.normal(scale=0.2, size=(30, 1)) for _ in range(4)]
+    >>> rival = FrameClassifier("logistic", Lags(lags=(-1, 0, 1))).fit(Xs, [y] * 4)
+    >>> rival.predict_breakpoints(Xs[:1])
+    [[10, 20, 30]]
+    >>> rival.predict_states(Xs[:1])[0][[0, 15]].tolist()
+    ['rest', 'walk']
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        features: RecordingTransformer | None = None,
+        n_folds: int = 5,
+        prices: Sequence[float] | None = None,
+        smoothing: float = 0.02,
+        standardize: str | None = "recording",
+        random_state: int | None = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.features = features
+        self.n_folds = n_folds
+        self.prices = prices
+        self.smoothing = smoothing
+        self.standardize = standardize
+        self.random_state = random_state
+
+    def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
+        """Learn the classifier, and choose the price of a change.
+
+        Parameters
+        ----------
+        Xs : sequence of arrays (T_i, P)
+        ys : sequence of names of states, (T_i,) each
+            Text or numbers; None, "" or NaN, and -1 among numbers, for a sample without a name.
+        groups : sequence of length N, optional
+            Whom or what a recording is of.
+
+        Raises
+        ------
+        SettingsError
+            When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
+        DataError
+            When names are missing, or no recording has a name for every sample.
+        LearningError
+            When the classifier fails, naming the fold.
+        """
+        recipe, prices = self._recipe(), self._prices()
+        arrays = read_recordings(Xs)
+        states = States.read(ys, arrays, "FrameClassifier")
+        truths = [_truth(code) for code in states.codes]
+        some_truth(truths, "FrameClassifier")
+        self.prices_, self.losses_ = self._losses(recipe, arrays, states, truths, groups, prices)
+        self.model_ = recipe.fit(arrays, states, groups)
+        self.classes_, self.n_features_in_ = states.classes, int(arrays[0].shape[1])
+        # Of prices that do equally well the largest, which says the least.
+        best = np.flatnonzero(self.losses_ == self.losses_.min()) if self.losses_.size > 1 else [0]
+        self.price_ = float(self.prices_[best[-1]])
+        return self
+
+    def _losses(
+        self,
+        recipe: FrameRecipe,
+        arrays: list[Floats],
+        states: States,
+        truths: list[EquivalenceMatrix | None],
+        groups: Any,
+        prices: list[float],
+    ) -> tuple[Floats, Floats]:
+        """Prices and their mean losses on held-out recordings."""
+        if not HeldOut.is_possible(len(arrays), groups):
+            return np.array([USUAL_PRICE]), np.array([np.nan])
+        folds = HeldOut.draw(
+            self.n_folds,
+            len(arrays),
+            groups,
+            self.random_state,
+            states,
+            "FrameClassifier",
+            every_state=False,
+        )
+        scores = [self._scores(p) for p in recipe.held_out(arrays, states, folds, groups)]
+        losses = [
+            mean_loss(truths, [breakpoints(best_path(L, price)) for L in scores])
+            for price in prices
+        ]
+        return np.array(prices), np.array(losses)
+
+    def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """Probabilities of the states ``classes_`` at each sample, not smoothed, (T_i, C) each."""
+        check_is_fitted(self)
+        return self.model_.probabilities(
+            read_recordings(Xs, self.n_features_in_), "FrameClassifier"
+        )
+
+    def predict_states(self, Xs: Sequence[Floats], n_segments: Counts = None) -> list[NDArray[Any]]:
+        """The name of the state of each sample, (T_i,) each.
+
+        Parameters
+        ----------
+        n_segments : int or sequence of int, optional
+            Exactly so many stretches of one state in each recording, in place of the price.
+        """
+        return [self.classes_[path] for path in self._paths(Xs, n_segments)]
+
+    def predict(self, Xs: Sequence[Floats], n_segments: Counts = None) -> list[Ints]:
+        """Number of the segment of each sample, 0, 1, ..., (T_i,) each."""
+        return [
+            np.concatenate([[0], np.cumsum(path[1:] != path[:-1])]).astype(np.int64)
+            for path in self._paths(Xs, n_segments)
+        ]
+
+    def predict_breakpoints(
+        self, Xs: Sequence[Floats], n_segments: Counts = None
+    ) -> list[list[int]]:
+        """Segment ends of each recording, the last being T."""
+        return [breakpoints(path) for path in self._paths(Xs, n_segments)]
+
+    def _paths(self, Xs: Sequence[Floats], n_segments: Counts) -> list[Ints]:
+        scores = [self._scores(p) for p in self.predict_proba(Xs)]
+        counts = cluster_counts(n_segments, [len(L) for L in scores])
+        return [
+            best_path(L, self.price_) if K is None else best_path_of(L, K)
+            for L, K in zip(scores, counts, strict=True)
+        ]
+
+    def _scores(self, probabilities: Floats) -> Floats:
+        return np.asarray(np.log(probabilities + self.smoothing))
+
+    def _prices(self) -> list[float]:
+        prices = PRICES if self.prices is None else self.prices
+        found = np.atleast_1d(np.asarray(prices, dtype=np.float64))
+        if found.ndim != 1 or found.size == 0 or not (found >= 0).all():
+            raise SettingsError(f"prices must be numbers of 0 or more, got {self.prices!r}")
+        return [float(price) for price in np.unique(found)]
+
+    def _recipe(self) -> FrameRecipe:
+        if self.features is not None and not isinstance(self.features, RecordingTransformer):
+            raise SettingsError(
+                "features must be a transformer of structsvm.features or None, got "
+                f"{self.features!r}"
+            )
+        if isinstance(self.smoothing, bool | str) or not 0 < self.smoothing < 1:
+            raise SettingsError(
+                f"smoothing must be between 0 and 1, such as 0.02, got {self.smoothing!r}"
+            )
+        if self.standardize not in STANDARDIZE:
+            raise SettingsError(
+                f"standardize must be one of {STANDARDIZE}, got {self.standardize!r}"
+            )
+        owner = "FrameClassifier"
+        classifier = classifier_from(self.estimator, "boosting", self.random_state, owner)
+        features = Lags() if self.features is None else self.features
+        return FrameRecipe(features, self.standardize, classifier, owner)
+
+
+def _truth(code: Ints) -> EquivalenceMatrix | None:
+    """The segmentation of a recording all of whose samples have names."""
+    if (code == UNNAMED).any():
+        return None
+    return EquivalenceMatrix.from_breakpoints(breakpoints(code))

@@ -1,0 +1,127 @@
+"""The best sequence of states where every change has the same price: Viterbi's dynamic program."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from structsvm.errors import SettingsError
+
+__all__ = ["best_path", "best_path_of"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def best_path(scores: Floats, price: float) -> Ints:
+    """The states that maximise the sum of their scores minus ``price`` for each change.
+
+    Exact, in O(T C): a state is best reached from itself or from the best of all.
+
+    Parameters
+    ----------
+    scores : array of shape (T, C)
+        Finite.
+    price : float
+        0 or more.
+
+    Returns
+    -------
+    array of shape (T,)
+
+    Raises
+    ------
+    SettingsError
+        When the price is negative or not a number.
+    """
+    if not price >= 0:
+        raise SettingsError(f"the price of a change must be 0 or more, got {price!r}")
+    return np.asarray(_path(np.ascontiguousarray(scores, dtype=np.float64), float(price)))
+
+
+def best_path_of(scores: Floats, n_segments: int) -> Ints:
+    """The states that maximise the sum of their scores with ``n_segments - 1`` changes.
+
+    Exact, in O(T K C) for K segments.
+
+    Parameters
+    ----------
+    scores : array of shape (T, C)
+        Finite, C >= 2.
+    n_segments : int
+        From 1 to T.
+
+    Returns
+    -------
+    array of shape (T,)
+
+    Raises
+    ------
+    SettingsError
+        When there are no such sequences.
+    """
+    T = len(scores)
+    if isinstance(n_segments, bool) or not isinstance(n_segments, int | np.integer):
+        raise SettingsError(f"the number of segments must be an integer, got {n_segments!r}")
+    if not 1 <= n_segments <= T:
+        raise SettingsError(f"the number of segments must be from 1 to {T}, got {n_segments}")
+    if n_segments > 1 and scores.shape[1] < 2:
+        raise SettingsError(f"1 state cannot make {n_segments} segments")
+    return np.asarray(_path_of(np.ascontiguousarray(scores, dtype=np.float64), int(n_segments)))
+
+
+@njit(cache=True, nogil=True)
+def _path(scores: Floats, price: float) -> Ints:
+    T, C = scores.shape
+    value = scores[0].copy()
+    changed = np.zeros((T, C), dtype=np.bool_)
+    source = np.zeros(T, dtype=np.int64)
+    for t in range(1, T):
+        best = np.argmax(value)
+        source[t] = best
+        reached = value[best] - price
+        for c in range(C):
+            if reached > value[c]:
+                changed[t, c] = True
+                value[c] = reached
+            value[c] += scores[t, c]
+    path = np.empty(T, dtype=np.int64)
+    path[T - 1] = np.argmax(value)
+    for t in range(T - 1, 0, -1):
+        path[t - 1] = source[t] if changed[t, path[t]] else path[t]
+    return path
+
+
+@njit(cache=True, nogil=True)
+def _path_of(scores: Floats, K: int) -> Ints:
+    T, C = scores.shape
+    value = np.full((K, C), -np.inf)
+    value[0] = scores[0]
+    source = np.full((T, K, C), -1, dtype=np.int32)  # -1: from itself
+    for t in range(1, T):
+        for k in range(min(K - 1, t), -1, -1):
+            first, second = -1, -1  # the two best states with one segment less
+            if k > 0:
+                for c in range(C):
+                    if first < 0 or value[k - 1, c] > value[k - 1, first]:
+                        first, second = c, first
+                    elif second < 0 or value[k - 1, c] > value[k - 1, second]:
+                        second = c
+            for c in range(C):
+                other = second if c == first else first
+                if other >= 0 and value[k - 1, other] > value[k, c]:
+                    source[t, k, c] = other
+                    value[k, c] = value[k - 1, other]
+                value[k, c] += scores[t, c]
+    path = np.empty(T, dtype=np.int64)
+    k = K - 1
+    path[T - 1] = np.argmax(value[k])
+    for t in range(T - 1, 0, -1):
+        before = source[t, k, path[t]]
+        if before >= 0:
+            path[t - 1] = before
+            k -= 1
+        else:
+            path[t - 1] = path[t]
+    return path

@@ -1,0 +1,106 @@
+"""Lower bounds of hinge losses that oracles give at a weight, one plane for each group of samples.
+
+The same container holds the planes of single samples on a worker, their sums over the samples of a
+block, and the sums over all blocks, with which certificates and working sets go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.masters.working_set import Cut
+from structsvm.status import Quality
+
+__all__ = ["Planes", "weakest"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Planes:
+    """``intercepts + slopes @ w'``, lower bounds of the weighted hinge losses of groups."""
+
+    w: Floats
+    """The weight at which the oracles were called, (d,)."""
+    groups: Ints
+    """Which group each plane is of, (n,)."""
+    slopes: Floats
+    """``sum_i omega_i (phi(x_i, y) - phi(x_i, y_i))``, (n, d)."""
+    intercepts: Floats
+    """``sum_i omega_i loss(y_i, y)``, (n,)."""
+    values: Floats
+    """At ``w``; nonnegative, (n,)."""
+    slacks: Floats
+    """The hinge losses exceed the values by at most this, if the oracles know, (n,)."""
+    quality: Quality
+    """The weakest of the answers."""
+    size: float
+    """The sum of the magnitudes of what the values are sums of: what rounding is relative to."""
+    calls: int
+    """Of oracles."""
+    penalty: float = 0.0
+    """Omega(w), once all groups are there."""
+
+    @classmethod
+    def empty(cls, w: Floats, groups: Ints) -> Planes:
+        """Planes of single samples, to be filled in by their oracles."""
+        n = groups.size
+        slopes, (intercepts, values, slacks) = np.zeros((n, w.size)), np.zeros((3, n))
+        return cls(w, groups, slopes, intercepts, values, slacks, Quality.EXACT, 0.0, 0)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Planes]) -> Planes:
+        """Those of several blocks, one after another."""
+        first = parts[0]
+        return cls(
+            first.w,
+            np.concatenate([part.groups for part in parts]),
+            np.vstack([part.slopes for part in parts]),
+            np.concatenate([part.intercepts for part in parts]),
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.slacks for part in parts]),
+            weakest(part.quality for part in parts),
+            sum(part.size for part in parts),
+            sum(part.calls for part in parts),
+        )
+
+    @property
+    def value(self) -> float:
+        """``F(w)`` with the labellings found."""
+        return self.penalty + float(self.values.sum())
+
+    def summed(self, groups: Ints | None = None) -> Planes:
+        """One plane for each group, added in the order in which they are here.
+
+        ``groups`` are other groups to put the planes into, one for each, (n,). Sums over blocks are
+        thus the same to the last bit wherever the oracles ran.
+        """
+        given = self.groups if groups is None else groups
+        present, places = np.unique(given, return_inverse=True)
+        if present.size == given.size and np.array_equal(present, given):
+            return replace(self, groups=given)
+        slopes = np.zeros((present.size, self.w.size))
+        intercepts, values, slacks = np.zeros((3, present.size))
+        np.add.at(slopes, places, self.slopes)
+        np.add.at(intercepts, places, self.intercepts)
+        np.add.at(values, places, self.values)
+        np.add.at(slacks, places, self.slacks)
+        return replace(
+            self, groups=present, slopes=slopes, intercepts=intercepts, values=values, slacks=slacks
+        )
+
+    def cuts(self) -> list[Cut]:
+        """As a working set takes them."""
+        rows = zip(self.groups.tolist(), self.intercepts.tolist(), self.slopes, strict=True)
+        return [Cut(group, intercept, slope) for group, intercept, slope in rows]
+
+
+def weakest(qualities: Iterable[Quality]) -> Quality:
+    """The weakest of several qualities."""
+    found = set(qualities)
+    return next((quality for quality in reversed(Quality) if quality in found), Quality.EXACT)

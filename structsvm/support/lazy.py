@@ -1,0 +1,45 @@
+"""Packages whose names are loaded on first use (PEP 562)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+__all__ = ["lazy"]
+
+
+def lazy(
+    package: str, home: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """What a package assigns to ``__getattr__``, ``__dir__`` and ``__all__``.
+
+    Type checkers do not run this, and read the imports under ``TYPE_CHECKING`` instead.
+
+    Parameters
+    ----------
+    package : str
+        ``__name__`` of the package.
+    home : mapping of str to str
+        The module of each public name.
+
+    Examples
+    --------
+    >>> from structsvm.support.lazy import lazy
+    >>> load, _, public = lazy("structsvm.support", {"stage": "structsvm.support.progress"})
+    >>> public, load("stage").__name__
+    (['stage'], 'stage')
+    """
+
+    def load(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(home[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *home})
+
+    return load, names, sorted(home)

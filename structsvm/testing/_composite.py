@@ -1,0 +1,110 @@
+"""Does an objective that is not convex fit its gradient, its parts and its convex model."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import PluginError
+from structsvm.problem import CompositeRisk, Problem
+from structsvm.weights import WeightSpace
+
+__all__ = ["check_composite"]
+
+Floats = NDArray[np.float64]
+
+WEIGHTS, DIRECTIONS = 4, 3
+"""Weights at which the gradient is compared with differences, and directions at each."""
+STEP, ACCURACY = 1e-5, 1e-3
+"""Length of a difference, and what it may be off for the size of what is compared."""
+SMOOTH = 0.75
+"""The share of differences that have to agree: the others may lie across a kink."""
+ROUNDING = 1e-7
+
+
+def check_composite(name: str, risk: CompositeRisk, rng: np.random.Generator, where: str) -> None:
+    """Gradient, parts, model and copies of a risk, at its start and at random weights near it."""
+
+    def require(kept: bool, complaint: str) -> None:
+        if not kept:
+            raise PluginError(f"{name}: {complaint} [{where}]")
+
+    weights = _weights(risk, rng)
+    values = [risk.losses(w) for w in weights]
+    for w, (value, gradient) in zip(weights, values, strict=True):
+        require(
+            bool(np.isfinite(value)) and value >= -ROUNDING,
+            f"losses is {value!r}: a mean of hinge losses is finite and not negative",
+        )
+        require(
+            np.shape(gradient) == w.shape and bool(np.isfinite(gradient).all()),
+            f"the gradient of losses has shape {np.shape(gradient)} or is not finite: return "
+            f"{w.shape}",
+        )
+    agree = [
+        _agrees(risk, w, np.asarray(gradient), direction)
+        for w, (_, gradient) in zip(weights, values, strict=True)
+        for direction in _directions(rng, w.size)
+    ]
+    require(
+        float(np.mean(agree)) >= SMOOTH,
+        f"the gradient of losses agrees with {sum(agree)} of {len(agree)} differences: it is not "
+        "that of the value returned with it",
+    )
+    for w, (value, _) in zip(weights, values, strict=True):
+        scale = ROUNDING * (1.0 + abs(value))
+        parts = [risk.part([i]).losses(w) for i in range(risk.n_samples)]
+        require(
+            abs(sum(part for part, _ in parts) - value) <= scale,
+            "the parts of the risk do not add up to it: part(which) is the sum over some samples",
+        )
+        model = risk.model(w, risk.regularizer)
+        asked = zip(model.xs, model.ys, model.sample_weight, strict=True)
+        touching = sum(omega * _hinge(model.problem, w, x, y) for x, y, omega in asked)
+        require(
+            abs(touching - value) <= scale,
+            f"model({_short(w)}) is {touching!r} where the losses are {value!r}: it has to touch "
+            "them there",
+        )
+    again = pickle.loads(pickle.dumps(risk)).losses(weights[-1])
+    require(
+        abs(again[0] - values[-1][0]) <= ROUNDING * (1.0 + abs(again[0])),
+        "losses differ after pickling: seed every random choice",
+    )
+
+
+def _hinge(problem: Problem, w: Floats, x: Any, y: Any) -> float:
+    """``max_y' loss + <w, phi(x, y') - phi(x, y)>``, at least that of the truth."""
+    found = problem.separate(w, x, y)
+    gain = problem.joint_feature(x, found.y) - problem.joint_feature(x, y)
+    return max(0.0, float(problem.loss(y, found.y)) + float(gain @ w))
+
+
+def _weights(risk: CompositeRisk, rng: np.random.Generator) -> list[Floats]:
+    """The start and weights inside the cone near it, so that a difference stays in it."""
+    space: WeightSpace = risk.space
+    found = [risk.start]
+    for _ in range(WEIGHTS - 1):
+        step = 0.2 * rng.standard_normal(space.dim)
+        found.append(np.asarray(space.project(risk.start + step) + 0.2 * risk.start))
+    return found
+
+
+def _directions(rng: np.random.Generator, size: int) -> list[Floats]:
+    found = [rng.standard_normal(size) for _ in range(DIRECTIONS)]
+    return [direction / np.linalg.norm(direction) for direction in found]
+
+
+def _agrees(risk: CompositeRisk, w: Floats, gradient: Floats, direction: Floats) -> bool:
+    """Whether the slope along a direction is the central difference."""
+    slope = float(gradient @ direction)
+    above, below = risk.losses(w + STEP * direction)[0], risk.losses(w - STEP * direction)[0]
+    difference = (above - below) / (2.0 * STEP)
+    return abs(slope - difference) <= ACCURACY * (1.0 + abs(slope) + float(np.abs(gradient).max()))
+
+
+def _short(w: Floats) -> str:
+    return np.array2string(w[:3], precision=3)

@@ -1,0 +1,32 @@
+"""Small labelled recordings in which some features follow the labels."""
+
+import numpy as np
+
+
+def recordings(n=8, T=60, seed=0, noise=0.5):
+    """Feature 0 follows the labels, feature 1 its own changes, the rest are noise."""
+    rng = np.random.default_rng(seed)
+    Xs, ys = [], []
+    for _ in range(n):
+        X = noise * rng.normal(size=(T, 4))
+        for column, target in ((0, "truth"), (1, None)):
+            ends = np.sort(rng.choice(np.arange(6, T - 5, 7), 3, replace=False))
+            labels = np.searchsorted(ends, np.arange(T), side="right")
+            X[:, column] += np.array([0, 3, -2, 4])[labels] * rng.choice([-1, 1])
+            if target:
+                ys.append(labels)
+        Xs.append(X)
+    return Xs, ys
+
+
+def recordings_of_two_kinds(n=6, T=50):
+    """Feature 0 follows the labels in the first half, feature 1 does so in the others."""
+    rng = np.random.default_rng(0)
+    Xs, ys = [], []
+    for i in range(n):
+        X = 0.7 * rng.normal(size=(T, 3)) + rng.normal(size=3) * [1.0, 5.0, 1.0]
+        y = np.searchsorted(np.sort(rng.choice(np.arange(6, T - 5), 2, replace=False)), range(T))
+        X[:, int(i >= n // 2)] += np.array([0.0, 3.0, -1.0])[y]
+        Xs.append(X)
+        ys.append(y)
+    return Xs, ys

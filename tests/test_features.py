@@ -1,0 +1,348 @@
+"""Transformers of recordings: lags, moving statistics, stages in unions and chains."""
+
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
+from sklearn.kernel_approximation import Nystroem
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from structsvm.errors import DataError, LearningError, SettingsError
+from structsvm.features import (
+    Chain,
+    Columns,
+    HermiteMoments,
+    Lags,
+    MovingStatistics,
+    RecordingTransformer,
+    Rows,
+    StateScores,
+    Union,
+)
+
+STATISTICS = ("mean", "spread", "slope", "before", "after", "before_minus_after")
+PLAIN = [
+    Columns(),
+    Columns(which=(1,)),
+    Lags(),
+    Lags(lags=(-1, 0), edges="reflect"),
+    MovingStatistics(windows=(2, 5), statistics=STATISTICS),
+    HermiteMoments(n_moments=2),
+    Rows(StandardScaler()),
+    Rows(PCA(n_components=1)),
+    Union(Columns(), Lags(lags=(-1, 1)), MovingStatistics()),
+    Chain(Rows(StandardScaler()), Lags(lags=(-2, 0)), Rows(PCA(2))),
+    Chain(
+        Lags(lags=(0, 1)), Union(("same", Columns()), ("kernel", Rows(Nystroem(n_components=3))))
+    ),
+]
+
+
+@pytest.fixture
+def recordings(rng):
+    return [rng.normal(size=(T, 2)) for T in (30, 12, 7)]
+
+
+@pytest.mark.parametrize("transformer", PLAIN, ids=repr)
+def test_a_transformer_keeps_the_samples_and_names_every_feature(transformer, recordings):
+    fitted = clone(transformer)
+    found = fitted.fit_transform(recordings)
+    names = fitted.get_feature_names_out(["speed", "turn"])
+    assert [F.shape for F in found] == [(len(X), len(names)) for X in recordings]
+    assert len(set(names)) == len(names)
+    assert len(fitted.get_feature_names_out()) == len(names)
+    again = fitted.transform(recordings)
+    assert all(np.allclose(F, G) for F, G in zip(found, again, strict=True))
+
+
+@pytest.mark.parametrize("transformer", PLAIN, ids=repr)
+def test_a_transformer_is_cloned_by_its_parameters(transformer, recordings):
+    copy = clone(transformer)
+    assert repr(copy) == repr(transformer) or "Union" in repr(copy) or "Chain" in repr(copy)
+    assert str(copy.get_params()) == str(transformer.get_params())
+    assert not [name for name in vars(clone(copy.fit(recordings))) if name.endswith("_")]
+
+
+@pytest.mark.parametrize("transformer", PLAIN, ids=repr)
+def test_a_transformer_leaves_recordings_and_their_order_alone(transformer, recordings):
+    kept = [X.copy() for X in recordings]
+    fitted = clone(transformer).fit(recordings)
+    found = fitted.transform(recordings)
+    for X, before in zip(recordings, kept, strict=True):
+        np.testing.assert_array_equal(X, before)
+    np.testing.assert_allclose(fitted.transform(recordings[1:2])[0], found[1])
+
+
+@pytest.mark.parametrize("transformer", PLAIN, ids=repr)
+def test_a_transformer_says_what_is_wrong_with_recordings(transformer, recordings):
+    with pytest.raises(NotFittedError):
+        clone(transformer).transform(recordings)
+    fitted = clone(transformer).fit(recordings)
+    with pytest.raises(DataError, match="recording 0 has 3 features, the model has 2"):
+        fitted.transform([np.zeros((9, 3))])
+    broken = np.zeros((9, 2))
+    broken[4, 1] = np.nan
+    with pytest.raises(DataError, match="recording 1 has nan in row 4, column 1"):
+        fitted.transform([recordings[0], broken])
+
+
+@pytest.mark.parametrize("transformer", PLAIN, ids=repr)
+def test_a_recording_of_one_sample_can_be_predicted_on(transformer, recordings):
+    fitted = clone(transformer).fit(recordings)
+    (found,) = fitted.transform([np.array([[1.0, 2.0]])])
+    assert found.shape == (1, len(fitted.get_feature_names_out()))
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("edges", ["repeat", "reflect"])
+def test_lags_are_those_of_numpys_padding(edges, rng):
+    X = rng.normal(size=(9, 2))
+    lags = (-3, 0, 1, 8)
+    mode = {"repeat": "edge", "reflect": "reflect"}[edges]
+    padded = np.pad(X, ((8, 8), (0, 0)), mode=mode)
+    (found,) = Lags(lags, edges).fit_transform([X])
+    np.testing.assert_array_equal(found, np.hstack([padded[8 + k : 17 + k] for k in lags]))
+
+
+def test_lags_name_columns():
+    names = Lags((-2, 0, 1)).fit([np.zeros((4, 1))]).get_feature_names_out(["a"])
+    assert names.tolist() == ["a lag -2", "a", "a lag +1"]
+
+
+@pytest.mark.parametrize("T", [1, 2, 3])
+@pytest.mark.parametrize("edges", ["repeat", "reflect"])
+def test_lags_beyond_a_short_recording_stay_within_it(T, edges, recordings):
+    X = np.arange(2.0 * T).reshape(T, 2)
+    found = Lags((-5, 0, 5), edges).fit(recordings).transform([X])[0]
+    assert set(found[:, ::2].ravel()) <= set(X[:, 0])
+    np.testing.assert_array_equal(found[:, 2:4], X)
+
+
+def test_lags_longer_than_the_shortest_recording_are_refused(recordings):
+    message = r"recording 2 has 7 samples, too few for a lag of -8: use lags below 7"
+    with pytest.raises(DataError, match=message):
+        Lags((-8, 0, 2)).fit(recordings)
+    assert Lags((-6, 0)).fit(recordings).n_features_in_ == 2
+
+
+def in_windows(X, statistic, w):
+    """The definition, sample by sample."""
+    T, found = len(X), []
+    for t in range(T):
+        window = X[max(t - (w - 1) // 2, 0) : t + w // 2 + 1]
+        after = X[t : t + w].mean(axis=0)
+        before = X[max(t - w, 0) : t].mean(axis=0) if t else after
+        k = np.arange(len(window)) - (len(window) - 1) / 2
+        found.append(
+            {
+                "mean": window.mean(axis=0),
+                "spread": window.std(axis=0),
+                "slope": k @ window / max((k**2).sum(), 1e-9),
+                "before": before,
+                "after": after,
+                "before_minus_after": before - after,
+            }[statistic]
+        )
+    return np.array(found)
+
+
+@pytest.mark.parametrize("T", [1, 2, 3, 4, 5, 10, 11, 29])
+@pytest.mark.parametrize("w", [2, 3, 4, 5, 12])
+def test_moving_statistics_are_those_of_each_window(T, w, rng):
+    X = 5 + rng.normal(size=(T, 2))
+    (found,) = MovingStatistics((w,), STATISTICS).fit_transform([X])
+    expected = np.hstack([in_windows(X, statistic, w) for statistic in STATISTICS])
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_moving_statistics_keep_their_precision_far_from_zero_and_late(rng):
+    T, w = 20_000, 7
+    small = rng.normal(scale=1e-3, size=(T, 1))
+    drift = 1e6 + np.linspace(0, 1e5, T)[:, None] // 100 * 100
+    (found,) = MovingStatistics((w,), ("spread", "slope")).fit_transform([small + drift])
+    X = (small + drift)[-50:]
+    expected = np.hstack([in_windows(X, name, w) for name in ("spread", "slope")])
+    np.testing.assert_allclose(found[-40:], expected[-40:], rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.1, -1e9 / 3])
+def test_a_constant_column_has_no_spread_no_slope_and_no_change(value):
+    X = np.full((23, 1), value)
+    statistics = ("spread", "slope", "before_minus_after")
+    (found,) = MovingStatistics((2, 5, 40), statistics).fit_transform([X])
+    assert not found.any()
+
+
+def test_moving_statistics_take_no_longer_in_wide_windows(rng):
+    X = rng.normal(size=(100_000, 1))
+
+    def seconds(w):
+        transformer = MovingStatistics((w,)).fit([X])
+        start = time.perf_counter()
+        transformer.transform([X])
+        return time.perf_counter() - start
+
+    assert min(seconds(10_000) for _ in range(3)) < 5 * max(seconds(5) for _ in range(3))
+
+
+def test_columns_wider_than_a_chunk_are_worked_on_in_parts(rng, monkeypatch):
+    X = rng.normal(size=(50, 7))
+    expected = MovingStatistics((5,), STATISTICS).fit_transform([X])[0]
+    monkeypatch.setattr("structsvm.features.context.CHUNK", 100)
+    found = MovingStatistics((5,), STATISTICS).fit_transform([X])[0]
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("transformer", "message"),
+    [
+        (Lags(()), r"lags must be different whole numbers such as .*, got \(\)"),
+        (Lags((0, 0)), "lags must be different whole numbers"),
+        (Lags((0.5,)), "lags must be different whole numbers"),
+        (Lags(edges="wrap"), r"edges must be one of \('repeat', 'reflect'\), got 'wrap'"),
+        (MovingStatistics((0,)), "windows must be at least 1, got 0"),
+        (MovingStatistics((1,)), "a window of 1 sample has no spread"),
+        (MovingStatistics(statistics=("median",)), "statistics must be some of .*'median'"),
+        (MovingStatistics(statistics="mean"), "statistics must be some of"),
+        (Columns(which=(0, 2)), r"which names column 2, and there are 0\.\.1"),
+        (Columns(which=(-1,)), "which must be at least 0"),
+        (HermiteMoments(0), "n_moments must be from 1 to 50"),
+        (Union(), "Union needs at least one stage"),
+        (Chain(("a", Lags()), ("a", Lags())), "names of stages must differ"),
+        (Chain(("a__b", Lags())), "no double underscore"),
+        (Chain(("a",)), r"a stage is a transformer or \(name, it\)"),
+        (Union(Lags), r"stage 'type' is a class|stage 'lags' is a class: make an instance, Lags"),
+        (Union(StandardScaler()), r"wrap it, Rows\(StandardScaler\(\)\)"),
+        (Union(3), "is no transformer of structsvm.features, but 3"),
+        (Rows(3), "Rows needs a transformer of scikit-learn"),
+        (Rows(Lags()), "is a transformer of recordings: use it without Rows"),
+        (Rows(LinearDiscriminantAnalysis()), "needs labels.*use StateScores"),
+    ],
+    ids=lambda x: repr(x)[:40],
+)
+def test_settings_are_checked_when_fitted(transformer, message, recordings):
+    with pytest.raises(SettingsError, match=message):
+        transformer.fit(recordings)
+    with pytest.raises(SettingsError, match=message):
+        transformer.fit_transform(recordings)
+
+
+def test_a_row_transformer_that_fails_is_named(recordings):
+    with pytest.raises(LearningError, match=r"Rows: PCA\(n_components=9\) failed: n_components=9"):
+        Rows(PCA(n_components=9)).fit(recordings)
+
+
+class Careless(RecordingTransformer):
+    """Returns what it is told to."""
+
+    def __init__(self, make):
+        self.make = make
+
+    def transform(self, Xs):
+        return self.make(Xs)
+
+    def get_feature_names_out(self, input_features=None):
+        return np.array(["x"], dtype=object)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda Xs: Xs[1:], "stage 'careless' returned features of 2 of 3 recordings"),
+        (lambda Xs: [X[1:] for X in Xs], "recording 0 has 30 samples, and stage 'careless'"),
+        (lambda Xs: [X[:, 0] for X in Xs], r"features of shape \(30,\)"),
+        (lambda Xs: [X[:, : 1 + (len(X) > 9)] for X in Xs], "returned 1 features of recording 2"),
+        (lambda Xs: [np.log(np.sign(X) * 0) for X in Xs], "recording 0: stage 'careless' returned"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize("composition", [Union, Chain])
+def test_features_that_cannot_be_used_are_refused_by_name(composition, make, message, recordings):
+    with pytest.raises(DataError, match=message):
+        composition(Careless(make), Columns()).fit_transform(recordings)
+
+
+def test_rows_that_become_nan_are_refused(recordings):
+    broken = Rows(FunctionTransformer(lambda X: np.where(X > 0, X, np.nan)))
+    with pytest.raises(DataError, match=r"recording 0: Rows.* returned nan as feature"):
+        broken.fit_transform(recordings)
+
+
+def test_stages_are_reached_by_name(recordings):
+    union = Union(Lags((0,)), ("wide", MovingStatistics((9,))), Lags((1,)))
+    assert list(union.get_params(deep=False)) == ["lags1", "wide", "lags2"]
+    assert union.get_params()["wide__windows"] == (9,)
+    union.set_params(wide__windows=(3,), lags2=Columns(), lags1__edges="reflect")
+    assert repr(union.named_stages["wide"]) == "MovingStatistics(windows=(3,))"
+    assert [name for name, _ in union.fit(recordings).stages_] == ["lags1", "wide", "lags2"]
+    nested = Chain(("first", union), ("rows", Rows(StandardScaler())))
+    nested.set_params(first__wide__windows=(5,), rows__transformer__with_mean=False)
+    assert union.named_stages["wide"].windows == (5,)
+    with pytest.raises(
+        SettingsError, match=r"no stage is called 'lag': there are \['first', 'rows'"
+    ):
+        nested.set_params(lag__lags=(1,))
+
+
+def test_fitting_leaves_the_stages_that_were_given_alone(recordings):
+    stages = Lags(), Rows(StandardScaler())
+    for composition in (Union, Chain):
+        composition(*stages).fit(recordings)
+    assert not [name for stage in stages for name in vars(stage) if name.endswith("_")]
+    assert not hasattr(stages[1].transformer, "mean_")
+
+
+def test_a_union_puts_features_side_by_side_and_a_chain_one_after_the_other(recordings):
+    lags, moving = Lags((-1, 0)), MovingStatistics((3,))
+    first, second = lags.fit_transform(recordings), moving.fit_transform(recordings)
+    both = Union(lags, moving).fit_transform(recordings)
+    np.testing.assert_array_equal(both[1], np.hstack([first[1], second[1]]))
+    chained = Chain(lags, moving)
+    found = chained.fit_transform(recordings)
+    np.testing.assert_array_equal(found[1], moving.fit_transform(first)[1])
+    assert chained.get_feature_names_out(["a", "b"])[0] == "a lag -1 mean 3"
+
+
+def test_features_of_one_name_are_told_apart_by_their_stage(recordings):
+    union = Union(Columns(), Lags((0, 1))).fit(recordings)
+    names = union.get_feature_names_out(["a", "b"]).tolist()
+    assert names == ["columns a", "columns b", "lags a", "lags b", "a lag +1", "b lag +1"]
+
+
+def test_rows_are_fitted_to_all_recordings_together(recordings):
+    found = Rows(StandardScaler()).fit_transform(recordings)
+    rows = np.vstack(found)
+    np.testing.assert_allclose(rows.mean(axis=0), 0, atol=1e-12)
+    assert abs(found[1].mean(axis=0)).max() > 1e-3
+
+
+def test_the_labels_reach_the_stages_that_need_them(rng):
+    y = np.repeat(["a", "b"], 10)
+    Xs = [(y == "b")[:, None] + rng.normal(size=(20, 1)) for _ in range(4)]
+    scores = StateScores("logistic", lags=(0,))
+    alone = scores.fit_transform(Xs, [y] * 4, list("uvwu"))
+    both = Union(Columns(), scores).fit_transform(Xs, [y] * 4, list("uvwu"))
+    chained = Chain(Columns(), scores).fit_transform(Xs, [y] * 4, list("uvwu"))
+    for i in range(4):
+        np.testing.assert_allclose(both[i], np.hstack([Xs[i], alone[i]]))
+        np.testing.assert_allclose(chained[i], alone[i])
+    with pytest.raises(DataError, match="StateScores learns the states of samples by name"):
+        Union(Columns(), scores).fit_transform(Xs)
+
+
+def test_lags_of_a_long_recording_take_what_the_result_takes(rng):
+    """Nothing of the size of the features is held beside them."""
+    import tracemalloc
+
+    X = rng.normal(size=(100_000, 4))
+    lags = Lags().fit([X])
+    tracemalloc.start()
+    (found,) = lags.transform([X])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.nbytes == 5 * X.nbytes
+    assert peak < 1.05 * found.nbytes + X.nbytes

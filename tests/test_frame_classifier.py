@@ -1,0 +1,256 @@
+"""The rivals: a classifier of samples with Viterbi smoothing, and a classifier of boundaries."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+
+from structsvm.errors import DataError, LearningError, SettingsError
+from structsvm.features import Columns, Lags, MovingStatistics
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
+from structsvm.rivals import BoundaryClassifier, FrameClassifier, best_path, best_path_of
+
+NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
+ENDS = [8, 18, 25, 30]
+MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
+
+
+def recordings(n, rng, noise=0.7):
+    means = np.array([MEANS[name] for name in NAMES])
+    return [means + rng.normal(scale=noise, size=means.shape) for _ in range(n)]
+
+
+def value(scores, path, price=0.0):
+    path = np.asarray(path)
+    return scores[np.arange(len(path)), path].sum() - price * (path[1:] != path[:-1]).sum()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_path_is_that_of_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    T, C = int(rng.integers(1, 8)), int(rng.integers(1, 4))
+    scores = rng.normal(size=(T, C))
+    for price in (0.0, 0.3, 1.0, 5.0, np.inf):
+        paths = itertools.product(range(C), repeat=T)
+        finite = min(price, 1e9)
+        best = max(value(scores, path, finite) for path in paths)
+        assert value(scores, best_path(scores, price), finite) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_path_of_so_many_segments_is_that_of_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    T, C = int(rng.integers(1, 8)), int(rng.integers(2, 4))
+    scores = rng.normal(size=(T, C))
+    paths = np.array(list(itertools.product(range(C), repeat=T)))
+    counts = 1 + (paths[:, 1:] != paths[:, :-1]).sum(axis=1)
+    for K in range(1, T + 1):
+        best = max(value(scores, path) for path in paths[counts == K])
+        found = best_path_of(scores, K)
+        assert 1 + (found[1:] != found[:-1]).sum() == K
+        assert value(scores, found) == pytest.approx(best)
+
+
+def test_paths_that_there_are_not_are_refused():
+    scores = np.zeros((4, 2))
+    for price in (-1.0, np.nan):
+        with pytest.raises(SettingsError, match="the price of a change must be 0 or more"):
+            best_path(scores, price)
+    for K in (0, 5):
+        with pytest.raises(SettingsError, match="the number of segments must be from 1 to 4"):
+            best_path_of(scores, K)
+    with pytest.raises(SettingsError, match="must be an integer"):
+        best_path_of(scores, 2.0)
+    with pytest.raises(SettingsError, match="1 state cannot"):
+        best_path_of(scores[:, :1], 2)
+
+
+@pytest.mark.parametrize("estimator", ["logistic", LogisticRegression(), "boosting"])
+def test_states_are_found_smoothed_and_in_every_form(estimator, rng):
+    rival = FrameClassifier(estimator, Lags((-2, 0, 2)), n_folds=2)
+    rival.fit(recordings(8, rng), [NAMES] * 8)
+    new = recordings(3, rng)
+    states, labels = rival.predict_states(new), rival.predict(new)
+    ends = rival.predict_breakpoints(new)
+    for name, label, end in zip(states, labels, ends, strict=True):
+        assert (name == NAMES).mean() > 0.85
+        assert EquivalenceMatrix.from_labels(label).breakpoints == end
+        assert end == [*(np.flatnonzero(name[1:] != name[:-1]) + 1), 30]
+    assert [p.shape for p in rival.predict_proba(new)] == [(30, 3)] * 3
+    assert rival.classes_.tolist() == ["rest", "turn", "walk"]
+
+
+def test_a_number_of_segments_may_be_given(rng):
+    rival = FrameClassifier("logistic").fit(recordings(4, rng), [NAMES] * 4)
+    new = recordings(2, rng)
+    assert [len(ends) for ends in rival.predict_breakpoints(new, 6)] == [6, 6]
+    assert [label.max() + 1 for label in rival.predict(new, [2, 4])] == [2, 4]
+    with pytest.raises(DataError, match="recording 1 has 30 samples: it cannot have 31 segments"):
+        rival.predict_states(new, [3, 31])
+
+
+def test_the_price_is_the_best_on_held_out_recordings(rng):
+    Xs = recordings(6, rng, 1.2)
+    rival = FrameClassifier("logistic", Lags((0,)), n_folds=6, standardize=None)
+    rival.fit(Xs, [NAMES] * 6)
+    truth = EquivalenceMatrix.from_breakpoints(ENDS)
+    each = np.empty((6, rival.prices_.size))
+    for i, X in enumerate(Xs):
+        others = [other for j, other in enumerate(Xs) if j != i]
+        model = LogisticRegression(C=0.05, max_iter=1000)
+        model.fit(np.vstack(others), np.tile(NAMES, 5))
+        scores = np.log(model.predict_proba(X) + 0.02)
+        for k, price in enumerate(rival.prices_):
+            path = best_path(scores, price)
+            ends = [*(np.flatnonzero(path[1:] != path[:-1]) + 1), 30]
+            each[i, k] = partition_loss(truth, EquivalenceMatrix.from_breakpoints(ends))
+    losses = each.mean(axis=0)
+    np.testing.assert_allclose(rival.losses_, losses, atol=1e-9)
+    assert rival.price_ == rival.prices_[np.isclose(losses, min(losses))].max()
+    assert 0 < rival.price_ < rival.prices_.max()
+
+
+class Parrot(ClassifierMixin, BaseEstimator):
+    """Knows what it has seen by heart, and says the first state of anything else."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.seen_ = {row.tobytes(): label for row, label in zip(X, y, strict=True)}
+        return self
+
+    def predict_proba(self, X):
+        labels = [self.seen_.get(row.tobytes(), self.classes_[0]) for row in X]
+        return (np.array(labels)[:, None] == self.classes_).astype(float)
+
+
+def test_the_price_is_tuned_on_recordings_of_people_not_seen(rng):
+    """Recordings of one person are the same: only without groups does the parrot do well."""
+    people = recordings(3, rng)
+    Xs, groups = people * 2, [0, 1, 2] * 2
+    rival = FrameClassifier(Parrot(), Columns(), n_folds=6, standardize=None)
+    assert rival.fit(Xs, [NAMES] * 6).losses_.min() == 0
+    assert rival.fit(Xs, [NAMES] * 6, groups).losses_.min() > 1
+
+
+def test_recordings_named_in_part_teach_but_do_not_tune(rng):
+    Xs, some = recordings(4, rng), NAMES.astype(object)
+    some[3:20] = None
+    rival = FrameClassifier("logistic", Lags((0,))).fit(Xs, [some, NAMES, NAMES, some])
+    assert rival.predict_states(Xs)[0].shape == (30,)
+    with pytest.raises(DataError, match="tuned on recordings with a label for every sample"):
+        FrameClassifier("logistic", Lags((0,))).fit(Xs, [some] * 4)
+
+
+def test_the_features_may_be_any_transformer_and_are_set_by_name(rng):
+    rival = FrameClassifier("logistic", MovingStatistics((5,), ("mean",)))
+    rival.set_params(features__windows=(3,))
+    assert clone(rival).get_params()["features__windows"] == (3,)
+    rival.fit(recordings(3, rng), [NAMES] * 3)
+    assert rival.model_.features.windows_.tolist() == [3]
+    assert not hasattr(rival.features, "windows_")
+
+
+@pytest.mark.parametrize(
+    ("rival", "message"),
+    [
+        (FrameClassifier(RidgeClassifier()), "no predict_proba: wrap it"),
+        (FrameClassifier(features="lags"), "features must be a transformer of structsvm.features"),
+        (FrameClassifier(prices=(-1,)), "prices must be numbers of 0 or more"),
+        (FrameClassifier(prices=()), "prices must be numbers of 0 or more"),
+        (FrameClassifier(smoothing=1.5), "smoothing must be between 0 and 1"),
+        (FrameClassifier(standardize="rows"), "standardize must be one of"),
+        (FrameClassifier(n_folds=0), "n_folds of FrameClassifier must be a number of 2 or more"),
+        (BoundaryClassifier(RidgeClassifier()), "no predict_proba: wrap it"),
+        (BoundaryClassifier(widths=(0,)), "widths must be at least 1"),
+        (BoundaryClassifier(tolerance=-1), "tolerance must be at least 0"),
+        (BoundaryClassifier(standardize="rows"), "standardize must be one of"),
+    ],
+    ids=lambda x: repr(x)[:40],
+)
+def test_settings_of_the_rivals_are_checked_when_fitted(rival, message, rng):
+    with pytest.raises(SettingsError, match=message):
+        rival.fit(recordings(3, rng), [NAMES] * 3)
+
+
+def test_names_are_needed_and_a_failing_classifier_is_named(rng):
+    Xs = recordings(3, rng)
+    with pytest.raises(DataError, match="recording 0 has 30 samples and 4 labels: FrameClassifier"):
+        FrameClassifier("logistic").fit(Xs, [ENDS] * 3)
+    broken = LogisticRegression(C=-1)
+    with pytest.raises(LearningError, match=r"FrameClassifier: .* failed in fold 0, which holds"):
+        FrameClassifier(broken).fit(Xs, [NAMES] * 3)
+
+
+@pytest.mark.parametrize("ys", [[ENDS] * 8, [NAMES] * 8, [np.arange(30) // 15 * 0 + 1] * 8])
+@pytest.mark.parametrize("estimator", ["logistic", "boosting"])
+def test_boundaries_are_found_from_changes_alone(ys, estimator, rng):
+    Xs = recordings(8, rng, 0.3)
+    rival = BoundaryClassifier(estimator, widths=(2, 4), n_folds=2)
+    if len(set(ys[0])) == 1:
+        with pytest.raises(DataError, match="no recording has a change"):
+            rival.fit(Xs, ys)
+        return
+    new = recordings(3, rng, 0.3)
+    rival.fit(Xs, ys)
+    truth = EquivalenceMatrix.from_breakpoints(ENDS)
+    found = rival.predict_breakpoints(new)
+    losses = [partition_loss(truth, EquivalenceMatrix.from_breakpoints(ends)) for ends in found]
+    assert np.mean(losses) < 0.6
+    for label, ends in zip(rival.predict(new), found, strict=True):
+        assert EquivalenceMatrix.from_labels(label).breakpoints == ends
+    assert [p.shape for p in rival.predict_proba(new)] == [(30,)] * 3
+
+
+def test_unknown_labels_are_no_boundaries(rng):
+    Xs = recordings(4, rng, 0.3)
+    numbers = np.searchsorted(["rest", "turn", "walk"], NAMES)
+    some = numbers.copy()
+    some[8:20] = -1
+    rival = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [numbers, numbers, numbers, some])
+    assert rival.predict_breakpoints(Xs[:1]) == [ENDS]
+
+
+@pytest.mark.parametrize(
+    ("ys", "message"),
+    [
+        (None, "3 recordings but 0 labellings"),
+        ([[8, 18, 31], ENDS, ENDS], "recording 0 has 30 samples, and its last breakpoint is 31"),
+        ([ENDS, [18, 8, 30], ENDS], "recording 1: breakpoints must be positive and strictly"),
+        ([[30], [30], [30]], "no recording has a change"),
+    ],
+)
+def test_labels_that_boundaries_cannot_be_learned_from_say_why(ys, message, rng):
+    with pytest.raises(DataError, match=message):
+        BoundaryClassifier("logistic").fit(recordings(3, rng), ys)
+
+
+def test_a_recording_of_one_sample_has_one_segment(rng):
+    Xs, short = recordings(4, rng), [np.array([[1.0, 2.0]])]
+    assert FrameClassifier("logistic").fit(Xs, [NAMES] * 4).predict_breakpoints(short) == [[1]]
+    assert BoundaryClassifier("logistic").fit(Xs, [NAMES] * 4).predict_breakpoints(short) == [[1]]
+
+
+def test_states_and_changes_of_one_recording_alone_are_learned(rng):
+    Xs, rest = recordings(3, rng), np.where(NAMES == "walk", "rest", NAMES)
+    rival = FrameClassifier("logistic").fit(Xs, [rest, NAMES, rest])
+    assert rival.classes_.tolist() == ["rest", "turn", "walk"]
+    only = np.repeat("rest", 30)
+    assert FrameClassifier("logistic").fit(Xs[:2], [NAMES, only]).predict(Xs[2:])[0].shape == (30,)
+    rival = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [ENDS, [30], [30]])
+    assert rival.predict_breakpoints(Xs)[0][-1] == 30
+
+
+@pytest.mark.parametrize(("n", "groups"), [(1, None), (3, ["ann"] * 3)])
+def test_where_nothing_can_be_held_out_the_usual_settings_stand(n, groups, rng):
+    Xs, new = recordings(n, rng, 0.3), recordings(2, rng, 0.3)
+    rival = FrameClassifier("logistic").fit(Xs, [NAMES] * n, groups)
+    assert rival.price_ == 3
+    assert np.isnan(rival.losses_).all()
+    assert [len(ends) for ends in rival.predict_breakpoints(new)] == [4, 4]
+    boundary = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [NAMES] * n, groups)
+    assert (boundary.spread_, boundary.threshold_, boundary.distance_) == (3, 0.5, 5)
+    assert np.isnan(boundary.loss_)
+    assert boundary.predict_breakpoints(new)[0][-1] == 30

@@ -1,0 +1,285 @@
+"""Scores of named states: cross-fitted where they are learned, plain where they are predicted."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+
+from structsvm.errors import DataError, LearningError, SettingsError
+from structsvm.features import Lags, StateScores
+from structsvm.features.frames import HeldOut
+from structsvm.features.names import States
+
+NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
+MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
+
+
+def recordings(n, rng, noise=0.7):
+    means = np.array([MEANS[name] for name in NAMES])
+    return [means + rng.normal(scale=noise, size=means.shape) for _ in range(n)]
+
+
+class Spy(ClassifierMixin, BaseEstimator):
+    """Remembers the rows it has seen, and is sure of them: the leak of one that has seen all."""
+
+    fits: list = []  # noqa: RUF012
+
+    def fit(self, X, y):
+        Spy.fits.append(X)
+        self.classes_ = np.unique(y)
+        self.seen_ = {row.tobytes(): label for row, label in zip(X, y, strict=True)}
+        return self
+
+    def predict_proba(self, X):
+        found = np.full((len(X), self.classes_.size), 1 / self.classes_.size)
+        for p, row in zip(found, X, strict=True):
+            if row.tobytes() in self.seen_:
+                p[:] = self.classes_ == self.seen_[row.tobytes()]
+        return found
+
+
+def test_no_training_recording_is_scored_by_a_model_that_has_seen_it_or_its_group(rng):
+    Xs = recordings(6, rng)
+    groups = ["ann", "bob", "ann", "cyd", "bob", "cyd"]
+    # Recordings of one person are the same, so that having seen the group is as good as the person.
+    Xs = [Xs[groups.index(g)] for g in groups]
+    scores = StateScores(Spy(), lags=(0,), n_folds=3, standardize=None)
+    honest = scores.fit_transform(Xs, [NAMES] * 6, groups)
+    assert not np.any(honest), "a spy is sure of nothing but what it has seen"
+    leaking = scores.transform(Xs)
+    assert all(np.abs(L).max() > 1 for L in leaking), "the final model has seen all of them"
+    alone = clone(scores).fit_transform(Xs, [NAMES] * 6)
+    assert any(np.any(L) for L in alone), "without groups a recording of the same person leaks"
+
+
+def test_scores_of_training_recordings_are_as_good_as_those_of_new_ones(rng):
+    """The nearest neighbour is always sure, and right about whatever it has seen."""
+    Xs, new = recordings(12, rng, 1.5), recordings(12, rng, 1.5)
+    scores = StateScores(KNeighborsClassifier(1), lags=(0,))
+    truth = np.searchsorted(np.unique(NAMES), np.tile(NAMES, 12))
+
+    def accuracy(found):
+        return float((np.vstack(found).argmax(axis=1) == truth).mean())
+
+    honest = accuracy(scores.fit_transform(Xs, [NAMES] * 12))
+    assert accuracy(scores.transform(Xs)) == 1.0
+    assert honest < 0.85
+    assert honest == pytest.approx(accuracy(scores.transform(new)), abs=0.08)
+
+
+def test_scores_are_centred_logarithms_of_probabilities_with_context(rng):
+    Xs = recordings(4, rng)
+    scores = StateScores(LogisticRegression(), lags=(-1, 0), smoothing=0.1, standardize=None)
+    scores.fit(Xs, [NAMES] * 4)
+    rows = Lags((-1, 0)).fit_transform(Xs)
+    model = LogisticRegression().fit(np.vstack(rows), np.tile(NAMES, 4))
+    L = np.log(model.predict_proba(rows[2]) + 0.1)
+    np.testing.assert_allclose(
+        scores.transform(Xs)[2], L - L.mean(axis=1, keepdims=True), atol=1e-4
+    )
+    np.testing.assert_allclose(scores.predict_proba(Xs)[2], model.predict_proba(rows[2]), atol=1e-4)
+    assert scores.classes_.tolist() == ["rest", "turn", "walk"]
+    assert scores.get_feature_names_out().tolist() == ["score rest", "score turn", "score walk"]
+
+
+@pytest.mark.parametrize("estimator", ["logistic", "boosting"])
+def test_scores_know_states_and_are_the_same_each_time(estimator, rng):
+    Xs = recordings(4, rng)
+    found = StateScores(estimator, n_folds=2).fit_transform(Xs, [NAMES] * 4)
+    again = StateScores(estimator, n_folds=2).fit_transform(Xs, [NAMES] * 4)
+    for F, G in zip(found, again, strict=True):
+        np.testing.assert_array_equal(F, G)
+    right = np.array(["rest", "turn", "walk"])[found[0].argmax(axis=1)] == NAMES
+    assert right.mean() > 0.8
+
+
+def test_the_classifier_is_boosting_unless_said_otherwise(rng):
+    usual, named = StateScores().fit(recordings(2, rng), [NAMES] * 2), StateScores("boosting")
+    named.fit(recordings(2, rng), [NAMES] * 2)
+    assert repr(usual.model_.classifier) == repr(named.model_.classifier)
+
+
+@pytest.mark.parametrize(
+    "rename",
+    [
+        lambda y: np.searchsorted(["rest", "turn", "walk"], y),
+        lambda y: list(y),
+        lambda y: np.array(list(y), dtype=object),
+        lambda y: np.searchsorted(["rest", "turn", "walk"], y) + 0.5,
+    ],
+)
+def test_names_may_be_text_numbers_or_objects(rename, rng):
+    Xs = recordings(3, rng)
+    expected = StateScores("logistic", lags=(0,)).fit_transform(Xs, [NAMES] * 3)
+    found = StateScores("logistic", lags=(0,)).fit_transform(Xs, [rename(NAMES)] * 3)
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
+@pytest.mark.parametrize("missing", [None, "", float("nan")])
+def test_samples_without_a_name_teach_nothing_but_are_scored(missing, rng):
+    Xs = recordings(3, rng)
+    named = NAMES.astype(object)
+    some = named.copy()
+    some[5:9] = missing
+    scores = StateScores(Spy(), lags=(0,), standardize=None)
+    found = scores.fit_transform(Xs, [some, named, named])
+    assert found[0].shape == (30, 3)
+    assert scores.classes_.tolist() == ["rest", "turn", "walk"]
+    L = scores.transform(Xs)[0]
+    assert not L[5:9].any()
+    assert (np.abs(np.delete(L, slice(5, 9), axis=0)).max(axis=1) > 1).all()
+
+
+def test_minus_one_among_numbers_is_no_name(rng):
+    y = np.repeat([0, -1, 1], 10)
+    scores = StateScores("logistic", lags=(0,)).fit(
+        [rng.normal(size=(30, 1)) for _ in range(2)], [y, y]
+    )
+    assert scores.classes_.tolist() == [0, 1]
+
+
+def test_columns_are_those_of_all_states_where_a_fold_has_not_seen_one(rng):
+    """Two groups out of three have the state, and both happen to be held out together."""
+    y, rare = np.repeat(["a", "b"], 10), np.repeat(["a", "c"], 10)
+    Xs = [rng.normal(size=(20, 1)) for _ in range(4)]
+    states = States.read([y, y, rare, rare], Xs, "a test")
+    recipe = StateScores("logistic", lags=(0,))._recipe()
+    together = HeldOut(np.array([0, 1, 2, 2]), 3)
+    found = recipe.held_out(Xs, states, together)
+    assert [p.shape for p in found] == [(20, 3)] * 4
+    assert not found[2][:, 2].any()
+    assert found[0][:, 2].all()
+    for p in found:
+        np.testing.assert_allclose(p.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_folds_are_drawn_so_that_every_state_is_known_to_each(seed):
+    y, rare = np.repeat(["a", "b"], 5), np.repeat(["a", "c"], 5)
+    Xs = [np.zeros((10, 1))] * 8
+    states = States.read([y] * 6 + [rare] * 2, Xs, "a test")
+    folds = HeldOut.draw(2, 8, None, seed, states, "a test")
+    assert folds.fold[6] != folds.fold[7]
+
+
+def test_folds_divide_no_group_and_are_even():
+    groups = np.repeat(list("abcdefg"), 3)
+    folds = HeldOut.draw(3, 21, groups, 1)
+    assert all(len(set(folds.fold[groups == g])) == 1 for g in "abcdefg")
+    assert sorted(np.bincount(folds.fold)) == [6, 6, 9]
+    assert HeldOut.draw(5, 3).n_folds == 3
+
+
+class Fails(ClassifierMixin, BaseEstimator):
+    """Cannot learn from less than all recordings, or answers with what is no probability."""
+
+    def __init__(self, least=0, answer=None):
+        self.least = least
+        self.answer = answer
+
+    def fit(self, X, y):
+        if len(X) < self.least:
+            raise ValueError(f"only {len(X)} rows")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), self.classes_.size), self.answer)
+
+
+def test_a_classifier_that_fails_in_a_fold_is_named_with_its_fold(rng):
+    Xs = recordings(3, rng)
+    message = r"Fails\(least=90\) failed in fold 0, which holds out recording \d: only 60 rows"
+    with pytest.raises(LearningError, match=message):
+        StateScores(Fails(90), lags=(0,)).fit_transform(Xs, [NAMES] * 3)
+    with pytest.raises(LearningError, match=r"StateScores: Fails\(least=99\) failed: only 90 rows"):
+        StateScores(Fails(99), lags=(0,)).fit(Xs, [NAMES] * 3)
+
+
+def test_probabilities_that_are_not_finite_are_refused(rng):
+    Xs = recordings(3, rng)
+    with pytest.raises(LearningError, match=r"in fold 0.* gives no probabilities of recording 0"):
+        StateScores(Fails(0, np.nan), lags=(0,)).fit_transform(Xs, [NAMES] * 3)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (StateScores(RidgeClassifier()), "no predict_proba: wrap it, CalibratedClassifierCV"),
+        (StateScores(SVC()), "no predict_proba"),
+        (StateScores(LogisticRegression), "is a class: make an instance, LogisticRegression"),
+        (StateScores("forest"), r"one of \('logistic', 'boosting'\), got 'forest'"),
+        (StateScores(3), "must be a classifier of scikit-learn"),
+        (StateScores(smoothing=0), "smoothing must be between 0 and 1"),
+        (StateScores(standardize="rows"), "standardize must be one of"),
+        (StateScores("logistic", lags=()), "lags must be different whole numbers"),
+        (StateScores(n_folds=1), "n_folds of StateScores must be a number of 2 or more, got 1"),
+    ],
+    ids=lambda x: repr(x)[:40],
+)
+def test_settings_are_checked_when_fitted(scores, message, rng):
+    with pytest.raises(SettingsError, match=message):
+        scores.fit_transform(recordings(2, rng), [NAMES] * 2)
+
+
+OTHERS = np.where(NAMES == "walk", "rest", NAMES)
+
+
+@pytest.mark.parametrize(
+    ("ys", "groups", "message"),
+    [
+        (None, None, "learns the states of samples by name: give ys"),
+        ([NAMES] * 2, None, "3 recordings but 2 labellings"),
+        ([NAMES, [8, 18, 25, 30], NAMES], None, "recording 1 has 30 samples and 4 labels"),
+        ([NAMES, OTHERS, OTHERS], None, "walk only in recording 0.*Label that state in another"),
+        ([NAMES, NAMES, OTHERS], list("uuv"), "walk only in group 'u'"),
+        ([NAMES] * 3, list("uuu"), "there is only one group, 'u': label another group"),
+        ([NAMES] * 3, list("uv"), r"3 recordings but groups of shape \(2,\)"),
+        ([["rest"] * 30] * 3, None, r"needs at least 2 states, and the labels name \['rest'\]"),
+        ([[None] * 30] * 3, None, r"needs at least 2 states, and the labels name \[\]"),
+        ([NAMES, NAMES, np.arange(30) // 9], None, "recording 0 has the state 'rest', recording 2"),
+    ],
+)
+def test_labels_that_cannot_be_learned_from_say_why(ys, groups, message, rng):
+    with pytest.raises(DataError, match=message):
+        StateScores("logistic", lags=(0,)).fit_transform(recordings(3, rng), ys, groups)
+
+
+def test_one_recording_cannot_be_cross_fitted_but_fitted(rng):
+    Xs = recordings(1, rng)
+    with pytest.raises(DataError, match="only one recording: label another recording"):
+        StateScores("logistic").fit_transform(Xs, [NAMES])
+    assert StateScores("logistic").fit(Xs, [NAMES]).transform(Xs)[0].shape == (30, 3)
+
+
+def test_groups_of_one_are_the_same_as_none(rng):
+    Xs = recordings(4, rng)
+    expected = StateScores("logistic", lags=(0,)).fit_transform(Xs, [NAMES] * 4)
+    found = StateScores("logistic", lags=(0,)).fit_transform(Xs, [NAMES] * 4, [0, 1, 2, 3])
+    np.testing.assert_array_equal(found[3], expected[3])
+
+
+def test_lags_longer_than_the_shortest_recording_are_refused(rng):
+    Xs = [X[:3] for X in recordings(3, rng)]
+    with pytest.raises(DataError, match="recording 0 has 3 samples, too few for a lag of -4"):
+        StateScores("logistic").fit_transform(Xs, [["a", "b", "a"]] * 3)
+
+
+def test_pandas_categories_and_missing_values_are_names(rng):
+    import pandas as pd
+
+    Xs = recordings(3, rng)
+    y = pd.Series(NAMES, dtype="category")
+    expected = StateScores("logistic", lags=(0,)).fit_transform(Xs, [NAMES] * 3)
+    np.testing.assert_array_equal(
+        StateScores("logistic", lags=(0,)).fit_transform(Xs, [y] * 3)[0], expected[0]
+    )
+    some = pd.Series(NAMES, dtype="string")
+    some[:3] = pd.NA
+    assert StateScores("logistic", lags=(0,)).fit(Xs, [some] * 3).classes_.tolist() == [
+        "rest",
+        "turn",
+        "walk",
+    ]
