@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,4 +71,4 @@ def _raises(body: list[ast.stmt]) -> bool:
 
 def _has_section(docstring: str) -> bool:
     lines = [line.strip() for line in docstring.splitlines()]
-    return ("Raises", "------") in list(zip(lines, lines[1:], strict=False))
+    return ("Raises", "------") in pairwise(lines)
