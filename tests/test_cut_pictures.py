@@ -132,10 +132,10 @@ def test_a_jaccard_distance_says_of_how_many_images_it_is(
     assert main(["evaluate", "m.structsvm", "test"]) == 0
     printed = capsys.readouterr().out
     assert "mean of 3 images" in printed
-    assert "Jaccard distance of 2 with two parts" in printed
+    assert "Jaccard distance, of 2 images" in printed
     assert main(["evaluate", "m.structsvm", "test", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["n_two_parts"] == 2
+    assert told["counts"]["jaccard"] == 2
     each = [image["learned"]["jaccard"] for image in told["images"]]
     assert each[2] is None
     assert told["learned"]["jaccard"] == pytest.approx(np.mean(each[:2]))

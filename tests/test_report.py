@@ -216,6 +216,7 @@ def test_graphs_that_are_no_images_are_points(cutter):
     page = Page(report_page(cutter, graphs, masks))
     assert page.data["kind"] == "tables"
     assert (page.data["item"], page.data["part"]) == ("node", "cluster")
+    assert "2 independent graphs cannot support a verdict" in " ".join(page.texts)
     for graph, drawn in zip(graphs, page.data["recordings"], strict=True):
         assert len(drawn["points"]) == drawn["T"] == graph.n_samples
         assert drawn["misplaced"] == sum(point[4] for point in drawn["points"])

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from structsvm.errors import DataError
 from structsvm.evaluation import Evaluation, decode_with_all
 from structsvm.graphs.inputs import as_list
@@ -13,7 +16,8 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
-from structsvm.views.samples import is_image, words_of
+from structsvm.partitions.traits import IMAGES
+from structsvm.views.samples import is_image
 
 __all__ = ["HeldOut"]
 
@@ -23,8 +27,8 @@ class HeldOut:
     """All that a page shows, before it is made plain."""
 
     learner: MetricLearner
-    given: Sequence[Any]
-    """The samples as they were given, such as images."""
+    images: Sequence[NDArray[Any]]
+    """Of each sample; empty unless all samples are images that are at hand."""
     labels: Sequence[Any]
     """The labels as they were given."""
     measured: Sequence[Sample]
@@ -44,6 +48,7 @@ class HeldOut:
         names: Sequence[str] | None,
         n_clusters: int | str | None,
         tolerance: int,
+        measured: Sequence[Sample] | None = None,
     ) -> HeldOut:
         """Partition and score them; parameters as for ``report_page``.
 
@@ -52,8 +57,9 @@ class HeldOut:
         DataError
             If there are not as many names as samples, or samples and labels do not fit.
         """
-        measured = learner.measured(Xs)
-        words = words_of(learner, measured)
+        measured = learner.measured(Xs) if measured is None else measured
+        images = _images(Xs, measured)
+        words = IMAGES if images else learner.problem_.traits.words
         names = [str(i) for i in range(len(measured))] if names is None else list(names)
         if len(names) != len(measured):
             raise DataError(f"{words.wholes(len(measured))} but {len(names)} names")
@@ -64,10 +70,18 @@ class HeldOut:
             truths, guesses, names, learner.problem_, tolerance, [x.X for x in samples], words
         )
         labels = labels_of_each(ys, samples, words)
-        given = as_list(Xs) if all(map(is_image, measured)) else []
-        return cls(learner, given, labels, measured, samples, truths, guesses, evaluation)
+        return cls(learner, images, labels, measured, samples, truths, guesses, evaluation)
 
     @property
     def seen(self) -> int:
         """How many of them the metric was learned from."""
         return sum(sample.X in self.learner.training_data_ for sample in self.measured)
+
+
+def _images(Xs: Any, samples: Sequence[Sample]) -> list[NDArray[Any]]:
+    """The images the samples were made of; none where some are graphs already."""
+    if not all(map(is_image, samples)):
+        return []
+    images = [np.asarray(x) for x in as_list(Xs)]
+    pairs = zip(images, samples, strict=True)
+    return images if all(x.shape[:2] == s.side.regions.shape for x, s in pairs) else []

@@ -18,7 +18,7 @@ from structsvm.plotting.cuts import overlay
 from structsvm.report.held_out import HeldOut
 from structsvm.report.traces import envelope
 from structsvm.support.extras import require
-from structsvm.views.samples import is_image, partition_of, unscaled
+from structsvm.views.samples import partition_of, unscaled
 from structsvm.views.words import feature_weights, heaviest_directions
 
 __all__ = ["Pictures"]
@@ -55,7 +55,7 @@ class Pictures:
         """Segments of a recording, pictures of an image, and points for anything else."""
         traits = held_out.learner.problem_.traits
         words = traits.words
-        if _are_images(held_out):
+        if held_out.images:
             views = [("marked", "parts marked")]
             hint = "Arrows up and down move, too. "
             return cls("images", IMAGES, views, _images(held_out), hint)
@@ -67,14 +67,6 @@ class Pictures:
             return cls("recordings", words, views, _recordings(held_out))
         views = [("predicted", f"predicted {words.part}s"), ("true", f"true {words.part}s")]
         return cls("tables", words, views, _points(held_out))
-
-
-def _are_images(held_out: HeldOut) -> bool:
-    """Whether all are images that are at hand, and not only graphs made of such."""
-    pairs = zip(held_out.given, held_out.measured, strict=False)
-    return bool(held_out.given) and all(
-        is_image(sample) and np.shape(x)[:2] == sample.side.regions.shape for x, sample in pairs
-    )
 
 
 def _recordings(held_out: HeldOut) -> list[dict[str, Any]]:
@@ -148,8 +140,7 @@ def _images(held_out: HeldOut) -> list[dict[str, Any]]:
     decode = held_out.learner.problem_.decode
     side = int(np.clip(SIDE[1] * np.sqrt(FULL / len(held_out.samples)), *SIDE))
     found = []
-    for i, (image, sample) in enumerate(zip(held_out.given, held_out.samples, strict=True)):
-        pixels = np.asarray(image)
+    for i, (pixels, sample) in enumerate(zip(held_out.images, held_out.samples, strict=True)):
         true = _label_map(held_out.labels[i], pixels.shape[:2])
         if true is None:
             true = decode(partition_of(held_out.truths[i]), sample)
