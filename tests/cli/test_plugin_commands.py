@@ -45,7 +45,9 @@ class TestLists:
 
 class TestSettings:
     def test_any_setting_reaches_the_problem(self, run, tmp_path):
-        line = "fit change-point train --metric diagonal -q --set segment-count=known --set kappa=0.5"
+        line = (
+            "fit change-point train --metric diagonal -q --set segment-count=known --set kappa=0.5"
+        )
         assert run(f"{line} -o", tmp_path / "m")[0] == 0
         problem = load(tmp_path / "m").problem
         assert (problem.segment_count, problem.kappa) == ("known", 0.5)
