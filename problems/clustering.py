@@ -28,7 +28,7 @@ from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import TABLES, Traits
-from structsvm.partitions.values import refuse_missing
+from structsvm.partitions.values import label_values, refuse_missing
 from structsvm.problem import Separation
 from structsvm.support.checks import among, is_number, is_whole, refuse_bad_seed
 
@@ -201,7 +201,7 @@ class Clustering(PartitionProblem):
         DataError
             When they are not one label of a kind for each row.
         """
-        n_samples, values = sample.n_samples, np.asarray(y)
+        n_samples, values = sample.n_samples, label_values(y)
         if values.ndim != 1 or values.size != n_samples:
             raise DataError(
                 f"labels of shape {values.shape} for {n_samples} rows: give one to each"

@@ -13,7 +13,7 @@ from structsvm.errors import DataError, DataWarning, OracleError, SettingsError,
 from structsvm.graphs.convert import as_graph
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
-from structsvm.graphs.inputs import as_list, start_scale, teaching
+from structsvm.graphs.inputs import NOTHING_TO_CUT, as_list, start_scale, teaching
 from structsvm.graphs.labels import (
     NodeLabels,
     jaccard_distance,
@@ -32,6 +32,7 @@ from structsvm.partitions.objective import Objective, metric_space
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import checked_names
 from structsvm.partitions.traits import GRAPHS, Traits
 from structsvm.partitions.units import LearningUnits
 from structsvm.problem import CompositeRisk, RegularizedRisk, Separation, SignedProblem
@@ -193,7 +194,7 @@ class NormalizedCut(PartitionProblem):
                 raise DataError(f"graph {i}: {error}") from error
         if not graphs:
             raise DataError("no graphs were given: expected a list of graphs or images")
-        names = list(graphs[0].features if feature_names is None else feature_names)
+        names = list(graphs[0].features) if feature_names is None else checked_names(feature_names)
         for i, graph in enumerate(graphs):
             if list(graph.features) != names:
                 raise DataError(
@@ -221,13 +222,14 @@ class NormalizedCut(PartitionProblem):
         """The graph of some of the nodes, with the edges between them."""
         return Sample(sample.X[rows], sample.side.induced(rows))
 
+    def partly(self, sample: Sample, rows: Ints, truth: EquivalenceMatrix) -> tuple[Sample, Any]:
+        """The whole graph, whose eigenvalues are counted, and the labels of some of its nodes."""
+        return sample, NodeLabels.of_some(rows, truth, sample.side.sizes)
+
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
         """At least one graph with two labels."""
         if all(truth.n_clusters == 1 for truth in truths):
-            raise DataError(
-                f"all nodes of {'the graph' if len(truths) == 1 else 'each graph'} have the same "
-                "label: there is nothing to cut"
-            )
+            raise DataError(NOTHING_TO_CUT)
 
     # ---- learning
 
@@ -304,6 +306,11 @@ class NormalizedCut(PartitionProblem):
             counts = {truth.n_clusters for truth in truths}
             usual = counts.pop() if len(counts) == 1 else None
             return Calibration(np.empty(0), np.empty(0), n_clusters=usual)
+        if not truths:
+            raise DataError(
+                "links between nodes do not tell the number of clusters: label some nodes, or "
+                "give n_clusters with the partial labels and let the problem say that it is known"
+            )
         rounder = self.rounder
         most = 2 * max(truth.n_clusters for truth in truths) + 2
         embeddings = [rounder.embed(Similarity.of(_graph(x))(factor), most) for x in samples]

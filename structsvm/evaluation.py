@@ -17,6 +17,7 @@ from structsvm.partitions.samples import asked_counts
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.progress import stage
 from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each
+from structsvm.views.samples import words_of
 
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner
@@ -67,10 +68,12 @@ class Evaluation:
         problem: PartitionProblem,
         tolerance: int = 5,
         samples: Sequence[Any] = (),
+        words: Words | None = None,
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
-        ``samples`` are the arrays of features, of which copies are to count once.
+        ``samples`` are the arrays of features, of which copies are to count once; ``words`` what
+        they are called, if not as the problem calls them.
         """
         rows = []
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
@@ -80,7 +83,7 @@ class Evaluation:
             }
             rows.append(SampleScores(name, truth.n_clusters, scores))
         numbers = tuple(contents(samples).tolist()) if len(samples) else ()
-        words = problem.traits.words
+        words = problem.traits.words if words is None else words
         return cls(tuple(rows), tolerance, words, measure(problem, truths[0]), numbers)
 
     @property
@@ -201,17 +204,17 @@ def evaluate(
     samples = Xs
     if not is_prepared(Xs):
         measured = learner.measured(Xs)
-        words = learner.problem_.traits.words
+        words = words_of(learner, measured)
         learner.training_data_.warn_if_among([sample.X for sample in measured], words)
         samples = learner.inputs_(measured)
     truths = learner.encode(samples, ys)
     names = [str(i) for i in range(len(truths))] if names is None else list(names)
-    words = learner.problem_.traits.words
+    words = words_of(learner, samples)
     if len(names) != len(truths):
         raise DataError(f"{words.wholes(len(truths))} but {len(names)} names")
     guesses = decode_with_all(learner, samples, truths, n_clusters)
     arrays = [sample.X for sample in samples]
-    return Evaluation.of(truths, guesses, names, learner.problem_, tolerance, arrays)
+    return Evaluation.of(truths, guesses, names, learner.problem_, tolerance, arrays, words)
 
 
 def decode_with_all(

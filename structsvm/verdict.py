@@ -22,6 +22,7 @@ __all__ = [
     "chosen",
     "contents",
     "once_each",
+    "rival_in_words",
     "standard_error",
     "strongest_first",
 ]
@@ -190,7 +191,7 @@ class Contrast:
             counts = f"the same on each of them: {counts}"
         elif np.isfinite(self.low):
             counts = f"95 % interval of the gain {self.low:.2g} to {self.high:.2g}; {counts}"
-        return f"{abs(self.mean):.2g} {word} than that of {_in_words(self.rival)} ({counts})"
+        return f"{abs(self.mean):.2g} {word} than that of {rival_in_words(self.rival)} ({counts})"
 
 
 def _no_wider_than_rounding(se: float, mean: float) -> bool:
@@ -203,7 +204,7 @@ def strongest_first(contrasts: Mapping[str, Contrast]) -> list[Contrast]:
     return sorted(rivals, key=lambda c: c.mean)
 
 
-def _in_words(rival: str) -> str:
+def rival_in_words(rival: str) -> str:
     """A rival as sentences name it."""
     return {"untrained": "the untrained metric", "grid": "the grid"}.get(rival, rival.upper())
 
@@ -336,7 +337,7 @@ class Verdict:
         level = self._level
         if level is None:
             return "Learning pays."
-        name = _in_words(level.rival)
+        name = rival_in_words(level.rival)
         return f"Learning pays, but {name} {'pays more' if level.is_harm else 'may do as well'}."
 
     @property
@@ -344,7 +345,7 @@ class Verdict:
         if self.pays or (self.best is None and self.untrained.is_harm):
             return ""
         if self.best is not None and self.best in self.contrasts:
-            return f" predict(..., use='best') uses {_in_words(self.best)}."
+            return f" predict(..., use='best') uses {rival_in_words(self.best)}."
         guess = "" if self.best is None else " It still is the best guess."
         return f"{guess} More labelled {self.words.whole}s would tell."
 

@@ -228,7 +228,7 @@ def test_cheap_rounds_stay_here():
     with Auto(2).open(list(range(4))) as session:
         for _ in range(4):
             assert session.map(add, 1) == [1, 2, 3, 4]
-        assert type(session._session).__name__ == "Here"
+        assert type(session._session).__name__ == "SerialSession"
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_cheap_rounds_stay_here():
     [
         (0.1, 0.06, "_InThreads"),
         (2.0, 1.2, "_InThreads"),
-        (0.1, 0.1, "Here"),
+        (0.1, 0.1, "SerialSession"),
         (2.0, 2.0, "_InProcesses"),
     ],
 )
@@ -249,7 +249,7 @@ def test_dear_rounds_leave_if_it_pays(work, elapsed, kind, monkeypatch):
         assert type(session._session).__name__ == "_InThreads"
         session._settle(work, elapsed)
         assert type(session._session).__name__ == kind
-        assert session._session is session._here or kind != "Here"
+        assert session._session is session._here or kind != "SerialSession"
 
 
 def test_backends_by_name():

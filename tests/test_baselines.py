@@ -10,50 +10,50 @@ from tables import table
 
 from structsvm import Clustering, EquivalenceMatrix, baselines
 from structsvm.errors import MissingExtraError, SettingsError
-from structsvm.partitions.metric import Metric, calibrate
+from structsvm.partitions.metric import Metric
+from structsvm.partitions.sample import Sample
 
 
 def test_each_by_its_name():
     X, y = table()
     truth = EquivalenceMatrix.from_labels(y)
-    decoder = Clustering().decoder
+    labelled = Clustering(), [Sample(X)], [truth]
     for name in ("untrained", "pca", "rca", "lda"):
-        metric = baselines.fit(name, decoder, [X], [truth])
+        metric = baselines.fit(name, *labelled)
         assert isinstance(metric, Metric)
         assert metric.factor.shape[0] == 4
-    with pytest.raises(SettingsError, match=r"a baseline is one of .*'lda'.*, got 'lfda'"):
-        baselines.fit("lfda", decoder, [X], [truth])
+    with pytest.raises(SettingsError, match=r"of this problem is one of .*'lda'.*, got 'lfda'"):
+        baselines.fit("lfda", *labelled)
 
 
 def test_pca_is_not_fooled_by_few_clusters():
     """Eight overlapping clusters: by the loss, fewer clusters in one direction would win."""
     rng, y = np.random.default_rng(0), np.repeat(np.arange(8), 20)
     X = 0.8 * rng.standard_normal((8, 4))[y] + rng.standard_normal((160, 4))
-    truths, decoder = [EquivalenceMatrix.from_labels(y)], Clustering().decoder
-    calibration = calibrate(decoder, [X], truths)
+    truths, sample = [EquivalenceMatrix.from_labels(y)], Sample(X)
+    problem = Clustering()
+    calibration = problem.calibrate(np.eye(4), [sample], truths)
     assert calibration.losses.min() == 7.0 < calibration.loss  # that of one single cluster
-    metric = baselines.pca(decoder, [X], truths)
-    one = calibrate(decoder, [X @ metric.factor[:, :1]], truths)
+    metric = baselines.fit("pca", problem, [sample], truths)
+    one = problem.calibrate(metric.factor[:, :1], [sample], truths)
     assert metric.factor.shape[1] == 2
-    assert one.loss < calibrate(decoder, [X @ metric.factor], truths).loss
+    assert one.loss < problem.calibrate(metric.factor, [sample], truths).loss
 
 
 def test_lda_finds_the_directions_that_tell_clusters_apart():
     X, y = table()
-    metric = baselines.lda(Clustering().decoder, [X], [EquivalenceMatrix.from_labels(y)])
+    metric = baselines.fit("lda", Clustering(), [Sample(X)], [EquivalenceMatrix.from_labels(y)])
     assert metric.factor.shape == (4, 2)
-    guess = metric.decode(Clustering().decoder, X, 3)
+    guess = metric.decode(Clustering(), Sample(X), 3)
     assert adjusted_rand_score(y, guess.labels) > 0.9
 
 
 def test_metric_learn_says_how_to_get_it(monkeypatch):
     X, y = table()
-    sample = Clustering().decoder, [X], [EquivalenceMatrix.from_labels(y)]
+    sample = Clustering(), [Sample(X)], [EquivalenceMatrix.from_labels(y)]
     monkeypatch.setitem(sys.modules, "metric_learn", None)  # as if it were not installed
     with pytest.raises(MissingExtraError, match=r"needs metric_learn: pip install .*\[rivals\]"):
         baselines.fit("mmc", *sample)
-    with pytest.raises(SettingsError, match=r"algorithm must be one of .*'mmc'.*, got 'lfda'"):
-        baselines.metric_learn(*sample, "lfda")
 
     class NCA:
         def fit(self, X, y):
@@ -81,6 +81,6 @@ def test_metrics_of_metric_learn_are_ready_to_decode(monkeypatch):
         X, y = table(seed=seed)
         Xs.append(X)
         truths.append(EquivalenceMatrix.from_labels(y))
-    metric = baselines.fit("nca", Clustering().decoder, Xs, truths)
-    guess = metric.decode(Clustering().decoder, Xs[0], 3)
+    metric = baselines.fit("nca", Clustering(), [Sample(X) for X in Xs], truths)
+    guess = metric.decode(Clustering(), Sample(Xs[0]), 3)
     assert adjusted_rand_score(truths[0].labels, guess.labels) > 0.9

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from structsvm import EquivalenceMatrix, baselines
+from structsvm import ChangePoint, EquivalenceMatrix, baselines
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, calibrate
+from structsvm.partitions.sample import Sample
 
-ORACLE = SequentialOracle()
+ORACLE, PROBLEM = SequentialOracle(), ChangePoint()
 
 
 def sample(rng, T=50, P=2, jump=3.0):
@@ -20,20 +21,20 @@ def sample(rng, T=50, P=2, jump=3.0):
 def test_the_curve_is_that_of_decoding_at_every_penalty(rng):
     samples = [sample(rng) for _ in range(4)]
     Zs, truths = [Z for Z, _ in samples], [M for _, M in samples]
-    calibration = calibrate(ORACLE, Zs, truths)
+    calibration = calibrate([ORACLE] * 4, Zs, truths)
     for penalty, loss in zip(calibration.penalties, calibration.losses, strict=True):
         metric = Metric(np.eye(2), float(penalty))
         pairs = zip(truths, Zs, strict=True)
         assert loss == pytest.approx(
-            np.mean([partition_loss(M, metric.decode(ORACLE, Z)) for M, Z in pairs])
+            np.mean([partition_loss(M, metric.decode(PROBLEM, Sample(Z))) for M, Z in pairs])
         )
 
 
 def test_the_grid_reaches_from_many_segments_to_one(rng):
     Z, truth = sample(rng)
-    penalties = calibrate(ORACLE, [Z], [truth]).penalties
+    penalties = calibrate([ORACLE], [Z], [truth]).penalties
     most, least = (
-        Metric(np.eye(2), float(p)).decode(ORACLE, Z).n_clusters
+        Metric(np.eye(2), float(p)).decode(PROBLEM, Sample(Z)).n_clusters
         for p in (penalties[0], penalties[-1])
     )
     assert most > 0.9 * Z.shape[0]
@@ -58,21 +59,22 @@ def test_one_lucky_penalty_does_not_win():
 def test_a_metric_that_sees_nothing_calibrates_to_one_segment(rng):
     _, truth = sample(rng)
     for Z in (np.zeros((50, 2)), np.zeros((50, 0))):
-        calibration = calibrate(ORACLE, [Z], [truth])
+        calibration = calibrate([ORACLE], [Z], [truth])
         assert calibration.loss == truth.n_clusters - 1
         metric = Metric(np.eye(Z.shape[1]), calibration.penalty)
-        assert metric.decode(ORACLE, Z).n_clusters == 1
+        assert metric.decode(PROBLEM, Sample(Z)).n_clusters == 1
 
 
 def test_rca_whitens_within_segments(rng):
     samples = [sample(rng, P=3) for _ in range(6)]
     mixing = np.array([[3.0, 0, 0], [1, 0.5, 0], [0, 0, 1]])
     Xs, truths = [Z @ mixing for Z, _ in samples], [M for _, M in samples]
-    metric = baselines.rca(ORACLE, Xs, truths, shrinkage=0.0)
+    given = PROBLEM, [Sample(X) for X in Xs], truths
+    metric = baselines.fit("rca", *given, shrinkage=0.0)
     deviations = [(X - M.dense() @ X) @ metric.factor for X, M in zip(Xs, truths, strict=True)]
     stacked = np.vstack(deviations)
     np.testing.assert_allclose(stacked.T @ stacked / len(stacked), np.eye(3), atol=1e-10)
-    identity = baselines.rca(ORACLE, Xs, truths, shrinkage=1.0).factor
+    identity = baselines.fit("rca", *given, shrinkage=1.0).factor
     np.testing.assert_allclose(
         identity @ identity.T * (1 / (identity @ identity.T)[0, 0]), np.eye(3)
     )
@@ -80,8 +82,8 @@ def test_rca_whitens_within_segments(rng):
 
 def test_pca_keeps_the_leading_directions(rng):
     samples = [sample(rng, P=5) for _ in range(6)]
-    Xs = [Z * np.array([1, 1, 9, 1, 1]) for Z, _ in samples]
-    metric = baselines.pca(ORACLE, Xs, [M for _, M in samples])
+    Xs = [Sample(Z * np.array([1, 1, 9, 1, 1])) for Z, _ in samples]
+    metric = baselines.fit("pca", PROBLEM, Xs, [M for _, M in samples])
     assert abs(metric.factor[2, 0]) > 0.99
     np.testing.assert_allclose(metric.factor.T @ metric.factor, np.eye(metric.factor.shape[1]))
 
@@ -89,4 +91,4 @@ def test_pca_keeps_the_leading_directions(rng):
 @pytest.mark.parametrize("P", [1, 2, 3])
 def test_pca_of_few_features(rng, P):
     X, truth = sample(rng, P=P)
-    assert baselines.pca(ORACLE, [X], [truth]).factor.shape[0] == P
+    assert baselines.fit("pca", PROBLEM, [Sample(X)], [truth]).factor.shape[0] == P

@@ -15,8 +15,10 @@ from sklearn.preprocessing import StandardScaler
 from tables import table
 
 from structsvm import Clustering, MetricLearner, baselines
+from structsvm.learner.files import load, save
 from structsvm.partitions.losses import partition_loss
-from structsvm.persistence import load, save
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,9 @@ def held_out_losses(X, y, problem, n=5):
 
 def same_rows_loss(X, y, problem):
     """At the optimum: within the default tolerance ionosphere has metrics from 0.76 to 0.82."""
-    learner = MetricLearner(problem, lam=0.001, tol=1e-3, max_iter=200)
+    learner = MetricLearner(
+        problem, lam=0.001, solver=CuttingPlane(Stopping(tol=1e-3, max_iter=200))
+    )
     return -learner.fit(X, y).score(X, y)
 
 
@@ -86,7 +90,7 @@ class TestRealTables:
             for seed in range(2):
                 train, test = halves(X, y, seed)
                 learner = MetricLearner(Clustering()).fit(*train)
-                truths, samples = learner.encode(*train), [learner.standardizer_(train[0])]
+                truths, samples = learner.encode(*train), [learner.inputs_.standardizer(train[0])]
                 decoder, (truth,) = learner.problem_.decoder, learner.encode(*test)
                 losses.append([-learner.score(*test)])
                 for name in ("lda", "rca"):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from enumerated import listed_risk
 
-from structsvm import ChangePoint, MetricLearner
-from structsvm.compare import compare_on, compare_solvers, solver_named
+from structsvm import ChangePoint, MetricLearner, compare_solvers
+from structsvm.compare import compare_on, solver_named
 from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
 from structsvm.masters.cvxpy import CvxpyMaster
@@ -50,7 +50,7 @@ def test_all_solvers_bracket_one_optimum(comparison):
 
 
 def test_it_is_the_objective_of_the_learner(data, comparison):
-    learner = MetricLearner(tol=1e-3).fit(*data)
+    learner = MetricLearner(solver=CuttingPlane(Stopping(tol=1e-3))).fit(*data)
     best = comparison.solutions["cutting-plane/newton"]
     assert learner.solution_.null == pytest.approx(best.null)
     assert learner.solution_.lower <= best.upper + 1e-9

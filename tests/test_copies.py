@@ -10,10 +10,9 @@ from sklearn.model_selection import LeaveOneOut
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.datasets import relevant_changes
 from structsvm.errors import VerdictWarning
-from structsvm.evaluation import Evaluation, RecordingScores, Scores, evaluate
+from structsvm.evaluation import Evaluation, SampleScores, evaluate
 from structsvm.model_selection.folds import split
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.report import report_page
 from structsvm.verdict import Contrast, Verdict, contents, once_each
 
 
@@ -82,10 +81,12 @@ def test_an_evaluation_is_the_same_with_copies(learner):
         assert (again.n, again.units) == (contrast.n, contrast.units)
         assert (again.won, again.lost) == (contrast.won, contrast.lost)
         assert more.contrast(name) == again
-    assert len(more.recordings) == 8
+    assert len(more.samples) == 8
 
 
 def test_the_report_tells_of_copies(learner):
+    from structsvm.report import report_page
+
     data = recordings(5, seed=1)
     page = report_page(learner, *repeated(data, [0, 1, 2, 3, 4, 4]))
     assert "(1 copy of them does not count again)" in page
@@ -154,13 +155,13 @@ def judged(**losses):
     n = len(losses["learned"])
 
     def scores(loss):
-        return Scores(loss, covering=0.5, adjusted_rand=0.5, f1=0.5, disagreement=loss)
+        return {"loss": loss, "adjusted_rand": 0.5, "disagreement": loss}
 
     rows = [
-        RecordingScores(str(i), 3, {name: scores(row[i]) for name, row in losses.items()})
+        SampleScores(str(i), 3, {name: scores(row[i]) for name, row in losses.items()})
         for i in range(n)
     ]
-    return Evaluation(tuple(rows), margin=5).verdict
+    return Evaluation(tuple(rows), tolerance=5).verdict
 
 
 NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])

@@ -2,37 +2,40 @@
 
 import pytest
 
-from structsvm import CutLearner, NormalizedCut, evaluate
+from structsvm import MetricLearner, NormalizedCut, evaluate
 from structsvm.datasets import images_and_labels, read_images
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.cccp import CCCP
+from structsvm.solvers.quasi_newton import QuasiNewton
 
 
 @pytest.fixture(scope="module")
 def horses(shared_data):
     """Ten images to learn from, thirty others, as graphs of about 115 superpixels."""
     images, labels = images_and_labels(read_images(shared_data / "weizmann_horse")[:40])
-    graphs = [NormalizedCut().graph(image) for image in images]
+    graphs = [sample.side for sample in NormalizedCut().read(images)[0]]
     return (graphs[:10], labels[:10]), (graphs[10:], labels[10:])
 
 
 def test_learning_beats_the_grid(horses):
     learn, test = horses
-    learner = CutLearner(lam=0.02).fit(*learn).fit_baselines(*learn)
+    learner = MetricLearner(NormalizedCut(), lam=0.02).fit(*learn, rivals=True)
     found = evaluate(learner, *test)
-    assert found.scores["learned"].loss < 1.2
-    assert found.scores["grid"].loss - found.scores["learned"].loss > 0.4
-    assert found.scores["learned"].jaccard < found.scores["grid"].jaccard - 0.1
-    assert str(found.verdict).startswith("Learning pays. On 30 held-out images")
+    assert found.scores["learned"]["loss"] < 1.2
+    assert found.scores["grid"]["loss"] - found.scores["learned"]["loss"] > 0.4
+    assert found.scores["learned"]["jaccard"] < found.scores["grid"]["jaccard"] - 0.1
+    assert str(found.verdict).startswith("Learning pays. On 30 held-out graphs")
 
 
 @pytest.mark.parametrize("objective", ["normalized", "plain"])
 def test_both_solvers_reach_the_same_minimum(horses, objective):
     (graphs, labels), _ = horses
-    problem = NormalizedCut(objective=objective)
+    problem = NormalizedCut(objective_kind=objective)
     quasi, convex = (
-        CutLearner(problem, "diagonal", lam=0.02, solver=solver, tol=tol).fit(graphs, labels)
-        for solver, tol in (("quasi-newton", 1e-4), ("cccp", 1e-5))
+        MetricLearner(problem, "diagonal", lam=0.02, solver=solver).fit(graphs, labels)
+        for solver in (QuasiNewton(Stopping(tol=1e-4)), CCCP(Stopping(tol=1e-5)))
     )
     first, second = quasi.solution_, convex.solution_
-    assert first.objective == pytest.approx(second.objective, rel=5e-4)
-    assert first.start == pytest.approx(second.start)
-    assert first.objective < 0.95 * first.start
+    assert first.upper == pytest.approx(second.upper, rel=5e-4)
+    assert first.null == pytest.approx(second.null)
+    assert first.upper < 0.95 * first.null

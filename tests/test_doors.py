@@ -13,19 +13,19 @@ from structsvm import (
     Alternation,
     ChangePoint,
     Clustering,
-    Custom,
-    CutLearner,
-    DistributionChange,
     MetricLearner,
     NormalizedCut,
     PartialLabels,
     Region,
 )
 from structsvm.errors import DataError, DataWarning, SettingsError
-from structsvm.graphs import FeatureGraph
+from structsvm.features import HermiteMoments
+from structsvm.graphs import FeatureGraph, GraphOfImage
 from structsvm.graphs.labels import node_labels
 from structsvm.partial_labels.labels import as_partial
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.sample import Sample
+from structsvm.regularizers import Custom
 
 T = 40
 
@@ -75,28 +75,31 @@ class TestMissingLabels:
         "problem",
         [
             ChangePoint(),
-            DistributionChange(),
             Clustering(),
-            Clustering(n_clusters="unknown"),
+            Clustering(cluster_count="unknown"),
         ],
-        ids=["changes", "distribution", "clusters", "clusters-unknown"],
+        ids=["changes", "clusters", "clusters-unknown"],
     )
-    def test_vectors_are_refused(self, y, problem):
-        place = f"{problem.words.whole} 1: the label of {problem.words.item} 5 is missing"
-        learner = MetricLearner(problem)
+    @pytest.mark.parametrize("features", [None, HermiteMoments()], ids=["columns", "moments"])
+    def test_vectors_are_refused(self, y, problem, features):
+        words = problem.traits.words
+        place = f"{words.whole} 1: the label of {words.item} 5 is missing"
+        learner = MetricLearner(problem, features=features)
         with pytest.raises(DataError, match=f"{place} .*15 in all.*PartialLabels"):
             learner.fit(XS, [YS[0], y, *YS[2:]])
         with pytest.raises(DataError, match="5 is missing"):
             learner.risk(XS, [YS[0], y, *YS[2:]])
         with pytest.raises(DataError, match="5 is missing"):
-            problem.encode(y, T)
+            problem.encode(y, Sample(XS[1]))
 
     def test_graphs_refuse_them(self, y):
         graph = FeatureGraph(np.arange(T)[:, None])
-        with pytest.raises(DataError, match=r"node 5 \(15 in all\).*not supported of graphs"):
+        with pytest.raises(DataError, match=r"node 5 \(15 in all\): give each a label"):
             node_labels(y, graph)
-        with pytest.raises(DataError, match=r"graph 1: a label is .*not supported of graphs"):
-            CutLearner().fit([graph, graph], [np.arange(T) % 2, y])
+        with pytest.raises(
+            DataError, match=r"graph 1: the label of node 5 .*15 in all.*PartialLabels"
+        ):
+            MetricLearner(NormalizedCut()).fit([graph, graph], [np.arange(T) % 2, y])
 
     def test_partial_labels_leave_them_open(self, y):
         expected = [0] * 5 + [-1] * 15 + [1] * 20
@@ -130,22 +133,19 @@ class TestMinusOne:
         with pytest.raises(DataError, match=r"a label is .*-1.*, that of node 2 \(1 in all\)"):
             node_labels(y, FeatureGraph(np.arange(4)[:, None]))
 
-    def test_images_refuse_it_and_partial_labels(self):
-        image = np.zeros((8, 8))
-        image[:, 4:] = 1
-        labels = (image > 0).astype(int)
-        labels[3, 2] = -1
-        learner = CutLearner(NormalizedCut(nodes="pixels", radius=1.5))
-        with pytest.raises(DataError, match=r"graph 0: .*pixel \(3, 2\).*not supported"):
+    def test_names_of_pixels_are_never_unknown(self):
+        image = np.arange(64.0).reshape(8, 8) / 64
+        labels = np.where(np.arange(64).reshape(8, 8) % 8 > 3, "a", "b").astype(object)
+        labels[3, 2] = None
+        learner = MetricLearner(NormalizedCut(image=GraphOfImage("pixels", radius=1.5)))
+        with pytest.raises(DataError, match=r"graph 0: a label is None.*pixel \(3, 2\) \(1 in all"):
             learner.fit([image], [labels])
-        with pytest.raises(DataError, match=r"PartialLabels .* not supported of graphs"):
-            learner.fit([image], [PartialLabels(labels=labels.ravel())])
 
     def test_mappings_of_nodes_too(self):
         graph = nx.path_graph(3)
         nx.set_node_attributes(graph, {i: [float(i)] for i in graph}, "features")
         with pytest.raises(DataError, match="graph 0: a label is None"):
-            CutLearner().fit([graph], [{0: 1, 1: None, 2: 2}])
+            MetricLearner(NormalizedCut()).fit([graph], [{0: 1, 1: None, 2: 2}])
 
 
 def masked(X, where=(7, 1)):
@@ -210,11 +210,11 @@ def test_graphs_refuse_hidden_values_too():
         with pytest.raises(DataError, match="the feature matrix"):
             FeatureGraph(X)
         with pytest.raises(DataError, match="graph 0: the feature matrix"):
-            CutLearner().fit([(np.ones((4, 4)), X)], [y])
+            MetricLearner(NormalizedCut()).fit([(np.ones((4, 4)), X)], [y])
     with pytest.raises(DataError, match="the feature matrix is a sparse matrix"):
-        CutLearner().fit([(np.ones((4, 4)), sp.csr_array(np.ones((4, 1))))], [y])
+        MetricLearner(NormalizedCut()).fit([(np.ones((4, 4)), sp.csr_array(np.ones((4, 1))))], [y])
     with pytest.raises(DataError, match="masked pixels"):
-        CutLearner().fit([masked(np.zeros((8, 8)))], [np.zeros((8, 8))])
+        MetricLearner(NormalizedCut()).fit([masked(np.zeros((8, 8)))], [np.zeros((8, 8))])
 
 
 def test_cannot_link_alone_is_learned_from():
@@ -225,7 +225,7 @@ def test_cannot_link_alone_is_learned_from():
     assert found.labels[0] != found.labels[T - 1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        learner = MetricLearner(Clustering(n_clusters="unknown")).fit(
+        learner = MetricLearner(Clustering(cluster_count="unknown")).fit(
             XS[:2], [PartialLabels(cannot_link=[(0, T - 1)])] * 2
         )
     for M, X in zip(learner.alternated_.labels, XS, strict=False):
@@ -251,7 +251,7 @@ def test_names_of_features_are_as_many(names, message):
 @pytest.mark.parametrize("kind", [np.uint8, np.uint32, np.uint64, np.int32])
 def test_breakpoints_are_integers_of_any_kind(kind):
     ends = np.array([10, 20, 30, 40], dtype=kind)
-    assert ChangePoint().encode(ends, T) == EquivalenceMatrix.from_labels(YS[0])
+    assert ChangePoint().encode(ends, Sample(XS[0])) == EquivalenceMatrix.from_labels(YS[0])
     assert EquivalenceMatrix.from_breakpoints(ends).breakpoints == [10, 20, 30, 40]
     MetricLearner().fit(XS, [ends] * 4)
 
@@ -314,19 +314,38 @@ class TestRegions:
     [
         ({"random_state": -1}, "random_state must be an integer from 0"),
         ({"random_state": 2**40}, "random_state must be an integer from 0"),
-        ({"callback": 3}, "callback must be a function or None, got 3"),
         ({"constraints": [1]}, r"constraints must be a function or None, got \[1\]"),
         ({"constraints": lambda B: None}, "constraints returned None .*: return a list"),
         ({"constraints": lambda B: B[0, 0] <= 1}, "constraints returned .*: return a list"),
         ({"constraints": lambda B: [None]}, "constraints returned .*: return a list"),
-        ({"alternation": "complete"}, "alternation must be an Alternation or None"),
-        ({"alternation": Alternation}, "alternation must be an Alternation or None"),
         ({"regularizer": Custom(lambda B: None)}, "must be a scalar convex cvxpy"),
     ],
 )
 def test_settings_of_no_use_are_refused_by_name(setting, message):
     with pytest.raises(SettingsError, match=message):
         MetricLearner(**setting).fit(XS, YS)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"callback": 3}, "callback must be a function or None, got 3"),
+        ({"alternation": "complete"}, "alternation must be an Alternation or None"),
+        ({"alternation": Alternation}, "alternation must be an Alternation or None"),
+        ({"rivals": "all"}, "rivals must be True or False, got 'all'"),
+        ({"resume": 3}, "resume must be the path of a file or None, got 3"),
+    ],
+)
+def test_what_fit_has_no_use_for_is_refused_by_name(given, message):
+    with pytest.raises(SettingsError, match=message):
+        MetricLearner().fit(XS, YS, **given)
+
+
+def test_groups_are_one_for_each():
+    with pytest.raises(DataError, match="4 recordings but 3 groups"):
+        MetricLearner().fit(XS, YS, groups=[1, 2, 3])
+    with pytest.raises(DataError, match="groups must be a list, one for each, got 3"):
+        MetricLearner().fit(XS, YS, groups=3)
 
 
 @pytest.mark.parametrize("problem", [Clustering, NormalizedCut])
@@ -341,4 +360,4 @@ def test_labellings_that_are_no_list():
         with pytest.raises(DataError):
             MetricLearner().fit(XS[:1], ys)
         with pytest.raises(DataError):
-            CutLearner().fit([FeatureGraph(np.arange(4)[:, None])] * 2, ys)
+            MetricLearner(NormalizedCut()).fit([FeatureGraph(np.arange(4)[:, None])] * 2, ys)

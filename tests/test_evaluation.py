@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from structsvm import MetricLearner
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.errors import DataError, SettingsError
-from structsvm.evaluation import Evaluation, RecordingScores, Scores, evaluate
+from structsvm.evaluation import Evaluation, SampleScores, Scores, evaluate
 from structsvm.partitions.losses import partition_loss
 
 TRAIN, TEST = (
@@ -27,17 +27,17 @@ def learner() -> MetricLearner:
 
 
 def _scores(loss: float) -> Scores:
-    return Scores(loss, covering=0.5, adjusted_rand=0.5, f1=0.5, disagreement=loss)
+    return {"loss": loss, "covering": 0.5, "adjusted_rand": 0.5, "f1": 0.5, "disagreement": loss}
 
 
 def made_up(*losses: tuple[float, float]) -> Evaluation:
     """Return an evaluation with the given losses, untrained and learned."""
     return Evaluation(
         tuple(
-            RecordingScores("r", 3, {"learned": _scores(learned), "untrained": _scores(untrained)})
+            SampleScores("r", 3, {"learned": _scores(learned), "untrained": _scores(untrained)})
             for untrained, learned in losses
         ),
-        margin=5,
+        tolerance=5,
     )
 
 
@@ -46,20 +46,20 @@ class TestScores:
         result = evaluate(learner, *TEST)
         truths, guesses = learner.encode(*TEST), learner.predict_partitions(TEST[0])
         losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
-        assert [r.scores["learned"].loss for r in result.recordings] == losses
-        assert result.learned.loss == pytest.approx(-learner.score(*TEST))
+        assert [r.scores["learned"]["loss"] for r in result.samples] == losses
+        assert result.learned["loss"] == pytest.approx(-learner.score(*TEST))
         rival = learner.decode_with(learner.baselines_["untrained"], TEST[0])
         untrained = [partition_loss(t, g) for t, g in zip(truths, rival, strict=True)]
         difference = np.subtract(untrained, losses)
         assert result.verdict.untrained.mean == pytest.approx(difference.mean())
         assert result.verdict.untrained.se == pytest.approx(difference.std(ddof=1) / math.sqrt(5))
-        assert [r.n_segments for r in result.recordings] == [t.n_clusters for t in truths]
+        assert [r.n_clusters for r in result.samples] == [t.n_clusters for t in truths]
 
     def test_learning_pays_where_few_features_matter(self, learner):
         result = evaluate(learner, *TEST)
-        assert result.learned.loss < 0.5 * result.untrained.loss
-        assert result.learned.covering > result.untrained.covering
-        assert result.learned.f1 > result.untrained.f1
+        assert result.learned["loss"] < 0.5 * result.untrained["loss"]
+        assert result.learned["covering"] > result.untrained["covering"]
+        assert result.learned["f1"] > result.untrained["f1"]
         assert str(result.verdict).startswith("Learning pays, but RCA may do as well. On 5 held")
         assert result.verdict.beats_rival is False
         assert "that of RCA" in str(result.verdict)
@@ -68,29 +68,30 @@ class TestScores:
         truths = learner.encode(*TEST)
         counts = [truth.n_clusters for truth in truths]
         expected = learner.predict_partitions(TEST[0], counts)
-        result = evaluate(learner, *TEST, n_segments="true")
-        assert [r.scores["learned"].loss for r in result.recordings] == [
+        result = evaluate(learner, *TEST, n_clusters="true")
+        assert [r.scores["learned"]["loss"] for r in result.samples] == [
             partition_loss(t, g) for t, g in zip(truths, expected, strict=True)
         ]
-        alone = evaluate(learner, *TEST, n_segments=1)
-        assert {r.scores["learned"] == r.scores["pca"] for r in alone.recordings} == {True}
+        alone = evaluate(learner, *TEST, n_clusters=1)
+        assert {r.scores["learned"] == r.scores["pca"] for r in alone.samples} == {True}
         contrast = alone.contrast("pca")
         assert "than that of PCA" in str(contrast)
         assert (contrast.mean, contrast.se, contrast.won, contrast.lost) == (0.0, 0.0, 0, 0)
 
-    def test_margin_widens_the_hits(self, learner):
-        narrow, wide = (evaluate(learner, *TEST, margin=m).untrained.f1 for m in (0, 50))
+    def test_tolerance_widens_the_hits(self, learner):
+        narrow, wide = (evaluate(learner, *TEST, tolerance=m).untrained["f1"] for m in (0, 50))
         assert narrow < wide
 
     def test_plain_values(self, learner):
         plain = json.loads(json.dumps(evaluate(learner, *TEST, names=list("abcde")).to_dict()))
         names = ["learned", "untrained", "pca", "rca"]
-        assert list(plain) == [*names, "verdict", "recordings"]
+        assert list(plain) == [*names, "counts", "verdict", "recordings"]
         for name in names:
             assert list(plain[name]) == ["loss", "covering", "adjusted_rand", "f1", "disagreement"]
+        assert plain["counts"] == dict.fromkeys(plain["learned"], 5)
         assert plain["verdict"]["contrasts"]["untrained"]["n"] == 5
         assert [r["name"] for r in plain["recordings"]] == list("abcde")
-        assert list(plain["recordings"][0]) == ["name", "n_segments", *names]
+        assert list(plain["recordings"][0]) == ["name", "n_clusters", *names]
 
     def test_without_tuned_rivals(self):
         learner = MetricLearner(metric="diagonal").fit(*TRAIN)
@@ -145,11 +146,11 @@ class TestBadInput:
 
     def test_a_word_that_means_nothing(self, learner):
         with pytest.raises(SettingsError, match="must be an integer, 'true' or None, got 'auto'"):
-            evaluate(learner, *TEST, n_segments="auto")
+            evaluate(learner, *TEST, n_clusters="auto")
 
     def test_more_segments_than_samples(self, learner):
         with pytest.raises(DataError, match="has 200 samples: it cannot have 201 segments"):
-            evaluate(learner, *TEST, n_segments=201)
+            evaluate(learner, *TEST, n_clusters=201)
 
     def test_names_of_another_number(self, learner):
         with pytest.raises(DataError, match="5 recordings but 2 names"):

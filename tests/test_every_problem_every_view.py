@@ -18,12 +18,11 @@ import numpy as np
 import pytest
 from PIL import Image
 from sklearn.model_selection import cross_val_score
+from tree_problem import Tree
 
 from structsvm import (
     ChangePoint,
     Clustering,
-    CutLearner,
-    DistributionChange,
     MetricLearner,
     MetricLearnerCV,
     NormalizedCut,
@@ -32,15 +31,15 @@ from structsvm import (
     plotting,
     save,
 )
-from structsvm.cli import main
 from structsvm.errors import StructSVMError
-from structsvm.fitted import feature_names, n_metric_features
+from structsvm.features import HermiteMoments
+from structsvm.graphs import GraphOfImage
 from structsvm.plugins import problem_class
 from structsvm.report import eigenvalues, feature_weights, report_page, scaled_metric
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "plugin-circular"
 
-Sample = tuple[np.ndarray, np.ndarray]
+Sample = tuple[Any, np.ndarray]
 
 
 # ---- problems
@@ -83,10 +82,19 @@ def photograph(rng: np.random.Generator) -> Sample:
     return np.round(255 * light[..., None] * colour).astype(np.uint8), mask.astype(int)
 
 
+def tree(rng: np.random.Generator) -> Sample:
+    """Return a tree, of which the first of two features tells one branch, and its parts."""
+    parents = (-1, 0, 1, 1, 0, 4, 4, *rng.integers(4, 7, 2).tolist())
+    y = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1])
+    X = np.column_stack([3.0 * y, 0.0 * y]) + rng.normal(size=(9, 2)) * [0.3, 2.0]
+    return (X, parents), y
+
+
 def write_tables(folder: Path, samples: list[Sample]) -> None:
-    """Write one .csv file for each sample."""
+    """Write one .csv file for each sample; it has no place for side information."""
     folder.mkdir()
-    for i, (X, y) in enumerate(samples):
+    for i, (x, y) in enumerate(samples):
+        X = x[0] if isinstance(x, tuple) else x
         rows = "".join(f"{a},{b},{k}\n" for (a, b), k in zip(X.tolist(), y, strict=True))
         (folder / f"s{i}.csv").write_text(f"signal,noise,label\n{rows}", encoding="utf-8")
 
@@ -108,9 +116,11 @@ class Problem:
     problem: Callable[[], Any]
     """Makes the problem; a plugin can be imported only once it is on the path."""
     fit: str
-    """Options of ``structsvm fit`` that say the same as ``problem`` and ``learner``."""
-    learner: Callable[[Any], Any] = MetricLearner
-    """Makes the learner of a problem."""
+    """Options of ``structsvm fit`` that say the same as ``problem`` and ``settings``."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of a MetricLearner, and of a search."""
+    feature_names: tuple[str, ...] | None = ("signal", "noise")
+    """None where the problem names them."""
     write: Callable[[Path, list[Sample]], None] = write_tables
     one: str = "s0.csv"
     """The file of the first sample."""
@@ -128,30 +138,49 @@ NO_ORDER = {
     "cli plot of one, its features": "what is drawn are clusters in two directions of the metric",
 }
 
+OF_FILES = (
+    "cli fit",
+    "cli predict",
+    "cli evaluate",
+    "cli report",
+    "cli plot of one",
+    "cli plot of one, its directions",
+    "cli plot of one, its features",
+    "cli plot of one, as many as in truth",
+)
+
 PROBLEMS = {
     "change-point": Problem(recording, ChangePoint, "change-point"),
     "clustering": Problem(table, Clustering, "clustering", not_for=NO_ORDER),
     "distribution-change": Problem(
-        changing_scale, lambda: DistributionChange(3), "distribution-change --set n_moments=3"
+        changing_scale,
+        ChangePoint,
+        "distribution-change --set n_moments=3",
+        settings={"features": HermiteMoments(3)},
     ),
     "normalized-cut": Problem(
         photograph,
-        lambda: NormalizedCut(n_segments=20),
-        "normalized-cut --set n_segments=20 --lam 0.02",
-        learner=lambda problem: CutLearner(problem, lam=0.02),
+        lambda: NormalizedCut(image=GraphOfImage(n_segments=20)),
+        "normalized-cut --set n_segments=20",
+        feature_names=None,
         write=write_images,
         one="img/s0.png",
         labels_of_one="--masks {test}/mask",
         n_parts=2,
         not_for={
-            "MetricLearnerCV": "CutLearner cross-validates lam itself, with lam='cv'",
             "plot_segmentation": "parts of an image do not follow one another",
             "plot_segmentation of features": "parts of an image do not follow one another",
             "plot_clusters": "an image is drawn with its parts, by plot_cut",
-            "plot_gap against oracle calls": "descent on a risk that is not convex counts none",
             "cli plot of one, its directions": "an image is drawn with its parts",
             "cli plot of one, its features": "an image is drawn with its parts",
         },
+    ),
+    "tree": Problem(
+        tree,
+        Tree,
+        "tree",
+        n_parts=2,
+        not_for=NO_ORDER | dict.fromkeys(OF_FILES, "a file of features holds no tree"),
     ),
     "circular": Problem(
         circle, lambda: problem_class("circular")(), "circular", n_parts=2, not_for=NO_ORDER
@@ -173,7 +202,7 @@ class Case:
     folder: Path
 
     @property
-    def Xs(self) -> list[np.ndarray]:
+    def Xs(self) -> list[Any]:
         return [X for X, _ in self.test]
 
     @property
@@ -182,11 +211,11 @@ class Case:
 
     @cached_property
     def size(self) -> int:
-        return n_metric_features(self.learner)
+        return int(self.learner.n_metric_features_)
 
     @cached_property
     def names(self) -> list[str]:
-        return feature_names(self.learner)
+        return list(self.learner.metric_feature_names_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +240,8 @@ class Shell:
             "one": folder / "test" / self.case.problem.one,
             "out": self.out,
         }
+        from structsvm.cli import main
+
         code = main([word.format(**paths) for word in line.split()])
         printed = self.captured()
         if code == 1:
@@ -288,14 +319,14 @@ def evaluation(case: Case, shell: Shell) -> None:
     for count in (None, "true", case.problem.n_parts):
         found = evaluate(case.learner, case.Xs, case.ys, count)
         assert {"learned", "untrained"} < set(found.scores)
-        assert all(scores.loss >= 0.0 for scores in found.scores.values())
+        assert all(scores["loss"] >= 0.0 for scores in found.scores.values())
         assert str(found.verdict)
         json.dumps(found.to_dict(), allow_nan=False)
 
 
 @view("cross_val_score")
 def cross_validation(case: Case, shell: Shell) -> None:
-    learner = case.problem.learner(case.problem.problem())
+    learner = MetricLearner(case.problem.problem(), **case.problem.settings)
     Xs, ys = zip(*case.train, strict=True)
     assert np.isfinite(cross_val_score(learner, list(Xs), list(ys), cv=2)).all()
 
@@ -314,7 +345,7 @@ def save_and_load(case: Case, shell: Shell) -> None:
     path = shell.out / "copy.structsvm"
     save(case.learner, path)
     copy = load(path)
-    assert feature_names(copy) == case.names
+    assert copy.metric_feature_names_ == case.names
     assert copy.problem_ == case.learner.problem_
     np.testing.assert_array_equal(feature_weights(copy), feature_weights(case.learner))
     for mine, its in zip(case.learner.predict(case.Xs), copy.predict(case.Xs), strict=True):
@@ -351,12 +382,6 @@ def weights(case: Case, shell: Shell) -> None:
     assert {label.get_text() for label in ax.get_yticklabels()} == set(case.names)
 
 
-@view("plot_cut_weights")
-def weights_on_a_logarithmic_scale(case: Case, shell: Shell) -> None:
-    ax = plotting.plot_cut_weights(case.learner)
-    assert {label.get_text() for label in ax.get_yticklabels()} == set(case.names)
-
-
 @view("plot_metric")
 def heat_map(case: Case, shell: Shell) -> None:
     ax = plotting.plot_metric(case.learner)
@@ -372,15 +397,10 @@ def spectrum(case: Case, shell: Shell) -> None:
 
 @view("plot_gap")
 def gap(case: Case, shell: Shell) -> None:
-    for against in ("iteration", "seconds"):
+    for against in ("iteration", "seconds", "oracle_calls"):
         ax = plotting.plot_gap(case.learner, against=against)
-        assert ax.get_xlabel() == against
+        assert ax.get_xlabel() == against.replace("_", " ")
         assert len(ax.lines[0].get_ydata()) > 1
-
-
-@view("plot_gap against oracle calls")
-def gap_against_calls(case: Case, shell: Shell) -> None:
-    plotting.plot_gap(case.learner, against="oracle_calls")
 
 
 @view("plot_path of a learner")
@@ -391,8 +411,8 @@ def path_of_a_learner(case: Case, shell: Shell) -> None:
 
 @view("plot_segmentation")
 def segmentation(case: Case, shell: Shell) -> None:
-    for n_segments in (None, "true", case.problem.n_parts):
-        plotting.plot_segmentation(case.learner, case.Xs[0], case.ys[0], n_segments=n_segments)
+    for n_clusters in (None, "true", case.problem.n_parts):
+        plotting.plot_segmentation(case.learner, case.Xs[0], case.ys[0], n_clusters=n_clusters)
     plotting.plot_segmentation(case.learner, case.Xs[0])
 
 
@@ -415,7 +435,7 @@ def cli_fit(case: Case, shell: Shell) -> None:
     described = shell.json(f"fit {case.problem.fit} {{learn}} -o {{out}}/new.structsvm -q")
     check_description(case, described)
     learned = load(shell.out / "new.structsvm")
-    assert len(described["weights"]) == n_metric_features(learned)
+    assert len(described["weights"]) == learned.n_metric_features_
 
 
 @view("cli show")
@@ -426,7 +446,7 @@ def cli_show(case: Case, shell: Shell) -> None:
 
 @view("cli predict")
 def cli_predict(case: Case, shell: Shell) -> None:
-    for options in ("", f"--n-segments {case.problem.n_parts}"):
+    for options in ("", f"--n-clusters {case.problem.n_parts}"):
         assert len(shell(f"predict {{model}} {{test}} {options}").splitlines()) == len(case.test)
         ((_, found),) = shell.json(f"predict {{model}} {{test}} {options}").items()
         assert len(found) == len(case.test)
@@ -437,7 +457,7 @@ def cli_predict(case: Case, shell: Shell) -> None:
 
 @view("cli evaluate")
 def cli_evaluate(case: Case, shell: Shell) -> None:
-    for options in ("", "--n-segments true"):
+    for options in ("", "--n-clusters true"):
         assert "learned" in shell(f"evaluate {{model}} {{test}} {options}")
         assert shell.json(f"evaluate {{model}} {{test}} {options}")["verdict"]
 
@@ -468,7 +488,7 @@ VIEWS["cli plot of one, its features"] = cli_picture("{one} --show features")
 
 @view("cli plot of one, as many as in truth")
 def cli_plot_as_many_as_in_truth(case: Case, shell: Shell) -> None:
-    cli_picture(f"{{one}} --n-segments true {case.problem.labels_of_one}")(case, shell)
+    cli_picture(f"{{one}} --n-clusters true {case.problem.labels_of_one}")(case, shell)
 
 
 @view("cli plot of the model, each time another")
@@ -500,9 +520,10 @@ def check_page(case: Case, page: str) -> None:
 def searched(case: Case) -> Any:
     """A fitted MetricLearnerCV."""
     Xs, ys = zip(*case.train, strict=True)
-    return MetricLearnerCV(case.problem.problem(), ("untrained", "diagonal"), lams=[0.1], cv=2).fit(
-        list(Xs), list(ys)
+    search = MetricLearnerCV(
+        case.problem.problem(), ("untrained", "diagonal"), [0.1], cv=2, **case.problem.settings
     )
+    return search.fit(list(Xs), list(ys))
 
 
 # ---- tests
@@ -510,13 +531,13 @@ def searched(case: Case) -> Any:
 
 @pytest.fixture(scope="module")
 def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Put the circular plugin on the path, its entry points declared."""
+    """Put the circular plugin on the path; it and the problem of trees are declared."""
     site = tmp_path_factory.mktemp("site")
     declared = site / "structsvm_circular-0.1.0.dist-info"
     declared.mkdir()
     (declared / "METADATA").write_text("Name: structsvm-circular\nVersion: 0.1.0\n")
     (declared / "entry_points.txt").write_text(
-        "[structsvm.problems]\ncircular = structsvm_circular:Circular\n"
+        "[structsvm.problems]\ncircular = structsvm_circular:Circular\ntree = tree_problem:Tree\n"
         "[structsvm.oracles]\ncircular = structsvm_circular:CircularOracle\n"
     )
     with pytest.MonkeyPatch.context() as patch:
@@ -535,9 +556,8 @@ def case(
     problem, rng = PROBLEMS[request.param], np.random.default_rng(0)
     train, test = ([problem.sample(rng) for _ in range(n)] for n in (4, 2))
     Xs, ys = (list(part) for part in zip(*train, strict=True))
-    names = {} if Xs[0].ndim == 3 else {"feature_names": ["signal", "noise"]}
-    learner = problem.learner(problem.problem()).fit(Xs, ys, **names)
-    learner.fit_baselines(Xs, ys)
+    learner = MetricLearner(problem.problem(), **problem.settings)
+    learner.fit(Xs, ys, feature_names=problem.feature_names, rivals=True)
     folder = tmp_path_factory.mktemp(request.param)
     problem.write(folder / "learn", train)
     problem.write(folder / "test", test)

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from structsvm import ChangePoint, SquaredNorm, Trace
+from structsvm import ChangePoint
 from structsvm.masters.auto import master_from
 from structsvm.masters.base import clean_multipliers
 from structsvm.masters.bounds import lower_bound, plane_bound
@@ -19,9 +19,9 @@ from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.problem import MetricProblem
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.regularizers import Regularizer
+from structsvm.regularizers import Regularizer, SquaredNorm, Trace
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
@@ -110,12 +110,12 @@ def instance(seed, offset, scale, regularizer: Regularizer, P=2, N=2):
         steps = rng.normal(size=(T + 1, P))[labels]
         Xs.append(offset + scale * (rng.normal(size=(T, P)) + 2.0 * steps))
         truths.append(EquivalenceMatrix.from_labels(labels))
-    problem = MetricProblem(ChangePoint(), "diagonal", P)
+    problem = ChangePoint().objective("diagonal", P)
     lam = float(10 ** rng.uniform(-2, 0)) * (
         scale**4 if isinstance(regularizer, SquaredNorm) else scale**2
     )
     weighted = problem.regularizer(regularizer, lam)
-    risk = problem.risk(Xs, truths, weighted)
+    risk = problem.risk([Sample(X) for X in Xs], truths, weighted)
     return risk, Exact(Xs, truths, weighted, risk.sample_weight)
 
 

@@ -173,7 +173,7 @@ class TestMetricLearn:
 
     def test_the_metric_goes_where_scikit_learn_takes_one(self, learner):
         X = NEW[0][:80]
-        points = learner.standardizer_(X)
+        points = learner.prepare([X])[0].X
         near = float(np.median(learner.pair_distance(np.stack([points[:-1], points[1:]], axis=1))))
         by_metric = DBSCAN(eps=near, metric=learner.get_metric()).fit_predict(points)
         by_transform = DBSCAN(eps=near).fit_predict(points @ learner.components_.T)

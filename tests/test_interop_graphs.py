@@ -7,7 +7,8 @@ from skimage import graph as region_graph
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
-from structsvm import CutLearner
+from structsvm import MetricLearner, NormalizedCut
+from structsvm.errors import SettingsError
 from structsvm.graphs.similarity import Similarity
 from structsvm.interop import weighted_graph
 
@@ -31,8 +32,9 @@ def pictures():
 
 
 @pytest.fixture(scope="module")
-def learner(pictures) -> CutLearner:
-    return CutLearner(lam=0.02).fit([p[2] for p in pictures[:2]], [p[3] for p in pictures[:2]])
+def learner(pictures) -> MetricLearner:
+    graphs, sides = [p[2] for p in pictures[:2]], [p[3] for p in pictures[:2]]
+    return MetricLearner(NormalizedCut()).fit(graphs, sides)
 
 
 def test_weights_are_the_learned_similarities(learner, pictures):
@@ -43,7 +45,7 @@ def test_weights_are_the_learned_similarities(learner, pictures):
     assert type(weighted) is type(rag)
     assert set(weighted.edges) == set(rag.edges)
     assert weighted.nodes[0]["pixel count"] == rag.nodes[0]["pixel count"]
-    (graph,) = learner.graphs([rag])
+    graph = learner.prepare([rag])[0].side
     expected = Similarity.of(graph)(learner.components_.T).matrix.toarray()
     found = nx.to_numpy_array(weighted, nodelist=graph.nodes)
     np.testing.assert_allclose(found + np.eye(len(found)), expected)
@@ -80,3 +82,21 @@ def test_what_is_no_networkx_graph(learner):
     assert weighted.nodes[3]["labels"] == [3]
     difference = (X[0] - X[1]) @ learner.components_.T
     assert weighted[0][1]["weight"] == pytest.approx(np.exp(-(difference**2).sum()))
+
+
+def test_features_are_weighted_as_the_metric_sees_them(pictures):
+    graphs, sides = [p[2] for p in pictures], [p[3] for p in pictures]
+    learner = MetricLearner(NormalizedCut(), standardize="training").fit(graphs[:2], sides[:2])
+    (sample,) = learner.prepare(graphs[2:])
+    place = {node: i for i, node in enumerate(sample.side.nodes)}
+    weighted = weighted_graph(learner, graphs[2])
+    for a, b, weight in weighted.edges(data="weight"):
+        difference = (sample.X[place[a]] - sample.X[place[b]]) @ learner.components_.T
+        assert weight == pytest.approx(np.exp(-(difference**2).sum()))
+
+
+def test_a_learner_of_recordings_has_no_graphs():
+    X = np.repeat([0.0, 3.0], 20)[:, None] + np.random.default_rng(0).normal(size=(40, 1))
+    learner = MetricLearner(standardize=None).fit([X, X + 0.1], [[20, 40]] * 2)
+    with pytest.raises(SettingsError, match="ChangePoint has no graphs whose edges"):
+        weighted_graph(learner, X)

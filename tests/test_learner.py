@@ -13,8 +13,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
-from structsvm import ChangePoint, Custom, MetricLearner, SquaredNorm, Status, Trace
+from structsvm import ChangePoint, MetricLearner, Status
 from structsvm.errors import DataError, DataWarning, LearningError, MasterError, SettingsError
+from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.regularizers import Custom, SquaredNorm, Trace
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
 
 P = 4
 
@@ -44,7 +48,7 @@ def test_learns_which_feature_matters(data, metric, problem):
     assert errors[1] <= 2 < errors[0]
     assert learner.solution_.lower <= learner.solution_.upper <= learner.solution_.null
     assert learner.converged_
-    assert learner.solution_.gap <= learner.tol
+    assert learner.solution_.gap <= 1e-2
 
 
 def test_labels_and_breakpoints_are_the_same_labels(data, learner):
@@ -61,10 +65,10 @@ def test_predict_gives_the_numbers_of_segments_asked_for(data, learner):
     Xs, _ = data
     for asked in (1, 3, [1, 2, 3, 4, 5, 6, 7, 60]):
         expected = [asked] * 8 if isinstance(asked, int) else asked
-        labels = learner.predict(Xs, n_segments=asked)
+        labels = learner.predict(Xs, n_clusters=asked)
         assert [len(set(y.tolist())) for y in labels] == expected
         assert all((np.diff(y) >= 0).all() and y[0] == 0 for y in labels)
-    ends = learner.predict_breakpoints(Xs, n_segments=3)
+    ends = learner.predict_breakpoints(Xs, n_clusters=3)
     assert [len(e) for e in ends] == [3] * 8
     assert all(e[-1] == len(X) for e, X in zip(ends, Xs, strict=True))
 
@@ -77,7 +81,7 @@ def test_ruptures_finds_the_same_changes_with_the_learned_metric(data, learner):
         detector = rpt.KernelCPD("linear", min_size=1).fit(Z)
         assert detector.predict(pen=learner.penalty_) == expected
         cost = rpt.costs.CostMl(metric=learner.get_mahalanobis_matrix())
-        pelt = rpt.Pelt(custom_cost=cost, min_size=1, jump=1).fit(learner.standardizer_(X))
+        pelt = rpt.Pelt(custom_cost=cost, min_size=1, jump=1).fit(learner.inputs_.standardizer(X))
         assert pelt.predict(pen=learner.penalty_) == expected
 
 
@@ -91,7 +95,7 @@ def test_score_is_minus_the_mean_loss(data, learner):
 def test_transform_makes_plain_distances_those_of_the_metric(data, learner):
     X = data[0][0]
     Z = learner.transform(X)
-    B, S = learner.get_mahalanobis_matrix(), learner.standardizer_(X)
+    B, S = learner.get_mahalanobis_matrix(), learner.inputs_.standardizer(X)
     d = S[3] - S[40]
     assert ((Z[3] - Z[40]) ** 2).sum() == pytest.approx(d @ B @ d)
     assert isinstance(learner.transform([X]), list)
@@ -116,10 +120,14 @@ def test_fitting_twice_gives_the_same_and_leaves_the_data_alone(data, learner):
 def test_the_metric_does_not_depend_on_the_scale_of_the_data(data):
     """Without standardisation, 1e6 or 1e-6 times the data is the same problem: lam has no unit."""
     Xs, ys = data
-    reference = MetricLearner(metric="full", standardize=None, tol=1e-4).fit(Xs, ys)
+    reference = MetricLearner(
+        metric="full", standardize=None, solver=CuttingPlane(Stopping(tol=1e-4))
+    ).fit(Xs, ys)
     for scale in (1e-6, 1e6):
         scaled = [scale * X for X in Xs]
-        learner = MetricLearner(metric="full", standardize=None, tol=1e-4).fit(scaled, ys)
+        learner = MetricLearner(
+            metric="full", standardize=None, solver=CuttingPlane(Stopping(tol=1e-4))
+        ).fit(scaled, ys)
         np.testing.assert_allclose(
             learner.get_mahalanobis_matrix(), reference.get_mahalanobis_matrix(), atol=1e-3
         )
@@ -157,9 +165,9 @@ def test_standardize_on_the_training_set_is_remembered(data):
     Xs, ys = data
     learner = MetricLearner(metric="diagonal", standardize="training").fit(Xs, ys)
     stacked = np.vstack(Xs)
-    np.testing.assert_allclose(learner.standardizer_.mean, stacked.mean(axis=0))
+    np.testing.assert_allclose(learner.inputs_.standardizer.mean, stacked.mean(axis=0))
     expected = (Xs[0] - stacked.mean(axis=0)) / stacked.std(axis=0)
-    np.testing.assert_allclose(learner.standardizer_(Xs[0]), expected)
+    np.testing.assert_allclose(learner.inputs_.standardizer(Xs[0]), expected)
 
 
 @pytest.mark.parametrize("regularizer", ["squared", "trace", SquaredNorm(center=1.0), Trace()])
@@ -183,8 +191,12 @@ def small_trace(B):
 
 
 def test_custom_regularizer_and_constraints_on_the_metric(data):
-    trace = MetricLearner(metric="diagonal", regularizer="trace", tol=1e-4).fit(*data)
-    custom = MetricLearner(metric="diagonal", regularizer=Custom(l1), tol=1e-4).fit(*data)
+    trace = MetricLearner(
+        metric="diagonal", regularizer="trace", solver=CuttingPlane(Stopping(tol=1e-4))
+    ).fit(*data)
+    custom = MetricLearner(
+        metric="diagonal", regularizer=Custom(l1), solver=CuttingPlane(Stopping(tol=1e-4))
+    ).fit(*data)
     assert custom.solution_.upper == pytest.approx(trace.solution_.upper, rel=1e-3)
     assert custom.solution_.bound == "to the accuracy of the conic solver"
     held = MetricLearner(metric="full", constraints=small_trace).fit(*data)
@@ -203,14 +215,16 @@ def test_constraints_that_contradict_each_other(data):
 
 def test_the_callback_sees_every_iteration(data):
     seen = []
-    learner = MetricLearner(metric="diagonal", callback=seen.append).fit(*data)
+    learner = MetricLearner(metric="diagonal").fit(*data, callback=seen.append)
     assert [entry.iteration for entry in seen] == list(range(learner.n_iter_))
     assert seen[-1] == learner.solution_.history[-1]
 
 
 def test_max_iter_is_said(data):
-    with pytest.warns(ConvergenceWarning, match="stopped at max_iter with the certified gap"):
-        learner = MetricLearner(metric="full", max_iter=4, tol=1e-9).fit(*data)
+    with pytest.warns(ConvergenceWarning, match=r"stopped at max_iter .* gap .* \(certified\)"):
+        learner = MetricLearner(
+            metric="full", solver=CuttingPlane(Stopping(tol=1e-9, max_iter=4))
+        ).fit(*data)
     assert learner.solution_.status is Status.MAX_ITER
     assert not learner.converged_
 
@@ -221,7 +235,9 @@ def test_interrupting_returns_the_best_certified_iterate(data):
             raise KeyboardInterrupt
 
     with pytest.warns(ConvergenceWarning, match="interrupted"):
-        learner = MetricLearner(tol=1e-9, callback=interrupt).fit(*data)
+        learner = MetricLearner(solver=CuttingPlane(Stopping(tol=1e-9))).fit(
+            *data, callback=interrupt
+        )
     assert learner.solution_.status is Status.INTERRUPTED
     assert learner.solution_.n_iter == 3
     assert learner.predict(data[0])[0].shape == (60,)
@@ -280,23 +296,26 @@ def test_bad_data_is_refused_with_its_place(data, spoil, message):
 
 
 BAD_SETTINGS = [
-    ({"lam": 0}, "lam must be > 0, got 0"),
-    ({"lam": np.nan}, "lam must be > 0, got nan"),
-    ({"metric": "round"}, r"metric must be one of \['diagonal', 'full'\], got 'round'"),
-    ({"regularizer": "l7"}, r"one of \['squared', 'trace'\] or a Regularizer, got 'l7'"),
-    ({"master": "CPLEXX"}, "solver 'CPLEXX' is not installed; these are: .*CLARABEL.*SCS"),
-    ({"standardize": "rows"}, "standardize must be one of .*'recording', 'training', None"),
-    ({"slack": "two"}, "slack must be 'n' or 'one', got 'two'"),
-    ({"tol": 0}, "tol must be > 0"),
-    ({"max_iter": 0}, "max_iter must be at least 1"),
-    ({"problem": "change-point"}, "must be a PartitionProblem, got 'change-point'"),
+    (lambda: {"lam": 0}, "lam must be > 0, got 0"),
+    (lambda: {"lam": np.nan}, "lam must be > 0, got nan"),
+    (lambda: {"metric": "round"}, r"metric must be one of \['diagonal', 'full'\], got 'round'"),
+    (lambda: {"regularizer": "l7"}, r"one of \['squared', 'trace'\] or a Regularizer, got 'l7'"),
+    (
+        lambda: {"solver": CuttingPlane(master=CvxpyMaster("CPLEXX"))},
+        "solver 'CPLEXX' is not installed; these are: .*CLARABEL.*SCS",
+    ),
+    (lambda: {"standardize": "rows"}, "standardize must be 'auto' or one of .*'recording', 'train"),
+    (lambda: {"solver": CuttingPlane(slack="two")}, "slack must be 'n' or 'one', got 'two'"),
+    (lambda: {"solver": CuttingPlane(Stopping(tol=0))}, "tol must be > 0"),
+    (lambda: {"solver": CuttingPlane(Stopping(max_iter=0))}, "max_iter must be at least 1"),
+    (lambda: {"problem": "change-point"}, "must be a PartitionProblem .*, got 'change-point'"),
 ]
 
 
 @pytest.mark.parametrize(("parameters", "message"), BAD_SETTINGS)
 def test_bad_settings_are_refused(data, parameters, message):
     with pytest.raises(SettingsError, match=message):
-        MetricLearner(**parameters).fit(*data)
+        MetricLearner(**parameters()).fit(*data)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +323,7 @@ def test_bad_settings_are_refused(data, parameters, message):
     [
         (("maybe",), "'unknown' or 'known', got 'maybe'"),
         (("unknown", "free"), "'learned' or 'fixed', got 'free'"),
-        (("unknown", "fixed", 1.5), r"margin must be in \(0, 1\], got 1.5"),
+        (("unknown", "fixed", 1.5), r"kappa must be in \(0, 1\], got 1.5"),
     ],
 )
 def test_bad_problems_are_refused(arguments, message):
@@ -323,7 +342,7 @@ def test_bad_problems_are_refused(arguments, message):
 )
 def test_impossible_numbers_of_segments(data, learner, asked, message):
     with pytest.raises(DataError, match=message):
-        learner.predict(data[0], n_segments=asked)
+        learner.predict(data[0], n_clusters=asked)
 
 
 def test_another_number_of_features_than_the_model(data, learner):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import structsvm.masters.conic
-from structsvm import Custom, MetricLearner, SquaredNorm, Status
+from structsvm import MetricLearner, Status
 from structsvm.errors import CertificateError, DataError, DataWarning, OracleError, SettingsError
 from structsvm.masters.base import Master, MasterSolution
 from structsvm.masters.conic import dual_bound
@@ -19,11 +19,12 @@ from structsvm.partitions.oracle import Argmax, Quality
 from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problems.clustering import Clustering
+from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.cutting_plane import CuttingPlane
 
-EXACT = MetricLearner(standardize=None, tol=1e-6)
+EXACT = MetricLearner(standardize=None, solver=CuttingPlane(Stopping(tol=1e-6)))
 
 
 def recordings(N=4, T=40, P=3, seed=0):
@@ -48,7 +49,9 @@ class TestOffsets:
     def test_an_offset_leaves_the_optimum_where_it_is(self, data, offset):
         Xs, ys = data
         right = EXACT.fit(Xs, ys).solution_
-        found = MetricLearner(standardize=None, tol=1e-6).fit([X + offset for X in Xs], ys)
+        found = MetricLearner(standardize=None, solver=CuttingPlane(Stopping(tol=1e-6))).fit(
+            [X + offset for X in Xs], ys
+        )
         error = 10 * np.finfo(float).eps * offset  # of the recordings themselves
         assert found.solution_.status is Status.OPTIMAL
         assert found.solution_.lower <= right.upper + error
@@ -60,7 +63,11 @@ class TestOffsets:
     def test_levels_that_drift_between_recordings_leave_it_too(self, data, drift):
         Xs, ys = data
         drifting = [X + drift * i for i, X in enumerate(Xs)]
-        found = MetricLearner(standardize="training", tol=1e-4).fit(drifting, ys).solution_
+        found = (
+            MetricLearner(standardize="training", solver=CuttingPlane(Stopping(tol=1e-4)))
+            .fit(drifting, ys)
+            .solution_
+        )
         assert found.status is Status.OPTIMAL
         assert found.lower <= found.upper
         right = EXACT.fit(Xs, ys).solution_  # equal scales do not matter
@@ -71,7 +78,9 @@ class TestOffsets:
         X, y = data[0][0][:, :2], data[1][0]
         problem = Clustering(oracle=oracle)
         fits = [
-            MetricLearner(problem, standardize=None, tol=1e-4, max_iter=40).fit([X + offset], [y])
+            MetricLearner(
+                problem, standardize=None, solver=CuttingPlane(Stopping(tol=1e-4, max_iter=40))
+            ).fit([X + offset], [y])
             for offset in (0.0, 1e6)
         ]
         (a, b) = (fit.solution_ for fit in fits)
@@ -83,7 +92,12 @@ class TestOffsets:
     def test_the_conic_path_sees_the_same_problem(self, data):
         Xs, ys = data
         found = [
-            MetricLearner(metric="diagonal", regularizer=Custom(l1), standardize=None, max_iter=15)
+            MetricLearner(
+                metric="diagonal",
+                regularizer=Custom(l1),
+                standardize=None,
+                solver=CuttingPlane(Stopping(max_iter=15)),
+            )
             .fit([X + offset for X in Xs], ys)
             .solution_
             for offset in (0.0, 1e7)
@@ -120,7 +134,11 @@ class TestSettingsAndValues:
     def test_a_tiny_strength_is_never_certified_by_overflow(self, data, lam):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of convergence
-            solution = MetricLearner(lam=lam, max_iter=5).fit(*data).solution_
+            solution = (
+                MetricLearner(lam=lam, solver=CuttingPlane(Stopping(max_iter=5)))
+                .fit(*data)
+                .solution_
+            )
         assert 0 <= solution.lower <= solution.upper
 
     def test_a_weight_beyond_arithmetic_is_refused(self):
@@ -215,7 +233,9 @@ class TestSabotage:
         for seed in range(3):
             Xs, ys = recordings(2, 12, 2, seed)
             chosen = Custom(l1) if regularizer == "custom" else regularizer
-            learner = MetricLearner(metric=metric, regularizer=chosen, tol=1e-6)
+            learner = MetricLearner(
+                metric=metric, regularizer=chosen, solver=CuttingPlane(Stopping(tol=1e-6))
+            )
             risk = learner.risk(Xs, ys)
             right = CuttingPlane(Stopping(1e-6, 60)).solve(risk)
             real = cp.Problem.solve

@@ -1,6 +1,7 @@
 """Pictures: what they show, on axes of the caller's or of their own."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,10 @@ from sklearn.datasets import load_iris
 from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV, compare_solvers
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.errors import DataError, MissingExtraError, SettingsError
+from structsvm.evaluation import Evaluation, SampleScores
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels, misplaced
+from structsvm.partitions.metric import Metric
 from structsvm.plotting import (
     plot_clusters,
     plot_gap,
@@ -28,9 +31,10 @@ from structsvm.plotting import (
 from structsvm.views.words import (
     certificate_in_words,
     eigenvalues,
-    feature_names,
     feature_weights,
+    perfect_in_words,
     scaled_metric,
+    score_titles,
     spectrum_in_words,
     training_in_words,
 )
@@ -92,12 +96,12 @@ class TestSegmentation:
         assert strip(ax, 3) == [50, 200]
 
     def test_without_truth(self, learner, ax):
-        plot_segmentation(learner, XS[0], n_segments=3, n_traces=1, ax=ax)
+        plot_segmentation(learner, XS[0], n_clusters=3, n_traces=1, ax=ax)
         assert rows(ax)[1:] == ["learned\n3 segments", "untrained\n3 segments"]
         assert len(ax.lines) == 1
 
     def test_number_of_segments_of_the_truth(self, learner, ax):
-        plot_segmentation(learner, XS[0], YS[0], n_segments="true", ax=ax)
+        plot_segmentation(learner, XS[0], YS[0], n_clusters="true", ax=ax)
         assert {row.partition("\n")[2] for row in rows(ax)[-3:]} == {f"{YS[0][-1] + 1} segments"}
 
     def test_features_of_largest_weight_as_measured(self, learner, ax):
@@ -130,8 +134,8 @@ class TestSegmentation:
         ("options", "message"),
         [
             ({"show": "all"}, "show must be 'components' or 'features', got 'all'"),
-            ({"n_segments": "true"}, "n_segments='true' needs the true labels"),
-            ({"n_segments": "some"}, "must be an integer, 'true' or None, got 'some'"),
+            ({"n_clusters": "true"}, "n_clusters='true' needs the true labels"),
+            ({"n_clusters": "some"}, "must be an integer, 'true' or None, got 'some'"),
         ],
     )
     def test_settings_that_cannot_be(self, learner, ax, options, message):
@@ -157,8 +161,7 @@ class TestWeights:
     def test_the_untrained_metric_weighs_one(self, learner):
         untrained = MetricLearner().set_params(**learner.get_params())
         untrained.__dict__.update(vars(learner))
-        rival = learner.baselines_["untrained"]
-        untrained.components_, untrained.penalty_ = rival.factor.T, rival.penalty
+        untrained.metric_ = learner.baselines_["untrained"]
         np.testing.assert_allclose(feature_weights(untrained), 1.0)
 
 
@@ -174,7 +177,7 @@ class TestMetric:
     def test_units_are_those_of_the_weights(self, learner):
         B = scaled_metric(learner)
         np.testing.assert_allclose(np.diag(B), feature_weights(learner))
-        ratio = learner.baselines_["untrained"].penalty / learner.penalty_
+        ratio = learner.baselines_["untrained"].price / learner.metric_.price
         np.testing.assert_allclose(B, learner.get_mahalanobis_matrix() * ratio)
 
     def test_spectrum(self, learner, ax):
@@ -307,20 +310,37 @@ class TestWords:
     def test_spectrum_of_one_direction(self, learner):
         line = MetricLearner().set_params(**learner.get_params())
         line.__dict__.update(vars(learner))
-        line.components_ = np.ones((1, 6))
+        line.metric_ = Metric(np.ones((6, 1)), learner.metric_.price)
         assert spectrum_in_words(line) == (
             "rank 1 of 6; 1 direction carries half of the metric, 1 carries 90 %"
         )
 
     def test_certificate_and_training(self, learner):
-        assert certificate_in_words(learner.solution_).startswith("at most ")
+        found = learner.solution_
+        assert certificate_in_words(found) == (
+            f"within {100 * found.gap:.2g} % of the optimum (certified): objective "
+            f"{found.upper:.6g}, lower bound {found.lower:.6g}, without learning {found.null:.6g}"
+        )
+        unknown = replace(found, lower=-np.inf)
+        assert certificate_in_words(unknown).startswith("no lower bound is known: objective ")
         words = training_in_words(learner.training_data_)
         assert words.startswith("4 recordings of 200 samples and ")
         assert ", 800 samples and " in words
 
+    def test_scores_are_called_by_name_and_say_to_how_many_samples_they_apply(self):
+        names = ("loss", "f1", "purity", "never", "disagreement")
+        rows = [
+            SampleScores(name, 2, {"learned": dict(zip(names, values, strict=True))})
+            for name, values in (("a", (1.0, 0.5, 0.1, None, 1.0)), ("b", (2, None, 0.2, None, 2)))
+        ]
+        titles = score_titles(Evaluation(tuple(rows), tolerance=3))
+        assert titles == {"loss": "loss", "f1": "F1 (within 3), of 1 recording", "purity": "purity"}
+        assert perfect_in_words(titles) == "Perfect: loss 0, F1 1."
+        assert perfect_in_words({"purity": "purity"}) == ""
+
     def test_unnamed_features(self):
         learner = MetricLearner(metric="diagonal").fit(XS[:2], YS[:2])
-        assert feature_names(learner) == [f"x{j}" for j in range(6)]
+        assert learner.metric_feature_names_ == [f"x{j}" for j in range(6)]
 
 
 def test_without_matplotlib_it_says_what_to_install(learner, monkeypatch):

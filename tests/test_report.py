@@ -9,9 +9,11 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
-from structsvm import Clustering, CutLearner, MetricLearner, NormalizedCut, evaluate
+from structsvm import Clustering, MetricLearner, NormalizedCut, evaluate
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.errors import DataError
+from structsvm.features import HermiteMoments
+from structsvm.graphs import GraphOfImage
 from structsvm.report import feature_weights, report_page
 from structsvm.report.traces import envelope
 
@@ -25,8 +27,8 @@ HOSTILE = "</script><script>alert(1)</script>&amp;{{data}}\u2028"
 @pytest.fixture(scope="module")
 def learner() -> MetricLearner:
     Xs, ys = arrays_and_labels(TRAIN)
-    learner = MetricLearner(metric="diagonal").fit(Xs, ys, feature_names=TRAIN[0].features)
-    return learner.fit_baselines(Xs, ys)
+    learner = MetricLearner(metric="diagonal")
+    return learner.fit(Xs, ys, feature_names=TRAIN[0].features, rivals=True)
 
 
 class Page(HTMLParser):
@@ -58,7 +60,7 @@ def test_the_page_shows_what_an_evaluation_says(learner):
     words = " ".join("".join(page.texts).split())
     assert str(expected.verdict) in words
     for name, scores in expected.scores.items():
-        assert page.data["means"][name]["loss"] == scores.loss
+        assert page.data["means"][name]["loss"] == scores["loss"]
     assert page.data["gains"]["rca"]["low"] == expected.verdict.rival.low
     ends = [r["ends"] for r in page.data["recordings"]]
     Xs = [r.X for r in TEST]
@@ -96,10 +98,10 @@ def test_what_cannot_be_told_is_told(learner):
     assert "learned from 6 of these" in " ".join(seen.texts)
 
 
-def test_a_model_without_rca_says_so():
+def test_a_model_without_rivals_says_so():
     Xs, ys = arrays_and_labels(TRAIN)
     page = page_of(MetricLearner(metric="diagonal").fit(Xs, ys), TEST)
-    assert "RCA was not tuned" in " ".join(page.texts)
+    assert "PCA and RCA were not tuned" in " ".join(page.texts)
     assert list(page.data["gains"]) == ["untrained"]
 
 
@@ -123,7 +125,7 @@ def test_long_recordings_make_a_small_page(learner):
     rng = np.random.default_rng(0)
     changes = np.repeat([0.0, 3.0, 0.0, 3.0], 10_000)
     X = rng.normal(size=(40_000, 5)) + changes[:, None] * (np.arange(5) < 2)
-    source = report_page(learner, [X], [[10_000, 20_000, 30_000, 40_000]], n_segments=4)
+    source = report_page(learner, [X], [[10_000, 20_000, 30_000, 40_000]], n_clusters=4)
     assert len(source) < 200_000
     (recording,) = Page(source).data["recordings"]
     assert recording["labels"] is None
@@ -159,8 +161,8 @@ def test_tables():
     assert len(table["points"]) == 150
     assert sum(point[4] for point in table["points"]) == table["misplaced"] > 0
     assert all((point[2] == point[3]) != point[4] for point in table["points"])
-    assert "f1" in page.data["means"]["learned"]
-    assert page.data["means"]["learned"]["f1"] is None
+    assert [key for key, _ in page.data["scores"]] == ["loss", "covering", "adjusted_rand"]
+    assert page.data["perfect"] == "Perfect: loss 0, covering and adj. Rand 1."
 
 
 def page_of_table(learner, X, y) -> Page:
@@ -180,10 +182,9 @@ def discs(rng, n):
 
 
 @pytest.fixture(scope="module")
-def cutter() -> CutLearner:
+def cutter() -> MetricLearner:
     images, masks = discs(np.random.default_rng(0), 3)
-    problem = NormalizedCut(n_segments=40)
-    return CutLearner(problem, lam=0.02).fit(images, masks)
+    return MetricLearner(NormalizedCut(image=GraphOfImage(n_segments=40))).fit(images, masks)
 
 
 def test_images(cutter):
@@ -191,16 +192,42 @@ def test_images(cutter):
     page = Page(report_page(cutter, images, masks, names=list("abcde")))
     expected = evaluate(cutter, images, masks)
     assert str(expected.verdict) in " ".join("".join(page.texts).split())
-    assert page.data["means"]["learned"]["loss"] == expected.scores["learned"].loss
+    assert "5 held-out images" in str(expected.verdict)
+    assert page.data["means"]["learned"]["loss"] == expected.scores["learned"]["loss"]
+    assert page.data["perfect"] == "Perfect: loss and Jaccard distance 0, adj. Rand 1."
+    assert all(entry["lower"] is None for entry in page.data["history"])
+    assert "The grid was not tuned" in " ".join(page.texts)
     (first, *_) = page.data["recordings"]
     assert list(first["cuts"]) == ["photo", "true", "learned", "untrained"]
-    assert first["size"] == [24, 24]
+    assert (first["size"], first["T"]) == ([24, 24], 576)
     weights = [row["weight"] for row in page.data["metric"]["weights"]]
-    np.testing.assert_allclose(weights, sorted(cutter.feature_weights())[::-1])
+    np.testing.assert_allclose(weights, sorted(feature_weights(cutter))[::-1], rtol=1e-4)
 
 
-def test_graphs_that_are_no_images(cutter):
-    images, masks = discs(np.random.default_rng(1), 1)
-    graph = cutter.graphs(images)[0]
-    with pytest.raises(DataError, match="graph 0 is not of an image"):
-        report_page(cutter, [graph], masks)
+def test_an_image_alone_needs_no_list(cutter):
+    (image,), (mask,) = discs(np.random.default_rng(1), 1)
+    alone, listed = (report_page(cutter, *data) for data in ((image, mask), ([image], [mask])))
+    assert alone == listed
+
+
+def test_graphs_that_are_no_images_are_points(cutter):
+    images, masks = discs(np.random.default_rng(1), 2)
+    graphs = [sample.side for sample in cutter.prepare(images)]
+    page = Page(report_page(cutter, graphs, masks))
+    assert page.data["kind"] == "tables"
+    assert (page.data["item"], page.data["part"]) == ("node", "cluster")
+    assert "2 independent graphs cannot support a verdict" in " ".join(page.texts)
+    for graph, drawn in zip(graphs, page.data["recordings"], strict=True):
+        assert len(drawn["points"]) == drawn["T"] == graph.n_samples
+        assert drawn["misplaced"] == sum(point[4] for point in drawn["points"])
+
+
+def test_features_made_of_a_recording_are_drawn_as_they_were_made():
+    Xs, ys = arrays_and_labels(TRAIN)
+    learner = MetricLearner(metric="diagonal", features=HermiteMoments(2)).fit(Xs[:4], ys[:4])
+    (recording, _) = page_of(learner, TRAIN[4:]).data["recordings"]
+    made = learner.inputs_.features.transform(Xs[4:])[0]
+    names = learner.metric_feature_names_
+    for trace in recording["traces"]["features"]:
+        column = made[:, names.index(trace["name"])]
+        assert (trace["min"], trace["max"]) == (column.min(), column.max())

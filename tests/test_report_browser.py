@@ -10,8 +10,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from sklearn.datasets import load_iris
 
-from structsvm import Clustering, CutLearner, MetricLearner, NormalizedCut, evaluate
+from structsvm import Clustering, MetricLearner, NormalizedCut, evaluate
 from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.graphs import GraphOfImage
 from structsvm.report import report_page
 
 TRAIN, TEST = (
@@ -48,7 +49,7 @@ def browser():
 @pytest.fixture(scope="module")
 def learner() -> MetricLearner:
     Xs, ys = arrays_and_labels(TRAIN)
-    return MetricLearner().fit(Xs, ys, feature_names=TRAIN[0].features).fit_baselines(Xs, ys)
+    return MetricLearner().fit(Xs, ys, feature_names=TRAIN[0].features, rivals=True)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +95,7 @@ def test_it_renders(page, learner):
     expected = evaluate(learner, XS, YS)
     assert by_id(page, "verdict").text == str(expected.verdict)
     losses = [float(text) for text in texts(page, "#means td:nth-child(2)")]
-    assert losses == [round(scores.loss, 3) for scores in expected.scores.values()]
+    assert losses == [round(scores["loss"], 3) for scores in expected.scores.values()]
     assert sorted(shown(page)) == sorted(NAMES)
     for name in ("gains", "picture", "weights", "matrix", "spectrum", "bounds"):
         (drawn,) = by_id(page, name).find_elements(By.TAG_NAME, "svg")
@@ -114,9 +115,9 @@ def test_segments_are_those_of_the_learner(page, learner):
 
 
 def test_the_worst_comes_first_and_columns_sort(page, learner):
-    recordings = evaluate(learner, XS, YS, names=NAMES).recordings
-    loss = {r.name: r.scores["learned"].loss for r in recordings}
-    saved = {r.name: r.scores["untrained"].loss - loss[r.name] for r in recordings}
+    recordings = evaluate(learner, XS, YS, names=NAMES).samples
+    loss = {r.name: r.scores["learned"]["loss"] for r in recordings}
+    saved = {r.name: r.scores["untrained"]["loss"] - loss[r.name] for r in recordings}
     assert shown(page) == sorted(saved, key=saved.get)
     head = page.find_element(By.CSS_SELECTOR, "th[data-key=learned]")
     head.find_element(By.TAG_NAME, "button").click()
@@ -133,8 +134,10 @@ def test_filters(page, learner):
     assert by_id(page, "shown").text == "1 of 6 shown"
     by_id(page, "filter").send_keys(Keys.BACKSPACE * 3)
     by_id(page, "worse").click()
-    recordings = evaluate(learner, XS, YS, names=NAMES).recordings
-    worse = [r.name for r in recordings if r.scores["learned"].loss > r.scores["untrained"].loss]
+    recordings = evaluate(learner, XS, YS, names=NAMES).samples
+    worse = [
+        r.name for r in recordings if r.scores["learned"]["loss"] > r.scores["untrained"]["loss"]
+    ]
     assert sorted(shown(page)) == sorted(worse)
     press(page, Keys.ESCAPE)
 
@@ -257,7 +260,7 @@ def test_images_and_their_parts(browser, tmp_path):
         np.where(m[..., None], [0.9, 0.7, 0.5], [0.5, 0.7, 0.9]) * rng.uniform(0.6, 1, (18, 24, 1))
         for m in masks
     ]
-    learner = CutLearner(NormalizedCut(n_segments=30), lam=0.02).fit(images, masks)
+    learner = MetricLearner(NormalizedCut(image=GraphOfImage(n_segments=30))).fit(images, masks)
     (tmp_path / "cuts.html").write_text(report_page(learner, images, masks), encoding="utf-8")
     browser.get((tmp_path / "cuts.html").as_uri())
     panels = "#picture svg svg"

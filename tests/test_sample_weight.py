@@ -14,7 +14,6 @@ from tables import table
 from structsvm import (
     ChangePoint,
     Clustering,
-    CutLearner,
     MetricLearner,
     MetricLearnerCV,
     NormalizedCut,
@@ -24,9 +23,14 @@ from structsvm import (
 )
 from structsvm.errors import DataError, DataWarning, VerdictWarning
 from structsvm.partitions.metric import calibrate
+from structsvm.partitions.sample import Sample
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.quasi_newton import QuasiNewton
 from structsvm.verdict import Contrast, standard_error
 
 P = 3
+FINE = Stopping(tol=1e-9, max_iter=2000)
 WEIGHTS = np.array([2.0, 0.0, 1.0, 1.0, 3.0, 1.0])
 TWICE = np.repeat(np.arange(6), WEIGHTS.astype(int))
 
@@ -47,19 +51,19 @@ def same(weighted, repeated, data):
     a, b = weighted.solution_, repeated.solution_
     assert a.null == pytest.approx(b.null)
     assert max(a.lower, b.lower) <= min(a.upper, b.upper) + 1e-12
-    assert max(a.gap, b.gap) <= weighted.tol
+    assert max(a.gap, b.gap) <= FINE.tol
     B, C = (learner.get_mahalanobis_matrix() for learner in (weighted, repeated))
     np.testing.assert_allclose(B, C, atol=1e-3 * np.abs(B).max())
     for name, metric in repeated.baselines_.items():
         np.testing.assert_allclose(weighted.baselines_[name].factor, metric.factor, atol=1e-8)
-        assert weighted.baselines_[name].penalty == pytest.approx(metric.penalty, rel=1e-9)
+        assert weighted.baselines_[name].price == pytest.approx(metric.price, rel=1e-9)
     assert weighted.penalty_ == pytest.approx(repeated.penalty_, rel=1e-3)
     truths = repeated.encode(*data)
     Zs = repeated.transform(data[0])
-    decoder = repeated.problem_.decoder
+    oracles = [repeated.problem_.decoder(sample) for sample in repeated.prepare(data[0])]
     curves = [
-        calibrate(decoder, Zs, truths, WEIGHTS),
-        calibrate(decoder, listed(Zs), listed(truths)),
+        calibrate(oracles, Zs, truths, WEIGHTS),
+        calibrate(listed(oracles), listed(Zs), listed(truths)),
     ]
     np.testing.assert_allclose(*(curve.losses for curve in curves))
     np.testing.assert_allclose(*(curve.penalties for curve in curves))
@@ -71,7 +75,7 @@ def same(weighted, repeated, data):
         (ChangePoint(), {"metric": "diagonal"}, recordings()),
         (ChangePoint(), {"whiten": 0.5}, recordings()),
         (ChangePoint(), {"metric": "diagonal", "standardize": "training"}, recordings()),
-        (ChangePoint("known"), {"slack": "one"}, recordings()),
+        (ChangePoint("known"), {"solver": CuttingPlane(FINE, slack="one")}, recordings()),
         (ChangePoint(), {"metric": "diagonal", "regularizer": "trace"}, recordings()),
         (Clustering(), {}, tables()),
         (Clustering("unknown"), {"metric": "diagonal"}, tables()),
@@ -80,7 +84,7 @@ def same(weighted, repeated, data):
 )
 def test_twice_is_twice_and_zero_is_not_there(problem, settings, data):
     Xs, ys = data
-    settings = {"tol": 1e-9, "max_iter": 2000, **settings}
+    settings = {"solver": CuttingPlane(FINE), **settings}
     weighted = MetricLearner(problem, **settings).fit(Xs, ys, sample_weight=WEIGHTS)
     weighted.fit_baselines(Xs, ys, sample_weight=WEIGHTS)
     repeated = MetricLearner(problem, **settings).fit(listed(Xs), listed(ys))
@@ -144,7 +148,7 @@ def test_partial_labels():
     Xs, ys = recordings()
     some = [np.where(np.arange(50) < 30 + 2 * i, y, -1) for i, y in enumerate(ys)]
     some[2] = ys[2]
-    settings = {"metric": "diagonal", "tol": 1e-9, "max_iter": 2000}
+    settings = {"metric": "diagonal", "solver": CuttingPlane(FINE)}
     weighted = MetricLearner(**settings).fit(Xs, some, sample_weight=WEIGHTS)
     repeated = MetricLearner(**settings).fit(listed(Xs), listed(some))
     same(weighted, repeated, (Xs, ys))
@@ -158,7 +162,7 @@ def test_partial_labels():
 def test_chunks_of_tables():
     Xs, ys = tables()
     some = [PartialLabels(np.where(np.arange(30) % 3 == 0, y, -1)) for y in ys]
-    settings = {"tol": 1e-9, "max_iter": 2000}
+    settings = {"solver": CuttingPlane(FINE)}
     weighted = MetricLearner(Clustering(), **settings).fit(Xs, some, sample_weight=WEIGHTS)
     repeated = MetricLearner(Clustering(), **settings).fit(listed(Xs), listed(some))
     np.testing.assert_allclose(weighted.whitening_, repeated.whitening_, atol=1e-9)
@@ -177,19 +181,20 @@ def test_score_is_a_weighted_mean():
 
 def test_baselines_that_take_weights():
     Xs, ys = tables()
-    decoder = Clustering().decoder
-    truths = MetricLearner(Clustering()).fit(Xs, ys).encode(Xs, ys)
+    problem = Clustering()
+    samples = [Sample(X) for X in Xs]
+    truths = [problem.encode(y, x) for y, x in zip(ys, samples, strict=True)]
     for name in ("untrained", "pca", "rca", "lda"):
-        weighted = baselines.fit(name, decoder, Xs, truths, weights=WEIGHTS)
-        repeated = baselines.fit(name, decoder, listed(Xs), listed(truths))
+        weighted = baselines.fit(name, problem, samples, truths, weights=WEIGHTS)
+        repeated = baselines.fit(name, problem, listed(samples), listed(truths))
         Bs = [metric.factor @ metric.factor.T for metric in (weighted, repeated)]
         np.testing.assert_allclose(*Bs, atol=1e-8)
-        assert weighted.penalty == pytest.approx(repeated.penalty)
+        assert weighted.price == pytest.approx(repeated.price)
 
 
 def test_the_objective_is_there_for_whoever_compares_solvers():
     Xs, ys = recordings()
-    learner = MetricLearner(metric="diagonal", tol=1e-6)
+    learner = MetricLearner(metric="diagonal", solver=CuttingPlane(Stopping(tol=1e-6)))
     risk = learner.risk(Xs, ys, sample_weight=WEIGHTS)
     assert risk.n_samples == 5
     np.testing.assert_allclose(
@@ -209,16 +214,19 @@ def test_graphs(counts):
     rng = np.random.default_rng(1)
     graphs, ys = planted(rng, n=3)
     weights, twice = [2.0, 0.0, 1.0], [0, 0, 2]
-    settings = {"problem": NormalizedCut(n_clusters=counts), "lam": 0.1, "tol": 1e-6}
-    weighted = CutLearner(**settings).fit(graphs, ys, sample_weight=weights)
-    repeated = CutLearner(**settings).fit([graphs[i] for i in twice], [ys[i] for i in twice])
+    solver = QuasiNewton(Stopping(tol=1e-6))
+    settings = {"problem": NormalizedCut(cluster_count=counts), "lam": 0.1, "solver": solver}
+    weighted = MetricLearner(**settings).fit(graphs, ys, sample_weight=weights)
+    repeated = MetricLearner(**settings).fit([graphs[i] for i in twice], [ys[i] for i in twice])
     weighted.fit_baselines(graphs, ys, sample_weight=weights)
     repeated.fit_baselines([graphs[i] for i in twice], [ys[i] for i in twice])
     Bs = [learner.get_mahalanobis_matrix() for learner in (weighted, repeated)]
     np.testing.assert_allclose(*Bs, atol=1e-4 * np.abs(Bs[1]).max())
     for name, metric in repeated.baselines_.items():
         np.testing.assert_allclose(weighted.baselines_[name].factor, metric.factor)
-        assert weighted.baselines_[name].threshold == metric.threshold
+        assert weighted.baselines_[name].price == (
+            None if counts == "known" else pytest.approx(metric.price, rel=1e-12)
+        )
     assert len(weighted.training_data_) == 2
     score = np.average([weighted.score([graphs[i]], [ys[i]]) for i in range(3)], weights=weights)
     assert weighted.score(graphs, ys, sample_weight=weights) == pytest.approx(score)
@@ -234,8 +242,7 @@ def chosen_from(Xs, ys, folds, weights=None, groups=None):
         candidates=("untrained", "rca", "diagonal"),
         lams=(0.2, 0.02),
         cv=PredefinedSplit(folds),
-        tol=1e-9,
-        max_iter=2000,
+        solver=CuttingPlane(FINE),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VerdictWarning)
@@ -296,7 +303,7 @@ def _ranks(units):
 
 
 def test_scikit_learn_knows_of_the_weights():
-    for estimator in (MetricLearner(), MetricLearnerCV(), CutLearner()):
+    for estimator in (MetricLearner(), MetricLearnerCV(), MetricLearner(NormalizedCut())):
         assert has_fit_parameter(estimator, "sample_weight")
         requests = estimator.get_metadata_routing().fit.requests
         assert requests["sample_weight"] is None

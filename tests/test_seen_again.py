@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cut_cases import planted
 
-from structsvm import CutLearner, MetricLearner, evaluate
+from structsvm import MetricLearner, NormalizedCut, evaluate
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.errors import DataWarning
 
@@ -26,6 +26,6 @@ def test_recordings_that_were_learned_from():
 
 def test_graphs_that_were_learned_from():
     graphs, labels = planted(np.random.default_rng(1), n=3)
-    learner = CutLearner(lam=0.02).fit(graphs[:2], labels[:2])
+    learner = MetricLearner(NormalizedCut(), lam=0.02).fit(graphs[:2], labels[:2])
     with pytest.warns(DataWarning, match="learned from 1 of these 2 graphs"):
         evaluate(learner, graphs[1:], labels[1:])

@@ -31,8 +31,8 @@ class Settled(ChangePoint):
 @pytest.fixture(autouse=True)
 def installed(monkeypatch):
     """As if a distribution declared it."""
-    monkeypatch.setattr("structsvm.persistence.problem_name", lambda problem: "settled")
-    monkeypatch.setattr("structsvm.persistence.problem_class", lambda name: Settled)
+    monkeypatch.setattr("structsvm.learner.files.problem_name", lambda problem: "settled")
+    monkeypatch.setattr("structsvm.learner.files.problem_class", lambda name: Settled)
     monkeypatch.setattr("structsvm.cli.settings.problem_class", lambda name: Settled)
 
 

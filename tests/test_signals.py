@@ -136,12 +136,14 @@ LOOP = """
     import collections, os, signal, sys, threading, time, warnings
     sys.path.insert(0, {tests!r})
     from structsvm import MetricLearner
+    from structsvm.solvers.base import Stopping
+    from structsvm.solvers.cutting_plane import CuttingPlane
     from test_signals import recordings
 
     warnings.simplefilter("ignore")
     Xs, ys = recordings()
     fitted = MetricLearner(metric="diagonal").fit(Xs[:3], ys[:3])
-    learner = MetricLearner(tol=1e-5, lam=.01, max_iter=5)
+    learner = MetricLearner(lam=.01, solver=CuttingPlane(Stopping(tol=1e-5, max_iter=5)))
     do = {{
         "fit": lambda: learner.fit(Xs, ys).solution_.status.name,
         "predict": lambda: bool(fitted.predict(Xs * 4)) and "finished",

@@ -7,8 +7,8 @@ from sequential_cases import segment_scores, segmentations
 from structsvm import Clustering, MetricLearner, PartialLabels
 from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
+from structsvm.partial_labels.suggest import suggest_labels
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.suggestions import suggest_labels
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def learner():
 def test_the_margin_is_that_of_another_number_of_changes(learner) -> None:
     """All segmentations of 10 samples, every stretch of 4."""
     X = np.random.default_rng(1).standard_normal((10, 4)) * np.repeat([1.0, 9.0], 5)[:, None]
-    Z = learner.standardizer_(X) @ learner.components_.T
+    Z = learner.inputs_.standardizer(X) @ learner.components_.T
     values = segment_scores(TraceObjective(Z, shift=-learner.penalty_))
     boundary = segmentations(10)[0]
     found = suggest_labels(learner, [X], length=4, n=9)

@@ -16,17 +16,22 @@ from sklearn.pipeline import make_pipeline
 from structsvm import (
     ChangePoint,
     Clustering,
-    CutLearner,
-    DistributionChange,
     MetricLearner,
     MetricLearnerCV,
     NormalizedCut,
 )
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.errors import DataWarning, VerdictWarning
+from structsvm.features import HermiteMoments
 from structsvm.graphs import FeatureGraph, from_adjacency
+from structsvm.partitions.sample import Sample
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.quasi_newton import QuasiNewton
 
 ROOT = Path(__file__).resolve().parents[1]
+EARLY = CuttingPlane(Stopping(tol=1e-12, max_iter=2))
+BRIEF = QuasiNewton(Stopping(tol=1e-12, max_iter=1))
 
 XS, YS = arrays_and_labels(
     relevant_changes(6, n_samples=200, n_features=3, n_relevant=1, jump=2.0, random_state=0)
@@ -39,13 +44,13 @@ UNTOLD = [np.random.default_rng(i).normal(size=(80, 6)) for i in range(10)]
 GRAPHS, NODES = planted(np.random.default_rng(0), n=3, T=20)
 APART = from_adjacency(np.kron(np.eye(2), 1 - np.eye(10)), GRAPHS[0].X)
 ALIKE = FeatureGraph(np.ones((20, 3)))
-CUTS = CutLearner(lam=0.02).fit(GRAPHS, NODES)
+CUTS = MetricLearner(NormalizedCut(), lam=0.02).fit(GRAPHS, NODES)
 
 CALLS: dict[str, tuple[type[Warning], Callable[[], object]]] = {
     "fit on one recording": (DataWarning, lambda: MetricLearner().fit(XS[:1], YS[:1])),
     "fit on one recording, its changes those of a distribution": (
         DataWarning,
-        lambda: MetricLearner(DistributionChange(2)).fit(XS[:1], YS[:1]),
+        lambda: MetricLearner(features=HermiteMoments(2)).fit(XS[:1], YS[:1]),
     ),
     "fit on a constant feature": (DataWarning, lambda: MetricLearner().fit(FLAT_XS, YS)),
     "fit on tables with a constant feature": (
@@ -54,7 +59,7 @@ CALLS: dict[str, tuple[type[Warning], Callable[[], object]]] = {
     ),
     "fit that ends early": (
         ConvergenceWarning,
-        lambda: MetricLearner(tol=1e-12, max_iter=2).fit(XS, YS),
+        lambda: MetricLearner(solver=EARLY).fit(XS, YS),
     ),
     "fit on labels in part that are not completed": (
         DataWarning,
@@ -71,11 +76,11 @@ CALLS: dict[str, tuple[type[Warning], Callable[[], object]]] = {
     ),
     "search that ends early": (
         ConvergenceWarning,
-        lambda: MetricLearnerCV(lams=[1.0], cv=2, tol=1e-12, max_iter=2).fit(XS, YS),
+        lambda: MetricLearnerCV(lams=[1.0], cv=2, solver=EARLY).fit(XS, YS),
     ),
     "cross-validation of scikit-learn": (
         ConvergenceWarning,
-        lambda: cross_val_score(MetricLearner(tol=1e-12, max_iter=2), XS, YS, cv=2),
+        lambda: cross_val_score(MetricLearner(solver=EARLY), XS, YS, cv=2),
     ),
     "a pipeline of scikit-learn": (
         DataWarning,
@@ -83,25 +88,27 @@ CALLS: dict[str, tuple[type[Warning], Callable[[], object]]] = {
     ),
     "cut that ends early": (
         ConvergenceWarning,
-        lambda: CutLearner(lam=0.02, tol=1e-12, max_iter=1).fit(GRAPHS, NODES),
+        lambda: MetricLearner(NormalizedCut(), solver=BRIEF).fit(GRAPHS, NODES),
     ),
     "cut of a graph with one label": (
         DataWarning,
-        lambda: CutLearner(lam=0.02).fit(GRAPHS, [*NODES[:2], np.zeros(20, dtype=int)]),
+        lambda: MetricLearner(NormalizedCut(), lam=0.02).fit(
+            GRAPHS, [*NODES[:2], np.zeros(20, dtype=int)]
+        ),
     ),
     "cut of a graph in two pieces": (
         DataWarning,
-        lambda: CutLearner(lam=0.02).fit([*GRAPHS, APART], [*NODES, NODES[0]]),
+        lambda: MetricLearner(NormalizedCut(), lam=0.02).fit([*GRAPHS, APART], [*NODES, NODES[0]]),
     ),
     "prediction of a graph in two pieces": (DataWarning, lambda: CUTS.predict([APART], 2)),
     "prediction of a graph whose nodes are alike": (DataWarning, lambda: CUTS.predict([ALIKE], 2)),
-    "a problem whose margin is too small": (
+    "a problem whose kappa is too small": (
         DataWarning,
-        lambda: NormalizedCut(objective="plain", margin=1e-3),
+        lambda: NormalizedCut(objective_kind="plain", kappa=1e-3),
     ),
     "labels that a problem looks at": (
         DataWarning,
-        lambda: ChangePoint().check_training([ChangePoint().encode(YS[0], len(YS[0]))]),
+        lambda: ChangePoint().check_training([ChangePoint().encode(YS[0], Sample(XS[0]))]),
     ),
 }
 

@@ -108,7 +108,7 @@ def find_images(paths: Iterable[str | PathLike[str]]) -> list[Path]:
 def images_and_labels(
     images: Iterable[LabelledImage],
 ) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.int64]]]:
-    """``(Xs, ys)`` as :meth:`structsvm.CutLearner.fit` takes them; DataError without labels."""
+    """``(Xs, ys)`` as :meth:`structsvm.MetricLearner.fit` takes them; DataError without labels."""
     pairs = []
     for image in images:
         if image.labels is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from structsvm.errors import LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import check_features, column_names, read_recordings
 
-__all__ = ["Chain", "Rows", "Union"]
+__all__ = ["Chain", "Rows", "Union", "stages_of"]
 
 Floats = NDArray[np.float64]
 Named = list[tuple[str, Any]]
@@ -108,6 +108,16 @@ class _Composition(RecordingTransformer):
             if not isinstance(stage, RecordingTransformer):
                 raise SettingsError(f"{own}: stage {name!r} {_way_out(stage)}")
         return [(name, clone(stage)) for name, stage in named]
+
+
+def stages_of(stage: RecordingTransformer | None) -> Iterator[RecordingTransformer]:
+    """A fitted transformer and, of a union or a chain, its stages."""
+    if stage is None:
+        return
+    yield stage
+    if isinstance(stage, _Composition):
+        for _, inner in stage.stages_:
+            yield from stages_of(inner)
 
 
 class Union(_Composition):

@@ -138,6 +138,13 @@ class StateScores(RecordingTransformer):
         check_is_fitted(self)
         return self.model_.probabilities(read_recordings(Xs, self.n_features_in_), "StateScores")
 
+    def probabilities_of(self, scores: Floats) -> Floats:
+        """The probabilities that scores (T, C) of this transformer stand for, (T, C)."""
+        p = np.exp(scores - scores.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        whole = np.maximum(p * (1.0 + scores.shape[1] * self.smoothing) - self.smoothing, 0.0)
+        return np.asarray(whole / whole.sum(axis=1, keepdims=True))
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """``score walking``, ..., for each state."""
         check_is_fitted(self)

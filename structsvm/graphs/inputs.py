@@ -13,7 +13,7 @@ from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
 from structsvm.graphs.similarity import Similarity
 
-__all__ = ["as_list", "start_scale", "teaching"]
+__all__ = ["NOTHING_TO_CUT", "as_list", "start_scale", "teaching"]
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +23,11 @@ which often ends at its edge."""
 
 MEAN_EXPONENT = 3.0
 """Where learning starts on other graphs: the mean over their edges of the exponent of W."""
+
+NOTHING_TO_CUT = (
+    "all nodes of each graph have the same label: there is nothing to cut apart (small objects "
+    "need more superpixels: raise n_segments of GraphOfImage)"
+)
 
 
 def as_list(Xs: Any) -> list[Any]:
@@ -50,10 +55,7 @@ def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> li
         )
     kept = [i for i, truth in enumerate(truths) if truth.M.n_clusters > 1]
     if not kept:
-        raise DataError(
-            "all nodes of each graph have the same label: there is nothing to cut apart"
-            + (" (small objects need more superpixels: raise n_superpixels)" if len(graphs) else "")
-        )
+        raise DataError(NOTHING_TO_CUT)
     if len(kept) < len(truths):
         left = [i for i in range(len(truths)) if i not in kept]
         warn(

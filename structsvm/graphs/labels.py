@@ -26,11 +26,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-NOT_OF_GRAPHS = (
-    "is not supported of graphs and images yet: give every node or pixel a label (a class -1 needs "
-    "another number)"
-)
-
 
 @dataclass(frozen=True, eq=False)
 class NodeLabels:
@@ -39,7 +34,8 @@ class NodeLabels:
     M: EquivalenceMatrix
     """Each node in the cluster that most of it belongs to."""
     counts: Floats
-    """How much of each node has each label, (T, K): rows sum to the sizes of the nodes."""
+    """How much of each node has each label, (T, K): rows sum to the sizes of the nodes, or to 0
+    where no label is known, of which nothing is measured then."""
 
     @property
     def n_clusters(self) -> int:
@@ -54,13 +50,23 @@ class NodeLabels:
     def inner(self, guess: EquivalenceMatrix) -> float:
         """``Tr(M M')`` over pixels: ``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)``."""
         common = _common(self, guess)
-        return float(np.sum(common**2 / np.outer(common.sum(axis=1), common.sum(axis=0))))
+        sizes = np.outer(common.sum(axis=1), common.sum(axis=0))
+        shares = np.divide(common**2, sizes, out=np.zeros_like(common), where=sizes > 0)
+        return float(shares.sum())
 
     @classmethod
     def of_nodes(cls, M: EquivalenceMatrix, sizes: Floats) -> NodeLabels:
         """A partition of the nodes themselves, of these sizes (T,)."""
         assert M.labels is not None
         return cls(M, np.eye(M.n_clusters)[M.labels] * sizes[:, None])
+
+    @classmethod
+    def of_some(cls, rows: Ints, M: EquivalenceMatrix, sizes: Floats) -> NodeLabels:
+        """A partition of some of the nodes, of the others of which nothing is known."""
+        assert M.labels is not None
+        counts = np.zeros((sizes.size, M.n_clusters))
+        counts[rows, M.labels] = sizes[rows]
+        return cls(EquivalenceMatrix.from_labels(counts.argmax(axis=1)), counts)
 
     def __eq__(self, other: object) -> bool:
         """Whether both group the nodes, and what they are made of, in the same way."""
@@ -80,7 +86,7 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
     ----------
     y : label map (H, W) of an image; vector (T,); or, of a networkx graph, mapping of its nodes
         Numbers or names; a mask is a label map with two labels. NodeLabels are taken as they are.
-        As everywhere, -1 means that a label is not known; of graphs that is refused.
+        As everywhere, -1 means that a label is not known, which is refused here.
 
     Raises
     ------
@@ -94,7 +100,7 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
     if isinstance(y, Mapping):
         y = _in_order(y, graph)
     if isinstance(y, PartialLabels):
-        raise DataError(f"PartialLabels say something in part, which {NOT_OF_GRAPHS}")
+        raise DataError("PartialLabels say something in part: every node needs a label here")
     values = label_values(y)
     if graph.regions is not None and values.shape == graph.regions.shape:
         labels, regions = values.ravel(), graph.regions.ravel()
@@ -182,7 +188,7 @@ def region_rand(truth: NodeLabels, guess: EquivalenceMatrix) -> float:
 
 
 def _refuse_open(labels: NDArray[Any], there: NDArray[np.bool_], graph: FeatureGraph) -> None:
-    """Raise DataError for labels that are not known: learning to cut needs all of them."""
+    """Raise DataError for labels that are not known, naming the first."""
     first = int(np.flatnonzero(there)[0])
     value = labels[first]
     shown = "NaN" if isinstance(value, float) and np.isnan(value) else repr(value)
@@ -192,8 +198,9 @@ def _refuse_open(labels: NDArray[Any], there: NDArray[np.bool_], graph: FeatureG
     else:
         which = f"node {first}"
     raise DataError(
-        f"a label is {shown}, that of {which} ({int(there.sum())} in all), and -1 and missing "
-        f"labels mean that none is known, which {NOT_OF_GRAPHS}"
+        f"a label is {shown}, that of {which} ({int(there.sum())} in all): give each a label, or, "
+        "to learn from some of them, -1 among numbers where none is known (a class -1 needs "
+        "another number)"
     )
 
 

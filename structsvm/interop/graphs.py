@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 import networkx
 import numpy as np
-from numpy.typing import NDArray
 
+from structsvm.errors import SettingsError
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.similarity import Similarity
+from structsvm.learner.learner import MetricLearner
 
 __all__ = ["weighted_graph"]
 
 
-class GraphCutter(Protocol):
-    """A fitted learner of cuts, such as :class:`structsvm.CutLearner`."""
-
-    components_: NDArray[np.float64]
-
-    def graphs(self, Xs: Any) -> list[FeatureGraph]:
-        """The graphs of images or of whatever stands for them."""
-
-
-def weighted_graph(learner: GraphCutter, graph: Any) -> networkx.Graph:
+def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
     """A graph whose edges carry the learned similarity of their ends as ``weight``.
 
     It goes wherever a weighted graph goes: networkx, ``skimage.graph.cut_normalized``, or, by
@@ -31,8 +24,8 @@ def weighted_graph(learner: GraphCutter, graph: Any) -> networkx.Graph:
 
     Parameters
     ----------
-    learner : CutLearner
-        Fitted.
+    learner : MetricLearner
+        Of graphs, such as one with ``problem=NormalizedCut()``; fitted.
     graph : networkx.Graph, image, (adjacency, features) or FeatureGraph
         As for ``learner.predict``. Of a networkx graph, region adjacency graphs of scikit-image
         included, a copy is made, everything but the weights being kept.
@@ -42,9 +35,20 @@ def weighted_graph(learner: GraphCutter, graph: Any) -> networkx.Graph:
     networkx.Graph
         In (0, 1]; of what is no networkx graph, with nodes 0 to T - 1, each in a list ``labels`` as
         in scikit-image.
+
+    Raises
+    ------
+    SettingsError
+        When the learner is not one of graphs.
     """
-    (found,) = learner.graphs([graph])
-    similarity = Similarity.of(found)(learner.components_.T).matrix
+    (sample,) = learner.prepare([graph])
+    if not isinstance(sample.side, FeatureGraph):
+        raise SettingsError(
+            f"{type(learner.problem_).__name__} has no graphs whose edges could be weighted: learn "
+            "with problem=NormalizedCut()"
+        )
+    found = replace(sample.side, X=sample.X)
+    similarity = Similarity.of(found)(learner.metric_.factor).matrix
     made = graph.copy() if isinstance(graph, networkx.Graph) else _bare(found)
     pairs = [(a, b) for a, b in made.edges() if a != b]
     place = {node: i for i, node in enumerate(found.nodes or range(found.n_samples))}

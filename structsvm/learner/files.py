@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from pathlib import Path
 from platform import python_version
 from typing import Any
 
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm import features
 from structsvm.errors import ModelFileError, PluginError, SettingsError
 from structsvm.features import RecordingTransformer
+from structsvm.features.stored import from_plain, to_plain
 from structsvm.graphs.images import GraphOfImage
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner
@@ -102,7 +104,9 @@ def save(learner: MetricLearner, path: str | PathLike[str]) -> None:
     arrays: dict[str, Any] = {}
     parameters = learner.get_params(deep=False)
     del parameters["problem"]
+    features = {"given": parameters.pop("features"), "fitted": learner.inputs_.features}
     fitted = {name: getattr(learner, name) for name in FITTED}
+    fitted["inputs_"] = replace(learner.inputs_, features=None)
     names = getattr(learner, "feature_names_in_", None)
     header = {
         "libraries": {"python": python_version(), **_installed()},
@@ -114,6 +118,7 @@ def save(learner: MetricLearner, path: str | PathLike[str]) -> None:
         "features": None if names is None else [str(name) for name in names],
         "columns": codec.pack(getattr(learner, "columns_", None), arrays),
         "fitted": {k: codec.pack(v, arrays) for k, v in fitted.items()},
+        "feature_stages": {k: _pack_stage(k, v, arrays) for k, v in features.items()},
     }
     MODEL.write(path, header, arrays)
 
@@ -162,9 +167,26 @@ def read_header(path: str | PathLike[str], *, max_bytes: int | None = None) -> d
 
 
 def _codec() -> Codec:
-    stages = [getattr(features, name) for name in features.__all__]
-    stages = [s for s in stages if isinstance(s, type) and issubclass(s, RecordingTransformer)]
-    return Codec({cls.__name__: cls for cls in (*VALUES, *stages)})
+    return Codec({cls.__name__: cls for cls in VALUES})
+
+
+def _pack_stage(
+    name: str, stage: RecordingTransformer | None, arrays: dict[str, NDArray[Any]]
+) -> Any:
+    """A stage of features as JSON has it; its arrays go to the others, under names of their own."""
+    if stage is None:
+        return None
+    plain, own = to_plain(stage)
+    arrays |= {f"{name}.{key}": array for key, array in own.items()}
+    return plain
+
+
+def _unpack_stage(name: str, plain: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    if plain is None:
+        return None
+    prefix = f"{name}."
+    own = {k.removeprefix(prefix): array for k, array in arrays.items() if k.startswith(prefix)}
+    return from_plain(plain, own)
 
 
 def _settings(codec: Codec, problem: Any, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -190,10 +212,12 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
     named = header["problem"]
     settings = {k: codec.unpack(v, arrays) for k, v in named["settings"].items()}
     problem = problem_class(named["entry_point"])(**settings)
-    learner = MetricLearner(problem=problem, **parameters)
+    stages = {k: _unpack_stage(k, v, arrays) for k, v in header["feature_stages"].items()}
+    learner = MetricLearner(problem=problem, features=stages["given"], **parameters)
     learner.problem_ = problem
     for name in FITTED:
         setattr(learner, name, codec.unpack(header["fitted"][name], arrays))
+    learner.inputs_ = replace(learner.inputs_, features=stages["fitted"])
     if header["features"] is not None:
         learner.feature_names_in_ = codec.unpack({"strings": header["features"]}, arrays)
     columns = codec.unpack(header["columns"], arrays)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from structsvm.errors import DataError
-from structsvm.features import RecordingTransformer
+from structsvm.features import RecordingTransformer, StateScores
+from structsvm.features.compose import stages_of
 from structsvm.learner.training_set import TrainingSet
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Standardizer, centred, warn_about_constant_features
@@ -46,7 +47,7 @@ class Inputs:
             Cloned before it is fitted.
         standardize : {"recording", "training", None}
         data : TrainingSet
-            Its ``state_names`` and ``groups`` are for features that learn from labels.
+            Its ``given`` and ``groups`` are for features that learn from labels.
 
         Raises
         ------
@@ -57,7 +58,7 @@ class Inputs:
         words = data.problem.traits.words
         if features is not None:
             features = clone(features)
-            found = features.fit_transform(data.arrays, data.state_names, data.groups)
+            found = features.fit_transform(data.arrays, data.given, data.groups)
             _check_features(found, data.samples, words)
             data = data.with_features(found)
         column_names = data.names if features is None else None
@@ -74,6 +75,24 @@ class Inputs:
             _check_features(Xs, samples, self.words)
         pairs = zip(samples, Xs, strict=True)
         return [sample.with_features(self.standardizer(X)) for sample, X in pairs]
+
+    @property
+    def state_scores(self) -> StateScores | None:
+        """The stage that scores named states, if there is one."""
+        stages = stages_of(self.features)
+        return next((stage for stage in stages if isinstance(stage, StateScores)), None)
+
+    def probabilities(self, samples: Sequence[Sample]) -> list[Floats]:
+        """The probability of each state at each item, (T_i, C), as the stage of scores has them."""
+        stage = self.state_scores
+        assert self.features is not None
+        assert stage is not None
+        scores = [f"score {name}" for name in stage.classes_]
+        columns = [f"x{j}" for j in range(samples[0].n_features)]
+        names = [name.rpartition("__")[2] for name in self.names(columns)]
+        places = [names.index(score) for score in scores]
+        found = self.features.transform([sample.X for sample in samples])
+        return [stage.probabilities_of(F[:, places]) for F in found]
 
     def names(self, columns: Sequence[str]) -> list[str]:
         """The names of the features that the metric sees, made of those of the columns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
@@ -30,10 +31,12 @@ from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, centred, check_weights, cluster_counts
+from structsvm.partitions.values import refuse_hidden
 from structsvm.problem import Risk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
+from structsvm.status import Status
 from structsvm.support.checks import among
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
@@ -212,7 +215,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             Whom or what a recording is of, for features that learn from labels: no recording gets
             features from a model that has seen its group.
         rivals : bool
-            Whether to tune the baselines of the problem too, as :meth:`fit_baselines` does.
+            Whether to tune the baselines of the problem too, as :meth:`fit_baselines` does, unless
+            Ctrl-C has ended learning.
         alternation : Alternation, optional
             How partial labels are completed (docs/weak-labels.md).
         held_out : (Xs, ys), optional
@@ -239,6 +243,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         settings = self._settings(callback)
         if resume is not None and not isinstance(resume, str | PathLike):
             raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
+        if not isinstance(rivals, bool):
+            raise SettingsError(f"rivals must be True or False, got {rivals!r}")
         if alternation is not None and not isinstance(alternation, Alternation):
             raise SettingsError(f"alternation must be an Alternation or None, got {alternation!r}")
         read = self._training_set(
@@ -265,7 +271,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             else:
                 result = learn(settings, data, resume)
             self._keep(read, inputs, result)
-        if rivals:
+        if rivals and not self.interrupted_:
             self._tune_baselines(data)
         return self
 
@@ -300,7 +306,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         """
         return TrainingSet.read(self._problem, Xs, ys, feature_names, sample_weight, groups=groups)
 
-    def risk(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> Risk:
+    def risk(self, Xs: Any, ys: Any = None, *, sample_weight: Any = None) -> Risk:
         """The objective that :meth:`fit` minimises, of fully labelled samples.
 
         Whoever compares solvers, or writes one, begins here (docs/solvers.md).
@@ -326,6 +332,63 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         decode = self.problem_.decode
         return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
 
+    def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
+        """Segment recordings and name what was found: the name of a state for each sample, (T_i,).
+
+        A segment has the state that is most probable on average over its samples, as the features
+        :class:`~structsvm.features.StateScores` have learned it.
+
+        Raises
+        ------
+        SettingsError
+            When the learner has no such features.
+        """
+        tables = self.predict_segments(Xs, n_clusters)
+        return [
+            np.repeat([row["state"] for row in table], [row["end"] - row["start"] for row in table])
+            for table in tables
+        ]
+
+    def predict_segments(self, Xs: Any, n_clusters: Counts = None) -> list[list[dict[str, Any]]]:
+        """Segment recordings and name what was found: a table for each.
+
+        Returns
+        -------
+        list of lists of dict
+            For each segment ``start``, ``end`` (samples ``start, ..., end - 1``), ``state`` and
+            ``probability``, its mean over the segment: ready for ``pandas.DataFrame``.
+
+        Raises
+        ------
+        SettingsError
+            When the learner has no features that score named states.
+        """
+        check_is_fitted(self)
+        stage = self.inputs_.state_scores
+        if stage is None:
+            raise SettingsError(
+                "this learner knows no names of states: learn with features=StateScores(), or a "
+                "Union that has them, from labels that are names"
+            )
+        measured = self.measured(Xs)
+        partitions = self.predict_partitions(self.inputs_(measured), n_clusters)
+        tables = []
+        for M, p in zip(partitions, self.inputs_.probabilities(measured), strict=True):
+            ends = M.boundaries.tolist()
+            means = [p[a:b].mean(axis=0) for a, b in itertools.pairwise(ends)]
+            tables.append(
+                [
+                    {
+                        "start": a,
+                        "end": b,
+                        "state": stage.classes_[mean.argmax()],
+                        "probability": float(mean.max()),
+                    }
+                    for (a, b), mean in zip(itertools.pairwise(ends), means, strict=True)
+                ]
+            )
+        return tables
+
     def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
         return [M.breakpoints for M in self.predict_partitions(Xs, n_clusters)]
@@ -342,7 +405,11 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         if not isinstance(metric, Metric):
             raise SettingsError(f"metric must be a Metric, got {metric!r}")
         samples = self.prepare(Xs)
+        if n_clusters is None and metric.price is None:
+            n_clusters = metric.n_clusters
         sizes = [sample.n_samples for sample in samples]
+        if n_clusters is None and metric.price is None:
+            n_clusters = metric.n_clusters
         counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
         tasks = stage("partitioning", list(zip(samples, counts, strict=True)))
         return [metric.decode(self.problem_, sample, K) for sample, K in tasks]
@@ -399,6 +466,11 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     def penalty_(self) -> float | None:
         """The price of a cluster in the learned metric."""
         return self.metric_.price
+
+    @property
+    def interrupted_(self) -> bool:
+        """Whether Ctrl-C ended learning, or the calibration of the price."""
+        return self.solution_.status is Status.INTERRUPTED or self.calibration_.missing
 
     @property
     def metric_feature_names_(self) -> list[str]:
@@ -505,10 +577,14 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         DataError
-            When they have another shape.
+            When they are no numbers, or have another shape.
         """
         check_is_fitted(self)
-        points = np.asarray(pairs, dtype=np.float64)
+        refuse_hidden(pairs, "pairs")
+        try:
+            points = np.asarray(pairs, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise DataError(f"pairs must be numbers, of shape (n, 2, P), got {pairs!r}") from None
         P = self.metric_.factor.shape[0]
         if points.ndim != 3 or points.shape[1:] != (2, P):
             raise DataError(f"pairs have shape {points.shape}, expected (n, 2, {P})")
@@ -555,9 +631,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once."""
-        return (
-            Xs if isinstance(Xs, TrainingSet) else TrainingSet.read(self._problem, Xs, ys, **given)
-        )
+        return TrainingSet.of(self._problem, Xs, ys, **given)
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         """Take what was learned."""

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
-from structsvm.partial_labels.complete import Known, known_parts, part_weights, read_labels
+from structsvm.partial_labels.complete import (
+    Known,
+    known_parts,
+    labels_of_each,
+    part_weights,
+    read_labels,
+)
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
@@ -35,8 +41,39 @@ class TrainingSet:
     """Of the features, if they have any."""
     groups: Sequence[Any] | None = None
     """Whom or what each sample is of, if that is known, (N,)."""
-    state_names: Sequence[NDArray[Any]] | None = None
-    """A name for each item of each sample, (T_i,), where labels are names of states."""
+    given: Sequence[Any] | None = None
+    """The labels of each sample as they were given: features may learn from names of states."""
+
+    @classmethod
+    def of(cls, problem: PartitionProblem, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
+        """What has been read, for this problem, or what :meth:`read` makes of ``Xs`` and ``ys``.
+
+        Raises
+        ------
+        DataError
+            As :meth:`read`; and when it was read for another kind of problem, or labels, weights,
+            names or groups are given beside it.
+        """
+        if not isinstance(Xs, cls):
+            return cls.read(problem, Xs, ys, **given)
+        beside = {"ys": ys, **given}
+        n_features = beside.pop("n_features", None)
+        twice = [name for name, value in beside.items() if value is not None]
+        if twice:
+            raise DataError(
+                f"a TrainingSet holds {twice[0]} already: give them to read, with the samples"
+            )
+        if type(Xs.problem) is not type(problem):
+            raise DataError(
+                f"the samples were read for {type(Xs.problem).__name__}, and this learner is for "
+                f"{type(problem).__name__}: read them with this learner"
+            )
+        if n_features is not None and Xs.n_features != n_features:
+            raise DataError(
+                f"{problem.traits.words.whole} 0 has {Xs.n_features} features, the model has "
+                f"{n_features}"
+            )
+        return replace(Xs, problem=problem)
 
     @classmethod
     def read(
@@ -67,11 +104,17 @@ class TrainingSet:
         weights = check_weights(sample_weight, len(samples), problem.traits.words)
         labels = read_labels(problem, samples, ys)
         if groups is not None:
-            groups = list(groups)
+            try:
+                groups = list(groups)
+            except TypeError:
+                raise DataError(f"groups must be a list, one for each, got {groups!r}") from None
             if len(groups) != len(samples):
                 words = problem.traits.words
-                raise DataError(f"{words.wholes(len(samples))} but {len(groups)} groups")
-        return cls(problem, samples, labels, weights, names, groups)
+                raise DataError(
+                    f"{words.wholes(len(samples))} but {len(groups)} groups: give one for each"
+                )
+        given = labels_of_each(ys, samples, problem.traits.words)
+        return cls(problem, samples, labels, weights, names, groups, given)
 
     def __len__(self) -> int:
         """N."""
@@ -79,13 +122,13 @@ class TrainingSet:
 
     def at(self, which: Sequence[int] | Ints) -> TrainingSet:
         """Some of them."""
-        states, groups = self.state_names, self.groups
+        given, groups = self.given, self.groups
         return replace(
             self,
             samples=[self.samples[i] for i in which],
             labels=[self.labels[i] for i in which],
             groups=None if groups is None else [groups[i] for i in which],
-            state_names=None if states is None else [states[i] for i in which],
+            given=None if given is None else [given[i] for i in which],
             weights=self.weights[np.asarray(which, dtype=np.intp)],
         )
 
@@ -132,7 +175,7 @@ class TrainingSet:
             labels=labels,
             weights=part_weights(self.labels, self.weights),
             groups=None,
-            state_names=None,
+            given=None,
         )
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "centred",
     "check_samples",
     "check_weights",
+    "checked_names",
     "cluster_counts",
     "read_arrays",
     "warn_about_constant_features",
@@ -64,7 +65,7 @@ def check_samples(
     samples = _as_list(Xs, words)
     if not len(samples):
         raise DataError(f"no {words.whole}s were given: expected a list of arrays of shape (T, P)")
-    names = None if feature_names is None else _names(feature_names)
+    names = None if feature_names is None else checked_names(feature_names)
     arrays = []
     for i, X in enumerate(samples):
         reason = no_array(X)
@@ -230,7 +231,7 @@ def asked_counts(asked: int | str | None, truths: Sequence[Any] | None) -> Count
 
 
 def cluster_counts(
-    n_clusters: Counts, sizes: Sequence[int], words: Words = RECORDINGS, way_out: str = ""
+    n_clusters: Counts, sizes: Sequence[int], words: Words = RECORDINGS
 ) -> list[int | None]:
     """One number of clusters per sample, checked against the sizes T of the samples."""
     if n_clusters is None:
@@ -247,7 +248,8 @@ def cluster_counts(
         if not 1 <= K <= T:
             raise DataError(
                 f"{words.whole} {i} has {words.items(T)}: "
-                f"it cannot have {words.parts(int(K))}{way_out}"
+                f"it cannot have {words.parts(int(K))}"
+                + (f" ({words.finer})" if words.finer else "")
             )
     return [int(K) for K in counts]
 
@@ -295,8 +297,8 @@ def _column_names(X: Any) -> list[str] | None:
     return None if columns is None else [str(name) for name in columns]
 
 
-def _names(feature_names: Any) -> list[str]:
-    """Names of features, as many as there may be."""
+def checked_names(feature_names: Any) -> list[str]:
+    """Names of features, as many as there may be; raises DataError for what is none."""
     if not isinstance(feature_names, str | bytes):
         try:
             names = list(feature_names)

@@ -17,6 +17,8 @@ class Words:
     """What it is partitioned into."""
     item: str
     """What it consists of."""
+    finer: str = ""
+    """How to make it of more of these, if there is a way."""
 
     def items(self, n: int) -> str:
         """So many of what one consists of: "1 row", "3 samples"."""
@@ -37,7 +39,7 @@ def _counted(n: int, noun: str) -> str:
 
 RECORDINGS = Words("recording", "segment", "sample")
 TABLES = Words("table", "cluster", "row")
-GRAPHS = Words("graph", "cluster", "node")
+GRAPHS = Words("graph", "cluster", "node", "of an image: raise n_segments of GraphOfImage")
 IMAGES = Words("image", "part", "pixel")
 
 

@@ -5,7 +5,7 @@ imported when the first picture is drawn.
 """
 
 from structsvm.plotting.clusters import plot_clusters
-from structsvm.plotting.cuts import overlay, plot_cut, plot_cut_weights
+from structsvm.plotting.cuts import overlay, plot_cut
 from structsvm.plotting.learning import plot_gap, plot_label_fraction, plot_path
 from structsvm.plotting.metric import plot_metric, plot_spectrum, plot_weights
 from structsvm.plotting.segments import plot_segmentation
@@ -14,7 +14,6 @@ __all__ = [
     "overlay",
     "plot_clusters",
     "plot_cut",
-    "plot_cut_weights",
     "plot_gap",
     "plot_label_fraction",
     "plot_metric",

@@ -1,4 +1,4 @@
-"""A table in the two heaviest directions of the metric, with its clusters."""
+"""A table, or a graph, in the two heaviest directions of the metric, with its clusters."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from structsvm.partitions.matching import misplaced
 from structsvm.partitions.samples import asked_counts
 from structsvm.plotting.style import MARKERS, OKABE_ITO, new_axes, plain
 from structsvm.plotting.traces import check_drawable, traces
+from structsvm.views.samples import partition_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,18 +27,18 @@ def plot_clusters(
     n_clusters: int | str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a table in the two heaviest directions of the metric; colours are predicted clusters.
+    """Draw a sample in the two heaviest directions of the metric; colours are predicted clusters.
 
     Parameters
     ----------
     learner : MetricLearner
         Fitted.
-    X : array or data frame of shape (T, P)
+    X : array or data frame of shape (T, P), or whatever the problem reads, such as a graph
     y : labels (T,), optional
-        The truth: rows that are in another cluster there are ringed, clusters being matched so that
-        there are as few as possible.
+        The truth: items that are in another cluster there are ringed, clusters being matched so
+        that there are as few as possible.
     n_clusters : int, "true" or None
-        Cluster into so many, into as many as the truth has, or as the penalty decides.
+        Cluster into so many, into as many as the truth has, or as the price decides.
     ax : matplotlib axes, optional
         New ones if not given.
 
@@ -48,14 +49,14 @@ def plot_clusters(
     Raises
     ------
     SettingsError
-        For a learner of graphs or images.
+        For an image, of which :func:`plot_cut` draws the parts.
     """
-    check_drawable(learner, "plot_clusters", in_order=False)
-    truths = None if y is None else learner.encode([X], [y])
-    truth = None if truths is None else truths[0]
-    found = learner.predict_partitions([X], asked_counts(n_clusters, truths))[0]
+    measured, sample = check_drawable(learner, X, "plot_clusters", in_order=False)
+    truths = None if y is None else learner.encode([sample], [y])
+    truth = None if truths is None else partition_of(truths[0])
+    found = learner.predict_partitions([sample], asked_counts(n_clusters, truths))[0]
     assert found.labels is not None
-    names, values = traces(learner, X, "components", 2)
+    names, values = traces(learner, measured, sample, "components", 2)
     points = values if len(values) > 1 else np.vstack([values, np.zeros(values.shape[1])])
 
     ax = plain(new_axes(ax, width=6.4, height=4.8))
@@ -63,7 +64,8 @@ def plot_clusters(
         x, height = points[:, found.labels == k]
         color, marker = OKABE_ITO[k % len(OKABE_ITO)], MARKERS[(k + k // 8) % len(MARKERS)]
         ax.scatter(x, height, s=18, color=color, marker=marker, linewidths=0, alpha=0.85)
-    title = f"{found.n_clusters} clusters"
+    part = learner.problem_.traits.words.part
+    title = f"{found.n_clusters} {part}s"
     if truth is not None:
         wrong = misplaced(truth, found)
         x, height = points[:, wrong]

@@ -8,16 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
-from structsvm.fitted import feature_names
-from structsvm.graph_cuts.learner import CutLearner
-from structsvm.learner.learner import MetricLearner
-from structsvm.plotting.style import LEARNED, OKABE_ITO, UNTRAINED, new_axes, plain
-from structsvm.report import feature_weights, unit_in_words
+from structsvm.plotting.style import OKABE_ITO, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["overlay", "plot_cut", "plot_cut_weights"]
+__all__ = ["overlay", "plot_cut"]
 
 TINT = 0.35
 """Share of the colour of a part in what is seen of it."""
@@ -67,7 +63,7 @@ def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
     ----------
     image : array of shape (H, W) or (H, W, C)
     labels : array of int of shape (H, W), optional
-        As :meth:`structsvm.CutLearner.predict` returns them; the bare image without.
+        As :meth:`structsvm.MetricLearner.predict` returns them; the bare image without.
     ax : matplotlib axes, optional
         New ones if not given.
 
@@ -84,35 +80,6 @@ def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
     whole = (-0.5, W - 0.5, H - 0.5, -0.5)
     ax.imshow(shown.astype(np.uint8), interpolation="nearest", extent=whole)
     ax.set_axis_off()
-    return ax
-
-
-def plot_cut_weights(learner: MetricLearner | CutLearner, *, ax: Axes | None = None) -> Axes:
-    """Draw how much each feature counts in a learned cut, on a logarithmic scale.
-
-    Parameters
-    ----------
-    learner : CutLearner or MetricLearner
-        Fitted; the weights are those of :func:`structsvm.report.feature_weights`.
-    ax : matplotlib axes, optional
-        New ones if not given.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
-    weights, names = feature_weights(learner), feature_names(learner)
-    top = np.argsort(-weights, kind="stable")
-    ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))
-    shown = np.maximum(weights[top], 1e-3)
-    ax.plot(shown, range(top.size), "o", color=LEARNED, markersize=7)
-    ax.hlines(range(top.size), 1.0, shown, color=LEARNED, linewidth=2)
-    ax.axvline(1.0, color=UNTRAINED, linewidth=1.5, linestyle=(0, (3, 2)))
-    ax.set_xscale("log")
-    ax.set_yticks(range(top.size), [names[j] for j in top])
-    ax.invert_yaxis()
-    ax.set_xlabel(f"weight against {unit_in_words(learner)}; untrained, all are 1 (dashed)")
-    ax.tick_params(axis="y", length=0)
     return ax
 
 

@@ -13,14 +13,12 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting.style import line_styles, new_axes, plain
 from structsvm.solution import Solution
-from structsvm.solvers.descent import Descent
 from structsvm.support.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from structsvm.graph_cuts.learner import CutLearner
     from structsvm.learner.learner import MetricLearner
 
 __all__ = ["GAP_AXES", "plot_gap", "plot_gap_twice", "plot_label_fraction", "plot_path"]
@@ -33,19 +31,19 @@ MARKS = 25
 
 
 def plot_gap(
-    runs: MetricLearner | CutLearner | Solution | Descent | Mapping[str, Solution],
+    runs: MetricLearner | Solution | Mapping[str, Solution],
     *,
     against: str = "iteration",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the certified relative gap, iteration by iteration, of one run or of several.
 
-    The objective of normalized cuts is not convex, so that no gap is known: of a model of those it
-    is the objective that is drawn, and the axis says so.
+    Of an objective that is not convex, such as that of normalized cuts, no gap is known: then it is
+    the objective that is drawn, and the axis says so.
 
     Parameters
     ----------
-    runs : fitted MetricLearner or CutLearner, Solution, Descent, or mapping of names to solutions
+    runs : fitted MetricLearner, Solution, or mapping of names to solutions
     against : {"iteration", "seconds", "oracle_calls"}
     ax : matplotlib axes, optional
         New ones if not given.
@@ -53,46 +51,46 @@ def plot_gap(
     Returns
     -------
     matplotlib.axes.Axes
+
+    Raises
+    ------
+    SettingsError
+        For anything else, and for solutions of which only some have a gap.
     """
-    if against not in GAP_AXES:
+    if not isinstance(against, str) or against not in GAP_AXES:
         raise SettingsError(f"against must be one of {sorted(GAP_AXES)}, got {against!r}")
-    descent = getattr(runs, "solution_", runs)
-    if isinstance(descent, Descent):
-        return _plot_objective(descent, against, ax)
     solutions = _solutions(runs)
+    local = _without_gap(solutions)
     styles = line_styles(solutions)
     ax = plain(new_axes(ax, width=6.4, height=3.6))
     for name, solution in solutions.items():
         entries = solution.history.entries
-        gaps = [max(entry.gap, LEAST_GAP) for entry in entries]
+        y = [entry.upper if local else max(entry.gap, LEAST_GAP) for entry in entries]
         x = [getattr(entry, against) for entry in entries]
-        ax.plot(x, gaps, label=name, markevery=-(-len(x) // MARKS), **styles[name])
-    ax.set(yscale="log", xlabel=GAP_AXES[against], ylabel="certified relative gap")
+        ax.plot(x, y, label=name, markevery=-(-len(x) // MARKS) or 1, **styles[name])
+    ax.set_xlabel(GAP_AXES[against])
+    if local:
+        ax.set_ylabel("objective (not convex: no gap is known)")
+    else:
+        ax.set(yscale="log", ylabel="certified relative gap")
     if against == "iteration":
         ax.locator_params(axis="x", integer=True)
-    else:
+    elif not local:
         _logarithmic(ax)
     if list(solutions) != [""]:
         ax.legend()
     return ax
 
 
-def _plot_objective(descent: Descent, against: str, ax: Axes | None) -> Axes:
-    """Draw the objective of a descent, which has no bound below, step by step."""
-    if against == "oracle_calls":
+def _without_gap(solutions: Mapping[str, Solution]) -> bool:
+    """Whether these are of an objective that is not convex: all of them, or none."""
+    local = [name for name, solution in solutions.items() if solution.stationarity is not None]
+    if local and len(local) < len(solutions):
         raise SettingsError(
-            f"a run of {descent.solver} has no count of oracle calls: draw it against 'iteration' "
-            "or 'seconds'"
+            f"run {local[0]!r} is of an objective that is not convex and has no certified gap, "
+            "others have one: draw them apart"
         )
-    ax = plain(new_axes(ax, width=6.4, height=3.6))
-    x = [getattr(entry, against) for entry in descent.history]
-    objective = [entry.objective for entry in descent.history]
-    (style,) = line_styles([""]).values()
-    ax.plot(x, objective, markevery=-(-len(x) // MARKS), **style)
-    ax.set(xlabel=GAP_AXES[against], ylabel="objective (not convex: no gap is known)")
-    if against == "iteration":
-        ax.locator_params(axis="x", integer=True)
-    return ax
+    return bool(local)
 
 
 def plot_gap_twice(runs: Mapping[str, Solution], figure: Figure) -> NDArray[Any]:

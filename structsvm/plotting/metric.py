@@ -6,30 +6,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structsvm.fitted import feature_names
-from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner.learner import MetricLearner
 from structsvm.plotting.style import LEARNED, UNTRAINED, new_axes, plain
-from structsvm.report import eigenvalues, feature_weights, scaled_metric, unit_in_words
 from structsvm.support.extras import require
+from structsvm.views.words import eigenvalues, feature_weights, scaled_metric, unit_in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_metric", "plot_spectrum", "plot_weights"]
 
-Learner = MetricLearner | CutLearner
-
 READABLE = 40
 """Features beyond which a heat map has no names."""
 
 
-def plot_weights(learner: Learner, *, n_features: int = 15, ax: Axes | None = None) -> Axes:
+def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | None = None) -> Axes:
     """Draw the features of largest weight, as :func:`structsvm.report.feature_weights` has them.
 
     Parameters
     ----------
-    learner : MetricLearner or CutLearner
+    learner : MetricLearner
         Fitted.
     n_features : int
         How many at most.
@@ -40,7 +36,7 @@ def plot_weights(learner: Learner, *, n_features: int = 15, ax: Axes | None = No
     -------
     matplotlib.axes.Axes
     """
-    weights, names = feature_weights(learner), feature_names(learner)
+    weights, names = feature_weights(learner), learner.metric_feature_names_
     top = np.argsort(-weights, kind="stable")[:n_features]
     ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))
     ax.barh(range(top.size), weights[top], height=0.7, color=LEARNED)
@@ -57,7 +53,7 @@ def plot_weights(learner: Learner, *, n_features: int = 15, ax: Axes | None = No
     return ax
 
 
-def plot_metric(learner: Learner, *, n_features: int = 30, ax: Axes | None = None) -> Axes:
+def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None = None) -> Axes:
     """Draw the matrix of the metric as a heat map, the features of largest weight first.
 
     Entries are in units of the untrained metric, which has ones on its diagonal, as in
@@ -67,7 +63,7 @@ def plot_metric(learner: Learner, *, n_features: int = 30, ax: Axes | None = Non
 
     Parameters
     ----------
-    learner : MetricLearner or CutLearner
+    learner : MetricLearner
         Fitted.
     n_features : int
         How many at most.
@@ -78,7 +74,7 @@ def plot_metric(learner: Learner, *, n_features: int = 30, ax: Axes | None = Non
     -------
     matplotlib.axes.Axes
     """
-    B, names = scaled_metric(learner), feature_names(learner)
+    B, names = scaled_metric(learner), learner.metric_feature_names_
     top = np.argsort(-np.diag(B), kind="stable")[:n_features]
     shown = B[np.ix_(top, top)]
     ax = new_axes(ax, width=6.8, height=5.6)
@@ -98,12 +94,12 @@ def plot_metric(learner: Learner, *, n_features: int = 30, ax: Axes | None = Non
     return ax
 
 
-def plot_spectrum(learner: Learner, *, ax: Axes | None = None) -> Axes:
+def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
     """Draw the eigenvalues of the metric, in units of the untrained one, of which all are 1.
 
     Parameters
     ----------
-    learner : MetricLearner or CutLearner
+    learner : MetricLearner
         Fitted.
     ax : matplotlib axes, optional
         New ones if not given.

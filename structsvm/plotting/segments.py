@@ -43,7 +43,7 @@ def plot_segmentation(
     X: Any,
     y: Any = None,
     *,
-    n_segments: int | str | None = None,
+    n_clusters: int | str | None = None,
     show: str = "components",
     n_traces: int = 3,
     ax: Axes | None = None,
@@ -57,8 +57,8 @@ def plot_segmentation(
     X : array or data frame of shape (T, P)
     y : labels (T,) or breakpoints, optional
         The truth; its changes are the dashed lines.
-    n_segments : int, "true" or None
-        Decode with so many segments, with as many as the truth has, or as the penalty decides.
+    n_clusters : int, "true" or None
+        Decode with so many segments, with as many as the truth has, or as the price decides.
     show : {"components", "features"}
         Draw the recording in the metric, heaviest directions first, or the features of largest
         weight as they were measured.
@@ -76,13 +76,13 @@ def plot_segmentation(
     SettingsError
         For a learner whose partitions are no segments.
     """
-    check_drawable(learner, "plot_segmentation", in_order=True)
-    truths = None if y is None else learner.encode([X], [y])
+    measured, sample = check_drawable(learner, X, "plot_segmentation", in_order=True)
+    truths = None if y is None else learner.encode([sample], [y])
     truth = None if truths is None else truths[0]
-    K = asked_counts(n_segments, truths)
-    names, values = traces(learner, X, show, n_traces)
-    learned = learner.predict_breakpoints([X], K)[0]
-    untrained = learner.decode_with(learner.baselines_["untrained"], [X], K)[0].breakpoints
+    K = asked_counts(n_clusters, truths)
+    names, values = traces(learner, measured, sample, show, n_traces)
+    learned = learner.predict_breakpoints([sample], K)[0]
+    untrained = learner.decode_with(learner.baselines_["untrained"], [sample], K)[0].breakpoints
     strips = [
         _Strip("learned", learned, LEARNED),
         _Strip("untrained", untrained, UNTRAINED),

@@ -1,4 +1,4 @@
-"""What is drawn of a recording: its values in the metric, or as they were measured."""
+"""What is drawn of a sample: its values in the metric, or as they were measured."""
 
 from __future__ import annotations
 
@@ -6,38 +6,42 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import SettingsError
-from structsvm.fitted import feature_names, measured, standardized
-from structsvm.graph_cuts.learner import CutLearner
 from structsvm.learner.learner import MetricLearner
-from structsvm.report import feature_weights, heaviest_directions
+from structsvm.partitions.sample import Sample
+from structsvm.views.samples import is_image, unscaled
+from structsvm.views.words import feature_weights, heaviest_directions
 
 __all__ = ["check_drawable", "traces"]
 
 Floats = NDArray[np.float64]
 
 
-def traces(learner: MetricLearner, X: Any, show: str, n: int) -> tuple[list[str], Floats]:
-    """Names and values, (n, T), of what is drawn of a recording."""
-    names = feature_names(learner)
+def traces(
+    learner: MetricLearner, measured: Sample, prepared: Sample, show: str, n: int
+) -> tuple[list[str], Floats]:
+    """Names and values, (n, T), of what is drawn of a sample, see :func:`check_drawable`."""
     if show == "features":
+        names = learner.metric_feature_names_
         top = np.argsort(-feature_weights(learner), kind="stable")[:n]
-        return [names[j] for j in top], measured(learner, [X])[0].T[top]
+        return [names[j] for j in top], unscaled(learner, [measured])[0].T[top]
     if show != "components":
         raise SettingsError(f"show must be 'components' or 'features', got {show!r}")
     titles, directions = heaviest_directions(learner, n)
-    return titles, np.asarray(standardized(learner, [X])[0] @ directions.T).T
+    return titles, np.asarray(prepared.X @ directions.T).T
 
 
-def check_drawable(learner: MetricLearner | CutLearner, picture: str, *, in_order: bool) -> None:
-    """Refuse a learner of whose samples the picture cannot be drawn.
+def check_drawable(
+    learner: MetricLearner, X: Any, picture: str, *, in_order: bool
+) -> tuple[Sample, Sample]:
+    """The sample as it was measured and as the metric sees it, if the picture can be drawn of it.
 
     Parameters
     ----------
-    learner : MetricLearner or CutLearner
+    learner : MetricLearner
         Fitted.
+    X : a sample as users hold it
     picture : str
         The name of the function that draws.
     in_order : bool
@@ -48,14 +52,17 @@ def check_drawable(learner: MetricLearner | CutLearner, picture: str, *, in_orde
     SettingsError
         Naming the picture that can be drawn.
     """
-    check_is_fitted(learner)
-    if isinstance(learner, CutLearner):
+    (sample,) = learner.measured([X])
+    if is_image(sample):
         raise SettingsError(
-            f"{picture} draws recordings and tables: plot_cut draws an image with its parts"
+            f"{picture} draws recordings, tables and graphs: plot_cut draws an image with its parts"
         )
-    if in_order and not learner.problem_.contiguous:
-        words = learner.problem_.words
+    traits = learner.problem_.traits
+    if in_order and not traits.contiguous:
         raise SettingsError(
             f"{picture} draws one segment after the other, and {type(learner.problem_).__name__} "
-            f"gives {words.part}s without such an order: plot_clusters draws a {words.whole}"
+            f"gives {traits.words.part}s without such an order: plot_clusters draws a "
+            f"{traits.words.whole}"
         )
+    (prepared,) = learner.inputs_([sample])
+    return sample, prepared

@@ -1,6 +1,5 @@
 """What a learner has learned and what that is worth: in words, in numbers, and as a page."""
 
-from structsvm.fitted import feature_names
 from structsvm.report.page import report_page
 from structsvm.views.words import (
     certificate_in_words,
@@ -16,7 +15,6 @@ from structsvm.views.words import (
 __all__ = [
     "certificate_in_words",
     "eigenvalues",
-    "feature_names",
     "feature_weights",
     "heaviest_directions",
     "report_page",

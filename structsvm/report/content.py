@@ -2,197 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from structsvm.evaluation import Evaluation
-from structsvm.fitted import feature_names, measured
+from structsvm.errors import PluginError
 from structsvm.learner.learner import MetricLearner
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.matching import matched_labels
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import problem_name
-from structsvm.report.traces import envelope
+from structsvm.report.held_out import HeldOut
+from structsvm.report.pictures import Pictures
 from structsvm.support.plain import finite
+from structsvm.verdict import rival_in_words
 from structsvm.views.words import (
     certificate_in_words,
     eigenvalues,
     feature_weights,
     heaviest_directions,
+    perfect_in_words,
     scaled_metric,
+    score_titles,
     spectrum_in_words,
     training_in_words,
     unit_in_words,
 )
 
-__all__ = ["content"]
+__all__ = ["content", "notes"]
 
-Floats = NDArray[np.float64]
-Partitions = Mapping[str, Sequence[EquivalenceMatrix]]
-
-TRACES = 3
-"""Of a recording in each view."""
-VALUES = 600_000
-"""Numbers of all traces together, about, unless there are very many recordings."""
-BINS = (60, 1500)
-"""Of a trace, at least and at most."""
-ROWS = 2000
-"""Of a table that are drawn."""
 WEIGHTS, CELLS = 20, 40
 """Features that are listed, and rows of the heat map."""
 
 
-def content(
-    learner: MetricLearner,
-    Xs: Sequence[Floats],
-    ys: Sequence[Any],
-    truths: Sequence[EquivalenceMatrix],
-    guesses: Partitions,
-    evaluation: Evaluation,
-) -> dict[str, Any]:
-    """What the scripts of the page read.
-
-    Parameters
-    ----------
-    learner : MetricLearner
-        Fitted.
-    Xs, ys : held-out recordings and their labels
-    truths : sequence of EquivalenceMatrix
-    guesses : mapping of metrics to partitions
-    evaluation : Evaluation
-        Of these.
-    """
-    contiguous, words = learner.problem_.contiguous, learner.problem_.words
-    pictures = (
-        _recordings(learner, Xs, ys, truths, guesses)
-        if contiguous
-        else _tables(learner, Xs, truths, guesses["learned"])
-    )
-    rows = zip(evaluation.recordings, truths, pictures, strict=True)
-    gains = evaluation.verdict.contrasts
+def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
+    """What the scripts of the page read."""
+    learner, evaluation, words = held_out.learner, held_out.evaluation, pictures.words
+    titles = score_titles(evaluation)
     plain: dict[str, Any] = finite(
         {
-            "kind": "recordings" if contiguous else "tables",
+            "kind": pictures.kind,
             "whole": words.whole,
+            "item": words.item,
             "items": f"{words.item}s",
+            "part": words.part,
             "parts": f"{words.part}s",
-            "scores": _scores(evaluation.margin if contiguous else None),
+            "scores": list(titles.items()),
             "measure": evaluation.measure,
-            "perfect": "Perfect: loss 0, all others 1.",
-            "views": _views(contiguous),
+            "perfect": perfect_in_words(titles),
+            "views": list(pictures.views),
             "axes": heaviest_directions(learner, 2)[0],
-            "means": {name: asdict(scores) for name, scores in evaluation.scores.items()},
-            "gains": {name: asdict(contrast) for name, contrast in gains.items()},
+            "means": evaluation.scores,
+            "gains": {name: asdict(c) for name, c in evaluation.verdict.contrasts.items()},
             "metric": _metric(learner),
             "facts": _facts(learner),
-            "history": _history(learner),
+            "history": [
+                {"lower": entry.lower, "upper": entry.upper}
+                for entry in learner.solution_.history.entries
+            ],
             "recordings": [
                 {
                     "name": scored.name,
-                    "T": truth.n_samples,
-                    "K": truth.n_clusters,
-                    "found": {name: found[i].n_clusters for name, found in guesses.items()},
-                    "scores": {name: asdict(scores) for name, scores in scored.scores.items()},
-                    **picture,
+                    "K": scored.n_clusters,
+                    "found": {name: Ms[i].n_clusters for name, Ms in held_out.guesses.items()},
+                    "scores": {name: dict(scores) for name, scores in scored.scores.items()},
+                    **pictures.each[i],
                 }
-                for i, (scored, truth, picture) in enumerate(rows)
+                for i, scored in enumerate(evaluation.samples)
             ],
         }
     )
     return plain
 
 
-def _scores(margin: int | None) -> list[tuple[str, str]]:
-    """Which scores are shown, and what they are called; F1 if there is a margin."""
-    shown = [("loss", "loss"), ("covering", "covering"), ("adjusted_rand", "adj. Rand")]
-    return shown if margin is None else [*shown, ("f1", f"F1 (within {margin})")]
-
-
-def _views(contiguous: bool) -> list[tuple[str, str]]:
-    """What can be shown of a recording: key and words."""
-    if contiguous:
-        return [("components", "directions of the metric"), ("features", "features as measured")]
-    return [("predicted", "predicted clusters"), ("true", "true clusters")]
-
-
-def _recordings(
-    learner: MetricLearner,
-    Xs: Sequence[Floats],
-    ys: Sequence[Any],
-    truths: Sequence[EquivalenceMatrix],
-    guesses: Partitions,
-) -> list[dict[str, Any]]:
-    """Traces and segment ends of each recording."""
-    names, weights = feature_names(learner), feature_weights(learner)
-    titles, directions = heaviest_directions(learner, TRACES)
-    heaviest = np.argsort(-weights, kind="stable")[:TRACES]
-    n_traces = heaviest.size + len(directions)
-    bins = int(np.clip(VALUES / (2 * n_traces * len(Xs)), *BINS))
-    standardize, found = learner.standardizer_, []
-    for i, (X, y, truth) in enumerate(zip(Xs, ys, truths, strict=True)):
-        seen, (shown,) = standardize(X) @ directions.T, measured(learner, [X])
-        ends = {"true": truth, **{name: partitions[i] for name, partitions in guesses.items()}}
+def notes(held_out: HeldOut) -> list[str]:
+    """What a reader must know before trusting the figures."""
+    learner, found = held_out.learner, []
+    if held_out.seen:
         found.append(
-            {
-                "traces": {
-                    "components": [
-                        {"name": title, **envelope(column, bins)}
-                        for title, column in zip(titles, seen.T, strict=True)
-                    ],
-                    "features": [
-                        {"name": names[j], **envelope(shown[:, j], bins)} for j in heaviest
-                    ],
-                },
-                "ends": {name: M.breakpoints for name, M in ends.items()},
-                "labels": _labels(y, truth),
-            }
+            f"The metric was learned from {held_out.seen} of these: the figures are better than on "
+            "new ones."
         )
+    rivals = learner.problem_.traits.baselines
+    missing = [rival_in_words(name) for name in rivals if name not in learner.baselines_]
+    if missing:
+        were, are = ("was", "it is") if len(missing) == 1 else ("were", "they are")
+        who = " and ".join(missing)
+        found.append(
+            f"{who[0].upper()}{who[1:]} {were} not tuned when this metric was learned, so {are} "
+            "not compared."
+        )
+    if not learner.converged_:
+        found.append(f"Learning did not converge: {learner.solution_.status.value}.")
     return found
-
-
-def _tables(
-    learner: MetricLearner,
-    Xs: Sequence[Floats],
-    truths: Sequence[EquivalenceMatrix],
-    guesses: Sequence[EquivalenceMatrix],
-) -> list[dict[str, Any]]:
-    """Rows of each table in the two strongest directions: place, clusters, number of the row."""
-    _, directions = heaviest_directions(learner, 2)
-    found = []
-    for X, truth, guess in zip(Xs, truths, guesses, strict=True):
-        seen = learner.standardizer_(X) @ directions.T
-        places = np.column_stack([seen, np.zeros(len(seen))])[:, :2]
-        true = matched_labels(truth, guess)
-        assert guess.labels is not None
-        wrong = guess.labels != true
-        drawn = np.unique(np.linspace(0, len(X) - 1, min(len(X), ROWS)).astype(int))
-        points = [
-            [
-                *map(float, places[t].round(4)),
-                int(guess.labels[t]),
-                int(true[t]),
-                int(wrong[t]),
-                int(t),
-            ]
-            for t in drawn
-        ]
-        found.append({"points": points, "misplaced": int(wrong.sum())})
-    return found
-
-
-def _labels(y: Any, truth: EquivalenceMatrix) -> list[str] | None:
-    """The label of each true segment, if there are labels."""
-    labels = np.asarray(y)
-    if labels.size != truth.n_samples:
-        return None
-    return [str(labels[end - 1]) for end in truth.breakpoints]
 
 
 def _metric(learner: MetricLearner) -> dict[str, Any]:
-    weights, names = feature_weights(learner), feature_names(learner)
+    weights, names = feature_weights(learner), learner.metric_feature_names_
     order = np.argsort(-weights, kind="stable")
     cells = order[:CELLS]
     return {
@@ -211,30 +117,40 @@ def _metric(learner: MetricLearner) -> dict[str, Any]:
 
 
 def _facts(learner: MetricLearner) -> list[tuple[str, str]]:
-    """The certificate and what it is about."""
-    solution, words = learner.solution_, learner.problem_.words
-    return [
+    """How learning ended, and what it was."""
+    solution, traits = learner.solution_, learner.problem_.traits
+    solver = learner.solver if isinstance(learner.solver, str) else type(learner.solver).__name__
+    lam = traits.lam if learner.lam is None else learner.lam
+    facts = [
         ("status", solution.status.value),
-        ("certificate", certificate_in_words(solution)),
-        ("lower bound", f"{solution.lower:.8g}"),
-        ("upper bound", f"{solution.upper:.8g}"),
-        ("relative gap", f"{solution.gap:.2g}"),
+        ("certificate" if traits.convex else "what was found", certificate_in_words(solution)),
         (
             "solver",
-            f"{learner.solver}, {solution.n_iter} iterations, "
-            f"{solution.oracle_calls} oracle calls, {solution.seconds:.1f} s",
+            f"{solver}, {solution.n_iter} iterations, {solution.oracle_calls} oracle calls, "
+            f"{solution.seconds:.1f} s",
         ),
-        ("problem", problem_name(learner.problem_)),
-        ("metric", f"{learner.metric}, regularizer {learner.regularizer}, lam {learner.lam:g}"),
-        ("penalty", f"{learner.penalty_:.6g} a {words.part}"),
-        ("learned on", training_in_words(learner.training_data_, words)),
+        ("problem", _name(learner.problem_)),
+        ("metric", f"{learner.metric}, regularizer {learner.regularizer}, lam {lam:g}"),
+        ("learned on", training_in_words(learner.training_data_, traits.words)),
     ]
+    if traits.convex:
+        facts[2:2] = [
+            ("lower bound", f"{solution.lower:.8g}"),
+            ("upper bound", f"{solution.upper:.8g}"),
+            ("relative gap", f"{solution.gap:.2g}"),
+        ]
+    if learner.metric_.price is not None:
+        facts.append((f"price of a {traits.words.part}", f"{learner.metric_.price:.6g}"))
+    if learner.inputs_.features is not None:
+        facts.append(("features", str(learner.inputs_.features)))
+    return facts
 
 
-def _history(learner: MetricLearner) -> list[dict[str, float]]:
-    """The bounds, iteration by iteration."""
-    entries = learner.solution_.history.entries
-    return [{"lower": entry.lower, "upper": entry.upper} for entry in entries]
+def _name(problem: PartitionProblem) -> str:
+    """The name of its entry point, or of its class where it has none."""
+    with suppress(PluginError):
+        return problem_name(problem)
+    return type(problem).__name__
 
 
 def _short(value: float) -> float:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from structsvm.storage.unstored import Unstored
 
@@ -24,9 +23,8 @@ COLLECTIONS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozen
 class Codec:
     """What can be written: plain values, arrays, and instances of these classes.
 
-    A dataclass is written field by field; an estimator of scikit-learn's kind as its parameters and
-    what it has learned, the attributes that end in an underscore. Anything else, such as a
-    function, becomes :class:`~structsvm.storage.unstored.Unstored` when it is read.
+    A dataclass is written field by field. Anything else, such as a function, becomes
+    :class:`~structsvm.storage.unstored.Unstored` when it is read.
     """
 
     classes: Mapping[str, type]
@@ -75,7 +73,8 @@ class Codec:
         if "array" in plain:
             return np.array(arrays[plain["array"]])
         if "strings" in plain:
-            return np.array(plain["strings"], dtype=object)
+            texts = np.array(plain["strings"], dtype=object)
+            return texts.reshape(plain.get("shape", texts.shape))
         for kind, collection in COLLECTIONS.items():
             if kind in plain:
                 return collection(self.unpack(item, arrays) for item in plain[kind])
@@ -90,30 +89,20 @@ class Codec:
 
     def _pack_array(self, value: NDArray[Any], arrays: Arrays) -> Any:
         if value.dtype.kind in "OUS":
-            return {"strings": [str(item) for item in value.ravel().tolist()]}
+            texts = [str(item) for item in value.ravel().tolist()]
+            return {"strings": texts, "shape": list(value.shape)}
         key = f"array.{len(arrays)}"
-        arrays[key] = np.ascontiguousarray(value)
+        arrays[key] = np.asarray(value, order="C")
         return {"array": key}
 
     def _pack_instance(self, value: Any, arrays: Arrays) -> Any:
-        packed: dict[str, Any] = {"type": self.names[type(value)]}
-        if is_dataclass(value):
-            settings = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
-        else:
-            settings = value.get_params(deep=False)
-            learned = {k: v for k, v in vars(value).items() if k.endswith("_") and k[0] != "_"}
-            packed["learned"] = {k: self.pack(v, arrays) for k, v in learned.items()}
-        packed["settings"] = {k: self.pack(v, arrays) for k, v in settings.items()}
-        return packed
+        settings = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        packed = {k: self.pack(v, arrays) for k, v in settings.items()}
+        return {"type": self.names[type(value)], "settings": packed}
 
     def _unpack_instance(self, plain: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
-        cls = self.classes[plain["type"]]
         settings = {k: self.unpack(v, arrays) for k, v in plain["settings"].items()}
-        value = cls(**settings)
-        if isinstance(value, BaseEstimator):
-            for name, item in plain["learned"].items():
-                setattr(value, name, self.unpack(item, arrays))
-        return value
+        return self.classes[plain["type"]](**settings)
 
 
 def is_lost(plain: Any) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.fitted import feature_names, n_metric_features
-from structsvm.graph_cuts.learner import CutLearner
+from structsvm.evaluation import Evaluation
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.partitions.traits import RECORDINGS, Words
@@ -18,40 +19,52 @@ __all__ = [
     "eigenvalues",
     "feature_weights",
     "heaviest_directions",
+    "perfect_in_words",
     "scaled_metric",
+    "score_titles",
     "spectrum_in_words",
     "spread_in_words",
     "training_in_words",
     "unit_in_words",
 ]
 
-Learner = MetricLearner | CutLearner
 Floats = NDArray[np.float64]
 
+TITLES = {
+    "loss": "loss",
+    "jaccard": "Jaccard distance",
+    "covering": "covering",
+    "adjusted_rand": "adj. Rand",
+}
+"""What scores are called; a score of a plugin's own has its name."""
 
-def feature_weights(learner: Learner) -> Floats:
-    """How much each feature counts against the price of a segment, (P,); untrained, all are 1.
+PERFECT = {"loss": 0, "jaccard": 0, "covering": 1, "adjusted_rand": 1, "f1": 1}
 
-    The diagonal of ``B / penalty``, in units of the untrained metric with its best penalty. A cut
-    has no price: there it is the diagonal of ``B`` in units of where learning started.
+
+def feature_weights(learner: MetricLearner) -> Floats:
+    """How much each feature counts, (P,); untrained, all are 1.
+
+    The diagonal of :func:`scaled_metric`.
     """
     components, unit = _scaled(learner)
     return np.asarray(np.einsum("rp,rp->p", components, components) * unit)
 
 
-def scaled_metric(learner: Learner) -> Floats:
-    """``B / penalty`` in units of the untrained metric with its best penalty, (P, P).
+def scaled_metric(learner: MetricLearner) -> Floats:
+    """The metric in units of the untrained one, (P, P), of which all diagonal entries are 1.
 
-    The untrained one is the identity; the diagonal is :func:`feature_weights`.
+    What a partition is scored by is ``B`` against the price of a cluster: it is ``B / price``, in
+    units of the untrained metric with its best price. Where no price is paid in units of the
+    metric, as for normalized cuts, it is ``B`` in units of the untrained metric.
     """
     components, unit = _scaled(learner)
     return np.asarray(components.T @ components * unit)
 
 
-def eigenvalues(learner: Learner) -> Floats:
+def eigenvalues(learner: MetricLearner) -> Floats:
     """Of :func:`scaled_metric`, the largest first, (P,); those beyond the rank are zero."""
     components, unit = _scaled(learner)
-    values = np.zeros(n_metric_features(learner))
+    values = np.zeros(learner.n_metric_features_)
     found = np.linalg.svd(components, compute_uv=False) ** 2
     values[: found.size] = found * unit
     return values
@@ -60,11 +73,11 @@ def eigenvalues(learner: Learner) -> Floats:
 def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floats]:
     """Names and vectors of the ``n`` heaviest directions, (n, P), fewer if the rank is lower.
 
-    A direction of a single feature has its name. A standardised recording is projected by
+    A direction of a single feature has its name. A sample as the metric sees it is projected by
     ``X @ directions.T``.
     """
     check_is_fitted(learner)
-    directions, names = learner.components_, feature_names(learner)
+    directions, names = learner.components_, learner.metric_feature_names_
     top = np.argsort(-np.einsum("rp,rp->r", directions, directions), kind="stable")[:n]
     alone = [np.flatnonzero(directions[r]) for r in top]
     titles = [
@@ -76,9 +89,8 @@ def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floa
 
 def spectrum_in_words(learner: MetricLearner) -> str:
     """Among how many directions the metric is spread."""
-    check_is_fitted(learner)
-    values = np.asarray(np.linalg.svd(learner.components_, compute_uv=False) ** 2, dtype=np.float64)
-    return f"rank {values.size} of {n_metric_features(learner)}; {spread_in_words(values)}"
+    values = eigenvalues(learner)
+    return f"rank {learner.metric_.rank} of {values.size}; {spread_in_words(values)}"
 
 
 def spread_in_words(eigenvalues: Floats) -> str:
@@ -89,14 +101,50 @@ def spread_in_words(eigenvalues: Floats) -> str:
 
 
 def certificate_in_words(solution: Solution) -> str:
-    """How far from the best metric the learned one can be."""
+    """How far from the best metric the learned one can be, or that nothing is known of it."""
+    without = f"without learning {solution.null:.6g}"
+    if solution.stationarity is not None:
+        return (
+            f"a local minimum, of an objective that is not convex: objective {solution.upper:.6g}, "
+            f"at the start {solution.null:.6g}, projected gradient {solution.stationarity:.2g}"
+        )
+    if not np.isfinite(solution.lower):
+        return f"no lower bound is known: objective {solution.upper:.6g}, {without}"
     how = solution.bound if "certified" in solution.bound else f"certified {solution.bound}"
     missing = 100 * max(solution.gap, 0.0)
     return (
-        f"at most {missing:.2g} % of what learning can gain is missing ({how}): "
-        f"the objective is {solution.upper:.6g}, no metric has less than {solution.lower:.6g}, "
-        f"the null metric has {solution.null:.6g}"
+        f"within {missing:.2g} % of the optimum ({how}): objective {solution.upper:.6g}, "
+        f"lower bound {solution.lower:.6g}, {without}"
     )
+
+
+def score_titles(evaluation: Evaluation) -> dict[str, str]:
+    """What to call the scores of an evaluation, by name, in their order.
+
+    Without what the verdict goes by, which is one of the others or made of them, and without scores
+    that apply to none of the samples. A score that does not apply to all of them says to how many.
+    """
+    titles, counts = {}, evaluation.counts
+    for name, count in counts.items():
+        if name == "disagreement" or not count:
+            continue
+        title = TITLES.get(name, name.replace("_", " "))
+        if name == "f1":
+            title = f"F1 (within {evaluation.tolerance})"
+        if count < len(evaluation.samples):
+            title += f", of {evaluation.words.wholes(count)}"
+        titles[name] = title
+    return titles
+
+
+def perfect_in_words(titles: Mapping[str, str]) -> str:
+    """Which values of these scores are perfect, as far as they are known; "" for none of them."""
+    said = [
+        f"{' and '.join(names)} {value}"
+        for value in (0, 1)
+        if (names := [TITLES.get(n, "F1") for n in titles if PERFECT.get(n) == value])
+    ]
+    return f"Perfect: {', '.join(said)}." if said else ""
 
 
 def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
@@ -111,27 +159,35 @@ def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
     )
 
 
-def unit_in_words(learner: Learner) -> str:
+def unit_in_words(learner: MetricLearner) -> str:
     """What the weight of a feature is measured against."""
-    check_is_fitted(learner)
-    if isinstance(learner, CutLearner):
-        return "where learning started"
-    return f"the price of a {learner.problem_.words.part}"
+    if _price_ratio(learner) is None:
+        return "the untrained metric"
+    return f"the price of a {learner.problem_.traits.words.part}"
 
 
-def _scaled(learner: Learner) -> tuple[Floats, float]:
+def _scaled(learner: MetricLearner) -> tuple[Floats, float]:
     """``L^T`` of features in which the untrained metric is a multiple of the identity, (rank, P).
 
     And what their metric is multiplied by to be compared with the untrained one.
     """
-    check_is_fitted(learner)
+    ratio = _price_ratio(learner)
     start = learner.baselines_["untrained"].factor
     scale = np.sqrt(np.einsum("pr,pr->p", start, start))
     scale[scale == 0] = 1.0  # a feature without influence, in the learned metric as well
-    components: Floats = learner.components_ / scale
-    if isinstance(learner, CutLearner):
-        return components, 1.0
-    return components, float(learner.baselines_["untrained"].penalty / learner.penalty_)
+    return learner.components_ / scale, 1.0 if ratio is None else ratio
+
+
+def _price_ratio(learner: MetricLearner) -> float | None:
+    """The price of the untrained metric over that of the learned one, if they are in its units.
+
+    That of an objective that is not convex is not: its score is not linear in the metric.
+    """
+    check_is_fitted(learner)
+    untrained, learned = learner.baselines_["untrained"].price, learner.metric_.price
+    if not learner.problem_.traits.convex or untrained is None or learned is None:
+        return None
+    return float(untrained / learned)
 
 
 def _directions(n: int) -> str:

@@ -49,7 +49,7 @@ class TestSettings:
             "fit change-point train --metric diagonal -q --set segment-count=known --set kappa=0.5"
         )
         assert run(f"{line} -o", tmp_path / "m")[0] == 0
-        problem = load(tmp_path / "m").problem
+        problem = load(tmp_path / "m").problem_
         assert (problem.segment_count, problem.kappa) == ("known", 0.5)
 
     @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
-// One recording or table at a time, with zoom: what is drawn is told by `view.draw`.
+// One sample at a time, with zoom: what is drawn is told by `view.draw`.
 
 const LEFT = 120, RIGHT = 30, LANE = 54, STRIP = 30;
 const SHAPES = ["circle", "square", "up", "diamond", "down", "cross"];
 const CLUSTERS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
-// `window` is the stretch of samples that is shown, of the first direction for a table, of the columns
+// `window` is the stretch of samples that is shown, of the first direction for a table or graph, of the columns
 // for an image, whose row in the middle is `centre`.
 const view = { recording: null, window: [0, 1], whole: [0, 1], centre: 0, show: null, x: null };
 const DRAW = { recordings: drawRecording, tables: drawScatter, images: drawImage };
@@ -66,7 +66,7 @@ function words() {
     return `${r.name}: columns ${Math.floor(a)} to ${Math.ceil(b) - 1} of ${r.size[1]}; ${DATA.parts}: ${r.K} true, found ${counts}.`;
   }
   const where = DATA.kind === "recordings" ? `samples ${Math.floor(a)} to ${Math.ceil(b) - 1} of ${r.T}`
-    : `${r.points.length} of ${r.T} rows drawn, ${r.misplaced} misplaced (ringed)`;
+    : `${r.points.length} of ${r.T} ${DATA.items} drawn, ${r.misplaced} misplaced (ringed)`;
   return `${r.name}: ${where}; ${DATA.parts}: ${r.K} true, found ${counts}.`;
 }
 
@@ -143,7 +143,7 @@ function tracePath(trace, T, x, top, height) {
   return svg("polygon", { class: "band", points: outline });
 }
 
-// ---- tables
+// ---- tables and graphs
 
 function drawScatter(r, width) {
   const height = 420, ys = padded(r.points.map((p) => p[1])), [a, b] = view.window;
@@ -159,7 +159,7 @@ function drawScatter(r, width) {
   r.points.forEach((p, i) => {
     if (p[0] < a || p[0] > b) return;
     const cluster = view.show === "true" ? p[3] : p[2];
-    inside.append(mark(cluster, x(p[0]), y(p[1]), `row ${p[5]}: cluster ${p[2]}, true ${p[3]}`));
+    inside.append(mark(cluster, x(p[0]), y(p[1]), `${DATA.item} ${p[5]}: ${DATA.part} ${p[2]}, true ${p[3]}`));
     if (p[4]) inside.append(svg("circle", { cx: x(p[0]), cy: y(p[1]), r: 8, fill: "none", stroke: "var(--ink)" }));
   });
   drawn.append(xAxis(x, a, b, height - 28, width / 110), text(width - RIGHT, height - 38, DATA.axes[0], { "text-anchor": "end", class: "soft" }));

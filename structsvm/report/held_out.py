@@ -1,0 +1,81 @@
+"""Held-out samples with their truths, and what each metric makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError
+from structsvm.evaluation import Evaluation, decode_with_all
+from structsvm.graphs.inputs import as_list
+from structsvm.learner.learner import MetricLearner
+from structsvm.partial_labels.complete import labels_of_each
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.traits import IMAGES
+from structsvm.views.samples import is_image
+
+__all__ = ["HeldOut"]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """All that a page shows, before it is made plain."""
+
+    learner: MetricLearner
+    images: Sequence[NDArray[Any]]
+    """Of each sample; empty unless all samples are images that are at hand."""
+    labels: Sequence[Any]
+    """The labels as they were given."""
+    measured: Sequence[Sample]
+    samples: Sequence[Sample]
+    """As the metric sees them."""
+    truths: Sequence[Any]
+    guesses: Mapping[str, Sequence[EquivalenceMatrix]]
+    """By name of the metric."""
+    evaluation: Evaluation
+
+    @classmethod
+    def of(
+        cls,
+        learner: MetricLearner,
+        Xs: Any,
+        ys: Any,
+        names: Sequence[str] | None,
+        n_clusters: int | str | None,
+        tolerance: int,
+        measured: Sequence[Sample] | None = None,
+    ) -> HeldOut:
+        """Partition and score them; parameters as for ``report_page``."""
+        measured = learner.measured(Xs) if measured is None else measured
+        images = _images(Xs, measured)
+        words = IMAGES if images else learner.problem_.traits.words
+        names = [str(i) for i in range(len(measured))] if names is None else list(names)
+        if len(names) != len(measured):
+            raise DataError(f"{words.wholes(len(measured))} but {len(names)} names")
+        samples = learner.inputs_(measured)
+        truths = learner.encode(samples, ys)
+        guesses = decode_with_all(learner, samples, truths, n_clusters)
+        evaluation = Evaluation.of(
+            truths, guesses, names, learner.problem_, tolerance, [x.X for x in samples], words
+        )
+        labels = labels_of_each(ys, samples, words)
+        return cls(learner, images, labels, measured, samples, truths, guesses, evaluation)
+
+    @property
+    def seen(self) -> int:
+        """How many of them the metric was learned from."""
+        return sum(sample.X in self.learner.training_data_ for sample in self.measured)
+
+
+def _images(Xs: Any, samples: Sequence[Sample]) -> list[NDArray[Any]]:
+    """The images the samples were made of; none where some are graphs already."""
+    if not all(map(is_image, samples)):
+        return []
+    images = [np.asarray(x) for x in as_list(Xs)]
+    pairs = zip(images, samples, strict=True)
+    return images if all(x.shape[:2] == s.side.regions.shape for x, s in pairs) else []

@@ -1,0 +1,179 @@
+"""The picture of each sample, by what it is: a recording, an image, or items in no order."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.matching import matched_labels
+from structsvm.partitions.traits import IMAGES, Words
+from structsvm.plotting.cuts import overlay
+from structsvm.report.held_out import HeldOut
+from structsvm.report.traces import envelope
+from structsvm.support.extras import require
+from structsvm.views.samples import partition_of, unscaled
+from structsvm.views.words import feature_weights, heaviest_directions
+
+__all__ = ["Pictures"]
+
+TRACES = 3
+"""Of a recording in each view."""
+VALUES = 600_000
+"""Numbers of all traces together, about, unless there are very many recordings."""
+BINS = (60, 1500)
+"""Of a trace, at least and at most."""
+ROWS = 2000
+"""Of a table that are drawn."""
+SIDE = (120, 320)
+"""Pixels of the longer side of a drawn image, at least and at most."""
+FULL = 50
+"""Images up to which they are drawn as large as that."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """One picture for each sample, and how to look at them."""
+
+    kind: str
+    """Which script draws them: "recordings", "images", or "tables" for items in no order."""
+    words: Words
+    views: Sequence[tuple[str, str]]
+    """What can be shown of a sample: key and words."""
+    each: Sequence[dict[str, Any]]
+    """Plain values; the number of items of a sample is ``T``."""
+    hint: str = "Drag over a stretch to zoom in. "
+
+    @classmethod
+    def of(cls, held_out: HeldOut) -> Pictures:
+        """Segments of a recording, pictures of an image, and points for anything else."""
+        traits = held_out.learner.problem_.traits
+        words = traits.words
+        if held_out.images:
+            views = [("marked", "parts marked")]
+            hint = "Arrows up and down move, too. "
+            return cls("images", IMAGES, views, _images(held_out), hint)
+        if held_out.learner.problem_.traits.contiguous:
+            views = [
+                ("components", "directions of the metric"),
+                ("features", "features as measured"),
+            ]
+            return cls("recordings", words, views, _recordings(held_out))
+        views = [("predicted", f"predicted {words.part}s"), ("true", f"true {words.part}s")]
+        return cls("tables", words, views, _points(held_out))
+
+
+def _recordings(held_out: HeldOut) -> list[dict[str, Any]]:
+    """Traces and segment ends of each recording."""
+    learner = held_out.learner
+    names, weights = learner.metric_feature_names_, feature_weights(learner)
+    titles, directions = heaviest_directions(learner, TRACES)
+    heaviest = np.argsort(-weights, kind="stable")[:TRACES]
+    n_traces = heaviest.size + len(directions)
+    bins = int(np.clip(VALUES / (2 * n_traces * len(held_out.samples)), *BINS))
+    as_measured = unscaled(learner, held_out.measured)
+    found = []
+    for i, (sample, shown) in enumerate(zip(held_out.samples, as_measured, strict=True)):
+        truth, seen = held_out.truths[i], sample.X @ directions.T
+        ends = {"true": truth, **{name: Ms[i] for name, Ms in held_out.guesses.items()}}
+        found.append(
+            {
+                "T": sample.n_samples,
+                "traces": {
+                    "components": [
+                        {"name": title, **envelope(column, bins)}
+                        for title, column in zip(titles, seen.T, strict=True)
+                    ],
+                    "features": [
+                        {"name": names[j], **envelope(shown[:, j], bins)} for j in heaviest
+                    ],
+                },
+                "ends": {name: M.breakpoints for name, M in ends.items()},
+                "labels": _segment_labels(held_out.labels[i], truth),
+            }
+        )
+    return found
+
+
+def _segment_labels(y: Any, truth: EquivalenceMatrix) -> list[str] | None:
+    """The label of each true segment, if there are labels."""
+    labels = np.asarray(y)
+    if labels.size != truth.n_samples:
+        return None
+    return [str(labels[end - 1]) for end in truth.breakpoints]
+
+
+def _points(held_out: HeldOut) -> list[dict[str, Any]]:
+    """Items in the two heaviest directions: place, clusters, number of the item."""
+    _, directions = heaviest_directions(held_out.learner, 2)
+    found = []
+    learned = held_out.guesses["learned"]
+    for sample, truth, guess in zip(held_out.samples, held_out.truths, learned, strict=True):
+        places = np.column_stack([sample.X @ directions.T, np.zeros(sample.n_samples)])[:, :2]
+        true = matched_labels(partition_of(truth), guess)
+        assert guess.labels is not None
+        wrong = guess.labels != true
+        T = sample.n_samples
+        drawn = np.unique(np.linspace(0, T - 1, min(T, ROWS)).astype(int))
+        points = [
+            [
+                *map(float, places[t].round(4)),
+                int(guess.labels[t]),
+                int(true[t]),
+                int(wrong[t]),
+                int(t),
+            ]
+            for t in drawn
+        ]
+        found.append({"T": T, "points": points, "misplaced": int(wrong.sum())})
+    return found
+
+
+def _images(held_out: HeldOut) -> list[dict[str, Any]]:
+    """Each image with its true parts and those of each metric."""
+    decode = held_out.learner.problem_.decode
+    side = int(np.clip(SIDE[1] * np.sqrt(FULL / len(held_out.samples)), *SIDE))
+    found = []
+    for i, (pixels, sample) in enumerate(zip(held_out.images, held_out.samples, strict=True)):
+        true = _label_map(held_out.labels[i], pixels.shape[:2])
+        if true is None:
+            true = decode(partition_of(held_out.truths[i]), sample)
+        # One map at a time: those of a photograph are large.
+        cuts = {"photo": _drawn(pixels, None, side), "true": _drawn(pixels, true, side)}
+        for name, guesses in held_out.guesses.items():
+            cuts[name] = _drawn(pixels, decode(guesses[i], sample), side)
+        shape = list(pixels.shape[:2])
+        found.append({"T": int(np.prod(shape)), "size": shape, "cuts": cuts})
+    return found
+
+
+def _label_map(labels: Any, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
+    """Labels of pixels, of any kind, as 0, 1, ..., (H, W); None for those of regions."""
+    values = np.asarray(labels)
+    if values.shape != shape:
+        return None
+    return np.asarray(np.searchsorted(np.unique(values), values), dtype=np.int64)
+
+
+def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:
+    """The image, its parts marked if there are any, as an address that holds it."""
+    pillow = require("PIL.Image", "images", "a page on images")
+    H, W = image.shape[:2]
+    shrink = min(1.0, side / max(H, W))
+    rows, columns = (
+        (np.arange(max(1, round(n * shrink))) / shrink).astype(int).clip(max=n - 1) for n in (H, W)
+    )
+    small = image[rows][:, columns]
+    parts = np.zeros(small.shape[:2], dtype=np.int64)
+    seen = overlay(small, parts, tint=0.0)
+    if labels is not None:
+        seen = overlay(small, labels[rows][:, columns])
+    buffer = io.BytesIO()
+    pillow.fromarray(seen).save(buffer, format="jpeg", quality=88)
+    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
