@@ -22,6 +22,7 @@ from structsvm.partitions.objective import Objective, certified_upper
 from structsvm.partitions.units import LearningUnits
 from structsvm.problem import Risk
 from structsvm.solution import Solution
+from structsvm.status import Status
 from structsvm.support.interrupts import Interrupts
 
 __all__ = [
@@ -166,9 +167,11 @@ def is_zero(L: Floats) -> bool:
 def usable_factor(objective: Objective, solution: Solution, settings: Settings) -> Floats:
     """``L`` of the learned metric; warn or refuse when there is reason to."""
     logger.info("%s", solution.summary())
+    L = metric_factor(objective.split(solution.w)[0])
+    if is_zero(L) and solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt  # before there was a metric to return
     if not solution.status.converged:
         warn(solution.summary(), ConvergenceWarning)
-    L = metric_factor(objective.split(solution.w)[0])
     if is_zero(L):
         part = settings.problem.traits.words.part
         way_out = f"lower lam, or check that the labelled {part}s differ in the features"
