@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from structsvm.oracles.allowed_segments import AllowedSegmentsOracle as AllowedSegmentsOracle
     from structsvm.oracles.clustering import ClusteringOracle as ClusteringOracle
     from structsvm.oracles.exhaustive import ExhaustiveOracle as ExhaustiveOracle
+    from structsvm.oracles.exhaustive import all_partitions as all_partitions
+    from structsvm.oracles.exhaustive import all_segmentations as all_segmentations
     from structsvm.oracles.semidefinite import SemidefiniteOracle as SemidefiniteOracle
     from structsvm.oracles.sequential import SequentialOracle as SequentialOracle
     from structsvm.oracles.spectral import SpectralOracle as SpectralOracle
@@ -21,5 +23,7 @@ else:
             "SemidefiniteOracle": "structsvm.oracles.semidefinite",
             "SequentialOracle": "structsvm.oracles.sequential",
             "SpectralOracle": "structsvm.oracles.spectral",
+            "all_partitions": "structsvm.oracles.exhaustive",
+            "all_segmentations": "structsvm.oracles.exhaustive",
         },
     )

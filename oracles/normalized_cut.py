@@ -85,7 +85,13 @@ class CutDecoder:
         return max(1, int(np.count_nonzero(embedding.values >= threshold)))
 
     def partition(self, embedding: Embedding, n_clusters: int) -> EquivalenceMatrix:
-        """Round to exactly so many clusters, none of them empty."""
+        """Round to exactly so many clusters, none of them empty.
+
+        Raises
+        ------
+        OracleError
+            If there are fewer nodes than clusters.
+        """
         d, K = embedding.degrees, n_clusters
         if K > d.size:
             raise OracleError(f"cannot make {K} clusters out of {d.size} nodes")
@@ -192,6 +198,11 @@ def two_means(x: Floats, weights: Floats) -> Ints:
 
     Clusters are intervals, so one pass over the sorted points with prefix sums finds it. None is
     empty.
+
+    Raises
+    ------
+    OracleError
+        If there are fewer than two points.
     """
     if x.size < 2:
         raise OracleError("one point cannot be split in two")

@@ -11,9 +11,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from structsvm import ChangePoint, MetricLearner, NormalizedCut
+from structsvm import MetricLearner, NormalizedCut
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graphs import FeatureGraph, GraphOfImage, from_adjacency
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.sample import Sample
@@ -21,7 +22,6 @@ from structsvm.solvers.base import Stopping
 from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.quasi_newton import QuasiNewton
-from structsvm.partitions.equivalence import EquivalenceMatrix
 
 
 def paintings(rng, n=6, size=32):

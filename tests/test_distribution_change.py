@@ -11,8 +11,8 @@ from structsvm import (
 )
 from structsvm.errors import DataError, SettingsError
 from structsvm.features import HermiteMoments, hermite_functions, robust_scale
-from structsvm.partitions.sample import Sample
 from structsvm.partitions.losses import margin_f1, partition_loss
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Standardizer
 
 

@@ -22,7 +22,7 @@ from structsvm.datasets.recording import Recording
 from structsvm.errors import ModelFileError, SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import REGULARIZERS
-from structsvm.parallel import BACKEND_NAMES
+from structsvm.parallel.auto import BACKEND_NAMES
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.persistence import read_header, save
 from structsvm.plugins import problem_class, problem_names

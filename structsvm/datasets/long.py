@@ -61,6 +61,7 @@ def from_long(
     Examples
     --------
     >>> import pandas as pd
+    >>> from structsvm.datasets import from_long
     >>> frame = pd.DataFrame(
     ...     {"who": ["ann", "ann", "ben"], "t": [1, 0, 0], "x": [2.0, 1.0, 3.0], "label": [1, 0, 0]}
     ... )

@@ -141,11 +141,14 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> Xs, ys = relevant_changes(n_recordings=4, n_samples=60, random_state=0)
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> learner.score(Xs, ys) > -1.0
-    True
+    >>> [labels.shape for labels in learner.predict(Xs[:2])]
+    [(200,), (200,)]
+    >>> len(learner.predict_breakpoints(Xs))
+    4
     """
 
     __metadata_request__fit = DATA
@@ -399,7 +402,15 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     def decode_with(
         self, metric: Metric, Xs: Any, n_clusters: Counts = None
     ) -> list[EquivalenceMatrix]:
-        """Partition samples with another metric, such as one of ``baselines_``."""
+        """Partition samples with another metric, such as one of ``baselines_``.
+
+        Raises
+        ------
+        SettingsError
+            If ``metric`` is no :class:`~structsvm.partitions.Metric`.
+        DataError
+            If a sample cannot be used, or a number of clusters does not fit its sample.
+        """
         if not isinstance(metric, Metric):
             raise SettingsError(f"metric must be a Metric, got {metric!r}")
         samples = self.prepare(Xs)

@@ -191,7 +191,13 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
 
 
 def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any]:
-    """The labelling of each sample; a single sample may come with its labels alone."""
+    """The labelling of each sample; a single sample may come with its labels alone.
+
+    Raises
+    ------
+    DataError
+        If there are no labels, or not as many labellings as samples.
+    """
     if ys is None:
         raise DataError(
             "there are no labels: this requires y to be passed, but the target y is None"

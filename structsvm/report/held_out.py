@@ -49,7 +49,13 @@ class HeldOut:
         n_clusters: int | str | None,
         tolerance: int,
     ) -> HeldOut:
-        """Partition and score them; parameters as for ``report_page``."""
+        """Partition and score them; parameters as for ``report_page``.
+
+        Raises
+        ------
+        DataError
+            If there are not as many names as samples, or samples and labels do not fit.
+        """
         measured = learner.measured(Xs)
         images = _images(Xs, measured)
         words = IMAGES if images else learner.problem_.traits.words

@@ -11,7 +11,18 @@ Write one test for each oracle and for each problem of your own::
         check_problem(MyProblem(), Xs, ys)
 """
 
-from structsvm.testing.oracle import check_oracle
-from structsvm.testing.problem import check_problem
+from typing import TYPE_CHECKING
 
-__all__ = ["check_oracle", "check_problem"]
+from structsvm.support.lazy import lazy
+
+if TYPE_CHECKING:
+    from structsvm.testing.oracle import check_oracle as check_oracle
+    from structsvm.testing.problem import check_problem as check_problem
+else:
+    __getattr__, __dir__, __all__ = lazy(
+        __name__,
+        {
+            "check_oracle": "structsvm.testing.oracle",
+            "check_problem": "structsvm.testing.problem",
+        },
+    )
