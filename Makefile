@@ -8,14 +8,18 @@ STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 
 # Tests that build or read the project instead of running it belong to `make check`.
-CHECKS := tests/test_docs.py tests/test_packaging.py
+CHECKS := tests/test_docs.py tests/test_packaging.py tests/test_licences.py
+# Two processes, each of which takes what is left; the libraries in them get one thread each
+# (tests/conftest.py). `make test WORKERS=0` runs everything in one process, as a debugger needs it.
+WORKERS ?= 2
+PARALLEL = -n $(WORKERS) --dist worksteal
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 PAPER     := $(sort $(filter-out experiments/_%,$(wildcard experiments/*.py)))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test browser check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
+.PHONY: help install demo test quick browser check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +32,10 @@ demo: $(STAMP)  ## learn a metric on real data and show what it is worth
 	$(BIN)/structsvm demo --output demo --force
 
 test: $(STAMP) browser  ## run the tests
-	$(PYTEST) $(addprefix --ignore=,$(CHECKS)) $(PYTEST_ARGS)
+	$(PYTEST) $(PARALLEL) $(addprefix --ignore=,$(CHECKS)) $(PYTEST_ARGS)
+
+quick: $(STAMP)  ## run the fast tests of every room, in under 90 seconds
+	$(PYTEST) $(PARALLEL) -m 'not slow' $(addprefix --ignore=,$(CHECKS)) $(PYTEST_ARGS)
 
 # Reports are tested in a real browser. Without one those tests are skipped, and fail in CI.
 browser:
@@ -40,7 +47,8 @@ browser:
 	        echo '    sudo apt-get install chromium chromium-driver' >&2; \
 	    fi; }
 
-check: lint types  ## ruff, mypy, documentation and packaging
+# An audit of known vulnerabilities (pip-audit) needs a service on the network, and is not run here.
+check: lint types  ## ruff, mypy, documentation, packaging and licences
 	$(PYTEST) $(CHECKS)
 
 lint: $(STAMP)

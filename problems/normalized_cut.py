@@ -234,6 +234,10 @@ class NormalizedCut(PartitionProblem):
         """The graph of some of the nodes, with the edges between them."""
         return Sample(sample.X[rows], sample.side.induced(rows))
 
+    def partly(self, sample: Sample, rows: Ints, truth: EquivalenceMatrix) -> tuple[Sample, Any]:
+        """The whole graph, whose eigenvalues are counted, and the labels of some of its nodes."""
+        return sample, NodeLabels.of_some(rows, truth, sample.side.sizes)
+
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
         """Check that at least one graph has two labels.
 
@@ -327,6 +331,11 @@ class NormalizedCut(PartitionProblem):
             counts = {truth.n_clusters for truth in truths}
             usual = counts.pop() if len(counts) == 1 else None
             return Calibration(np.empty(0), np.empty(0), n_clusters=usual)
+        if not truths:
+            raise DataError(
+                "links between nodes do not tell the number of clusters: label some nodes, or "
+                "give n_clusters with the partial labels and let the problem say that it is known"
+            )
         rounder = self.rounder
         most = 2 * max(truth.n_clusters for truth in truths) + 2
         embeddings = [rounder.embed(Similarity.of(_graph(x))(factor), most) for x in samples]

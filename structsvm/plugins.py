@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structsvm.errors import PluginError
-from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.contract import missing_definitions
+
+if TYPE_CHECKING:
+    from structsvm.partitions.oracle import Oracle
+    from structsvm.partitions.problem import PartitionProblem
 
 __all__ = [
     "Plugin",
@@ -25,10 +27,7 @@ __all__ = [
 ]
 
 PROBLEMS, ORACLES = "structsvm.problems", "structsvm.oracles"
-CONTRACTS: dict[str, tuple[str, tuple[type, ...]]] = {
-    PROBLEMS: ("problem", (PartitionProblem,)),
-    ORACLES: ("oracle", (Oracle,)),
-}
+WHAT = {PROBLEMS: "problem", ORACLES: "oracle"}
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ def _names(group: str) -> list[str]:
 
 def _point(group: str, name: str) -> EntryPoint:
     """The entry point of a name, which is one."""
-    what, _ = CONTRACTS[group]
+    what = WHAT[group]
     found = {point.value: point for point in entry_points(group=group) if point.name == name}
     if not found:
         known = ", ".join(_names(group))
@@ -130,13 +129,13 @@ def _point(group: str, name: str) -> EntryPoint:
 
 def _load(group: str, point: EntryPoint) -> Any:
     """The class of an entry point, which keeps its contract as far as its shape tells."""
-    what, contract = CONTRACTS[group]
+    what, contract = WHAT[group], _contract(group)
     try:
         found: object = point.load()
     except Exception as error:  # whatever a module raises when it is imported
         raise PluginError(f"{what} {point.name!r} cannot be loaded: {error}") from error
     if not (isinstance(found, type) and issubclass(found, contract)):
-        raise PluginError(f"{what} {point.name!r} ({point.value}) is no {contract[0].__name__}")
+        raise PluginError(f"{what} {point.name!r} ({point.value}) is no {contract.__name__}")
     missing = missing_definitions(found)
     if missing:
         raise PluginError(f"{what} {point.name!r} ({point.value}): {missing}")
@@ -144,6 +143,14 @@ def _load(group: str, point: EntryPoint) -> Any:
     if group == PROBLEMS and (parameters is None or not parameters.frozen):
         raise PluginError(f"problem {point.name!r} ({point.value}) must be a frozen dataclass")
     return found
+
+
+def _contract(group: str) -> type:
+    """What a class of the group has to be; imported here, because names need no contract."""
+    from structsvm.partitions.oracle import Oracle
+    from structsvm.partitions.problem import PartitionProblem
+
+    return PartitionProblem if group == PROBLEMS else Oracle
 
 
 def _listed(group: str) -> list[Plugin]:
@@ -163,7 +170,14 @@ def _described(group: str, point: EntryPoint) -> Plugin:
 def _settings(cls: Any) -> dict[str, Any]:
     if not hasattr(cls, "__dataclass_fields__"):
         return {}
-    return {f.name: None if f.default is MISSING else f.default for f in fields(cls) if f.init}
+    return {field.name: _default(field) for field in fields(cls) if field.init}
+
+
+def _default(field: Field[Any]) -> Any:
+    """The value of a setting that is not given; None for one that has to be given."""
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return None if field.default is MISSING else field.default
 
 
 def _distribution(point: EntryPoint) -> str:

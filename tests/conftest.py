@@ -25,7 +25,20 @@ SHARED_SETS = (
     "tssb",
     "weizmann_horse",
 )
+SLOW = tuple(
+    line
+    for line in (CHECKOUT / "tests" / "slow.txt").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("#")
+)
 IN_CI = os.environ.get("CI", "").lower() not in {"", "0", "false"}
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what `make quick` leaves out."""
+    for item in items:
+        name = f"{item.path.relative_to(CHECKOUT).as_posix()}::{item.nodeid.partition('::')[2]}"
+        if any(name == slow or name.startswith((f"{slow}::", f"{slow}[")) for slow in SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from tables import table
 from structsvm import Clustering, MetricLearner, baselines
 from structsvm.learner.files import load, save
 from structsvm.partitions.losses import partition_loss
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
 
 
 @pytest.fixture(scope="module")

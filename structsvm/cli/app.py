@@ -8,44 +8,14 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
-from rich.logging import RichHandler
-from sklearn.exceptions import ConvergenceWarning
-
-from structsvm import __version__
-from structsvm.cli import (
-    compare,
-    completion,
-    demo,
-    evaluate,
-    fit,
-    new,
-    plot,
-    plugins,
-    predict,
-    report,
-    show,
-)
-from structsvm.cli.parser import Parser
 from structsvm.cli.terminal import Terminal
+from structsvm.cli.usage import build_parser
 from structsvm.errors import CheckpointWarning, DataWarning, StructSVMError
 
 __all__ = ["build_parser", "run"]
-
-COMMANDS = (fit, predict, evaluate, report, compare, show, plot, demo, plugins, new, completion)
-
-DESCRIPTION = "Learn the distance that segmentation or clustering needs, from labelled examples."
-EXAMPLES = """\
-examples:
-  structsvm demo
-  structsvm fit change-point recordings/ -o my.structsvm
-  structsvm evaluate my.structsvm others/
-  structsvm report my.structsvm others/ -o report.html
-  structsvm predict my.structsvm new.csv
-
-exit status: 0 done, 1 an error that the message explains, 2 wrong usage, 130 interrupted
-"""
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -63,7 +33,8 @@ def run(argv: Sequence[str]) -> int:
     terminal = Terminal(as_json=args.json, quiet=args.quiet)
     try:
         with _messages(terminal, args.verbose):
-            code: int = args.run(args, terminal)
+            command: Any = import_module(f"structsvm.cli.{args.module}")
+            code: int = command.run(args, terminal)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -80,19 +51,12 @@ def run(argv: Sequence[str]) -> int:
     return FAILED
 
 
-def build_parser() -> Parser:
-    """The parser of all commands."""
-    parser = Parser(prog="structsvm", description=DESCRIPTION, epilog=EXAMPLES)
-    parser.add_argument("--version", action="version", version=f"structsvm {__version__}")
-    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
-    for command in COMMANDS:
-        command.add_parser(commands)
-    return parser
-
-
 @contextmanager
 def _messages(terminal: Terminal, verbose: bool) -> Iterator[None]:
     """Show warnings as lines, each once, and the log if asked for, while a command runs."""
+    from rich.logging import RichHandler
+    from sklearn.exceptions import ConvergenceWarning
+
     told: set[str] = set()
 
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

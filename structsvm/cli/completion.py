@@ -6,35 +6,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from structsvm.cli.parser import Parser, report_options
+from structsvm.cli.parser import Parser
 from structsvm.cli.terminal import Terminal
 from structsvm.support.extras import require
 
-__all__ = ["add_parser"]
-
-SHELLS = ("bash", "zsh", "fish")
-
-EPILOG = """\
-examples:
-  structsvm completion bash > ~/.local/share/bash-completion/completions/structsvm
-  structsvm completion zsh > ~/.zfunc/_structsvm      # a folder of $fpath
-  structsvm completion fish > ~/.config/fish/completions/structsvm.fish
-
-Takes effect in new shells. Problems of plugins that are installed later need it once more.
-"""
-
-
-def add_parser(commands: Any) -> None:
-    """Declare the command and its options."""
-    parser = commands.add_parser(
-        "completion",
-        help="print what completes command lines in a shell",
-        description="Print the script that completes structsvm's commands, options and files.",
-        epilog=EPILOG,
-        parents=[report_options()],
-    )
-    parser.set_defaults(run=run)
-    parser.add_argument("shell", choices=SHELLS, help="the shell")
+__all__ = ["run"]
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.cli.evaluate import readable
 from structsvm.cli.fit import learn
+from structsvm.cli.inputs import Given
 from structsvm.cli.outputs import check_outputs
-from structsvm.cli.parser import force_option, positive, report_options
 from structsvm.cli.plot import new_figure, save_figure
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.digits import SIDE, digits_recordings
@@ -20,49 +19,17 @@ from structsvm.datasets.files import write_recording
 from structsvm.datasets.recording import Recording, arrays_and_labels
 from structsvm.errors import MissingExtraError
 from structsvm.evaluation import evaluate
+from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
-from structsvm.persistence import save
 from structsvm.plotting import plot_segmentation
-from structsvm.report import certificate_in_words, feature_weights
+from structsvm.problems.change_point import ChangePoint
+from structsvm.views.words import certificate_in_words, feature_weights
 
-__all__ = ["add_parser"]
+__all__ = ["run"]
 
 INTRODUCTION = """\
 Recordings are runs of handwritten digits (scikit-learn's, 8 x 8 pixels): the digit changes now and
 then, the handwriting all the time. Find the changes of digit, on other people's handwriting."""
-
-
-EPILOG = """\
-example:
-  structsvm demo --recordings 4 --output demo
-"""
-
-
-def add_parser(commands: Any) -> None:
-    """Declare the command and its options."""
-    parser = commands.add_parser(
-        "demo",
-        help="learn from handwritten digits and show what it is worth",
-        description="Learn a metric from handwritten digits and try it on other people's.",
-        epilog=EPILOG,
-        parents=[report_options()],
-    )
-    parser.set_defaults(run=run)
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("demo"),
-        metavar="FOLDER",
-        help="where the recordings, the model and the figure go (default: demo)",
-    )
-    force_option(parser)
-    parser.add_argument(
-        "--recordings",
-        type=positive,
-        default=12,
-        metavar="N",
-        help="how many to learn from, and to be tried on (default: 12)",
-    )
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -77,8 +44,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     _write(test, folder / "test")
     terminal.note(f"{INTRODUCTION}\n")
 
-    learner = MetricLearner(metric="diagonal")
-    learn(learner, train, arrays_and_labels(train)[1], terminal)
+    learner = MetricLearner(ChangePoint(), metric="diagonal")
+    given = Given.of(train, ChangePoint())
+    learn(learner, learner.read(given.Xs, given.ys, feature_names=given.features), terminal)
     save(learner, model)
     result = evaluate(learner, *arrays_and_labels(test), names=[r.name for r in test])
     drawn = _draw(learner, test[0], figure, terminal)
@@ -138,7 +106,7 @@ def _next(folder: Path, model: Path, figure: Path | None) -> str:
         "",
         "now try",
         f"  structsvm show {model}",
-        f"  structsvm evaluate {model} {folder / 'test'} --n-segments true",
+        f"  structsvm evaluate {model} {folder / 'test'} --n-clusters true",
         f"  structsvm predict {model} {folder / 'test'}",
         f"  structsvm fit change-point {folder / 'train'} -o {folder / 'full.structsvm'}",
     ]

@@ -1,68 +1,69 @@
-"""``structsvm evaluate``: what learning is worth on other recordings."""
+"""``structsvm evaluate``: what learning is worth on held-out data."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import Any
 
+from rich import box
 from rich.table import Table
 
-from structsvm.cli import cuts, one_table
-from structsvm.cli.inputs import read_to_judge
-from structsvm.cli.parser import evaluation_options, file_options, report_options
-from structsvm.cli.scores import score_table
+from structsvm.cli import one_table
+from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.terminal import Terminal
 from structsvm.evaluation import Evaluation, evaluate
-from structsvm.graph_cuts.learner import CutLearner
-from structsvm.persistence import load
+from structsvm.learner.files import load
+from structsvm.views.words import perfect_in_words, score_titles
 
-__all__ = ["add_parser", "readable"]
-
-EPILOG = """\
-examples:
-  structsvm evaluate my.structsvm others/
-  structsvm evaluate my.structsvm others/ --n-segments true
-
-Give recordings that the model was not learned from. The untrained metric, PCA and RCA were
-tuned on the labels that the metric was learned from.
-
-The verdict on clusters of a single table is about its rows: groups of them are clustered each by
-itself. If it is the table that the model was learned from, a metric is learned anew for each group
-from the rows of the others, and the verdict is about further rows of the same clusters.
-"""
-
-
-def add_parser(commands: Any) -> None:
-    """Declare the command and its options."""
-    parser = commands.add_parser(
-        "evaluate",
-        help="compare with the untrained metric on other recordings",
-        description="Compare the learned metric with the untrained one on labelled recordings.",
-        epilog=EPILOG,
-        parents=[file_options(), evaluation_options(), report_options()],
-    )
-    parser.set_defaults(run=run)
-    parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
+__all__ = ["about_scores", "readable", "run", "score_table"]
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and print the table and the verdict."""
     learner = load(args.model)
-    if isinstance(learner, CutLearner):
-        return cuts.evaluate(args, terminal, learner)
-    names, Xs, ys = read_to_judge(learner, args, terminal)
-    if one_table.can_be_split(learner, Xs, ys):
-        return one_table.evaluate(args, terminal, learner, names[0], Xs[0], ys[0])
-    with terminal.working("partitioning"):
-        result = evaluate(learner, Xs, ys, args.n_segments, args.margin, names=names)
+    given = read_for(learner, args, terminal, need_labels=True)
+    samples = measured(learner, given, terminal)
+    if one_table.can_be_split(learner, samples, given.ys):
+        rows = one_table.evaluate(args, terminal, learner, given, samples[0])
+        what = about_scores(rows.what, rows.shown)
+        terminal.report(rows.plain, what, score_table(rows.shown), rows.verdict)
+        return 0
+    learner.training_data_.warn_if_among([sample.X for sample in samples], given.words)
+    with given.named(), terminal.working("partitioning"):
+        result = evaluate(
+            learner,
+            learner.inputs_(samples),
+            given.ys,
+            args.n_clusters,
+            args.tolerance,
+            names=given.names,
+        )
     terminal.report(result.to_dict(), *readable(result))
     return 0
 
 
 def readable(result: Evaluation) -> tuple[str, Table, str]:
     """What it is about, the scores, the verdict."""
-    n = len(result.recordings)
+    n = len(result.samples)
     about = f"{'' if n == 1 else 'mean of '}{result.words.wholes(n)}"
-    return f"{about} (perfect: loss 0, all others 1)", score_table(result), str(result.verdict)
+    return about_scores(about, result), score_table(result), str(result.verdict)
+
+
+def about_scores(what: str, result: Evaluation) -> str:
+    """What the scores are of, and which values of them are perfect."""
+    perfect = perfect_in_words(score_titles(result)).rstrip(".")
+    return f"{what} ({perfect[0].lower()}{perfect[1:]})" if perfect else what
+
+
+def score_table(result: Evaluation) -> Table:
+    """The mean scores of each metric."""
+    titles = score_titles(result)
+    found = Table(box=box.SIMPLE_HEAD)
+    found.add_column("metric")
+    for title in titles.values():
+        found.add_column(title, justify="right")
+    for metric, scores in sorted(result.scores.items(), key=lambda item: item[0] == "learned"):
+        values = [scores[name] for name in titles]
+        numbers = ["-" if value is None else f"{value:.3f}" for value in values]
+        shown = metric.upper() if metric in ("pca", "rca") else metric
+        found.add_row(shown, *numbers, style="bold" if metric == "learned" else None)
+    return found

@@ -1,9 +1,13 @@
-"""Recordings and models as commands find them."""
+"""What commands read: recordings, tables or images, as the traits of a problem say."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +15,228 @@ from structsvm.cli.columns import labels_are, table_columns
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.columns import warn_about_columns
 from structsvm.datasets.files import find_recordings, read_file
+from structsvm.datasets.image_folder import LabelledImage, find_images, read_images
 from structsvm.datasets.indicators import looks_like_changes, read_labels_as
-from structsvm.datasets.recording import Recording, arrays_and_labels, share_features
-from structsvm.errors import DataError
+from structsvm.datasets.recording import Recording, share_features
+from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.traits import Words
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.traits import GRAPHS, IMAGES, Words
+from structsvm.plugins import problem_name
 from structsvm.support.progress import stage
 
-__all__ = ["check_labels", "read", "read_for", "read_to_judge"]
+__all__ = [
+    "Given",
+    "measured",
+    "names_before_reading",
+    "read",
+    "read_for",
+    "refuse_foreign_options",
+    "takes_images",
+    "words_for",
+    "words_of_training",
+]
+
+OF_TABLES = (
+    *("label_column", "time_column", "recording_column", "labels_are", "missing_label"),
+    *("regions", "chunk_column"),
+)
+OF_IMAGES = ("masks",)
+WAYS_OUT: tuple[tuple[Words | None, str, str], ...] = (
+    (IMAGES, "it cannot have", "learn with a larger --set n_segments=N"),
+    (None, "let the problem say that it is unknown", "--set cluster_count=unknown"),
+)
+"""What to type, for complaints that Python is meant by: about what, what it says, the options."""
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What a command was given to learn from, to judge by or to partition."""
+
+    items: Sequence[Recording | LabelledImage]
+    words: Words
+    """What they are called."""
+    called: Words
+    """What the problem calls them in its messages."""
+    ys: Sequence[Any]
+    """Labels, None where there are none."""
+
+    @classmethod
+    def of(cls, items: Sequence[Recording | LabelledImage], problem: PartitionProblem) -> Given:
+        """Recordings, tables or images that a problem is to see."""
+        ys = [item.y if isinstance(item, Recording) else item.labels for item in items]
+        return cls(items, words_for(problem), problem.traits.words, ys)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.items)
+
+    @property
+    def names(self) -> list[str]:
+        """A name for each."""
+        return [item.name for item in self.items]
+
+    @property
+    def places(self) -> list[str]:
+        """What to call each in a message: its file if it has one."""
+        return [item.where if isinstance(item, Recording) else item.source for item in self.items]
+
+    @property
+    def Xs(self) -> list[Any]:
+        """Arrays (T, P), or pixels."""
+        return [item.X if isinstance(item, Recording) else item.image for item in self.items]
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """The names of the columns; None for images, whose features the problem makes."""
+        first = self.items[0]
+        return first.features if isinstance(first, Recording) else None
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Errors and warnings about the i-th sample name the file of the i-th item."""
+        told: list[warnings.WarningMessage] = []
+        try:
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always", DataWarning)
+                yield
+        except DataError as error:
+            renamed = DataError(self._renamed(str(error)))
+            for note in getattr(error, "__notes__", ()):
+                renamed.add_note(self._renamed(note))
+            raise renamed from error
+        finally:
+            for warning in told:
+                warn(self._renamed(str(warning.message)), warning.category)
+
+    def _renamed(self, message: str) -> str:
+        def place(match: re.Match[str]) -> str:
+            i = int(match[1])
+            return self.places[i] if i < len(self) else match[0]
+
+        text = re.sub(rf"\b{self.called.whole} (\d+)\b", place, message)
+        for words, complaint, way_out in WAYS_OUT:
+            if complaint in text and words in (None, self.words):
+                text += f" ({way_out})"
+        return text
+
+
+def takes_images(problem: PartitionProblem) -> bool:
+    """Whether the problem is about graphs, which the command line makes of images."""
+    return problem.traits.words in (GRAPHS, IMAGES)
+
+
+def words_for(problem: PartitionProblem) -> Words:
+    """What the command line calls what the problem is about."""
+    return IMAGES if takes_images(problem) else problem.traits.words
+
+
+def words_of_training(problem: PartitionProblem) -> Words:
+    """What it calls the samples and their items as learning sees them: images have nodes."""
+    if takes_images(problem):
+        return Words(IMAGES.whole, IMAGES.part, GRAPHS.item)
+    return problem.traits.words
 
 
 def read(
     args: argparse.Namespace,
     terminal: Terminal,
+    problem: PartitionProblem,
     *,
     need_labels: bool,
     features: Sequence[str] = (),
     blanks: bool = False,
     ask: bool = False,
     learner: MetricLearner | None = None,
-) -> list[Recording]:
-    """Read the recordings of ``args.paths``, all with the same features; those named suffice.
+) -> Given:
+    """Read what ``args.paths`` name, for a problem.
 
-    With ``ask``, labels that look like marks of changes are an error unless it was said what they
-    are. What was not typed is as the learner remembers it.
+    Recordings have all the same features; those named suffice. With ``ask``, labels that look like
+    marks of changes are an error unless it was said what they are. What was not typed is as the
+    learner remembers it. ``blanks`` says whether labels may be blank.
+
+    Raises
+    ------
+    SettingsError
+        For an option that says nothing about files of this kind.
+    DataError
+        Naming the file.
     """
+    refuse_foreign_options(args, problem)
+    if takes_images(problem):
+        with terminal.working("reading images"):
+            return Given.of(read_images(args.paths, args.masks, need_labels=need_labels), problem)
+    recordings = _recordings(args, terminal, need_labels, features, blanks, learner)
+    kind = labels_are(args, learner)
+    if not (need_labels or blanks) and not looks_like_changes(recordings):
+        kind = None  # labels that nobody asks for are no reason to refuse anything
+    recordings = share_features(read_labels_as(recordings, kind, ask=ask))
+    if not features:
+        warn_about_columns(recordings)
+    return Given.of(recordings, problem)
+
+
+def read_for(
+    learner: MetricLearner, args: argparse.Namespace, terminal: Terminal, *, need_labels: bool
+) -> Given:
+    """Read what ``args.paths`` name, to partition it with the model ``args.model``."""
+    features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
+    problem = learner.problem_
+    given = read(
+        args,
+        terminal,
+        problem,
+        need_labels=need_labels,
+        features=features,
+        ask=need_labels and problem.traits.contiguous,
+        learner=learner,
+    )
+    recordings = [item for item in given.items if isinstance(item, Recording)]
+    if not recordings:
+        return given
+    return replace(given, items=_with_features_of(learner, recordings, args.model))
+
+
+def measured(learner: MetricLearner, given: Given, terminal: Terminal) -> list[Sample]:
+    """The samples that were read, checked once; graphs are made of images here.
+
+    Raises
+    ------
+    DataError
+        Naming the file.
+    """
+    doing = "making graphs" if given.words is IMAGES else "checking"
+    with given.named(), terminal.working(doing):
+        return learner.measured(given.Xs)
+
+
+def names_before_reading(args: argparse.Namespace, learner: MetricLearner) -> Sequence[str] | None:
+    """The names of what ``args.paths`` name, if they can be told before any file is read."""
+    if takes_images(learner.problem_):
+        return [printable(file.stem) for file in find_images(args.paths)]
+    if table_columns(args, learner).recording is not None:
+        return None
+    return find_recordings(args.paths).names
+
+
+def refuse_foreign_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
+    """Refuse options about columns and labels for images, and about masks for anything else."""
+    foreign = OF_TABLES if takes_images(problem) else OF_IMAGES
+    for name in foreign:
+        if getattr(args, name, None) is not None:
+            option = name.replace("_", "-")
+            raise SettingsError(f"--{option} is not for {problem_name(problem)}: leave it out")
+
+
+def _recordings(
+    args: argparse.Namespace,
+    terminal: Terminal,
+    need_labels: bool,
+    features: Sequence[str],
+    blanks: bool,
+    learner: MetricLearner | None,
+) -> list[Recording]:
     found = find_recordings(args.paths)
     if found.skipped:
         names = ", ".join(path.name for path in found.skipped[:5])
@@ -57,40 +257,7 @@ def read(
                 alone=n == 1,
                 missing_labels=args.missing_label or (),
             )
-    kind = labels_are(args, learner)
-    if not (need_labels or blanks) and not looks_like_changes(recordings):
-        kind = None  # labels that nobody asks for are no reason to refuse anything
-    recordings = share_features(read_labels_as(recordings, kind, ask=ask))
-    if not features:
-        warn_about_columns(recordings)
     return recordings
-
-
-def read_for(
-    learner: MetricLearner, args: argparse.Namespace, terminal: Terminal, *, need_labels: bool
-) -> list[Recording]:
-    """Read the recordings of ``args.paths``, to partition them with the model ``args.model``."""
-    features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
-    found = read(
-        args,
-        terminal,
-        need_labels=need_labels,
-        features=features,
-        ask=need_labels and learner.problem_.contiguous,
-        learner=learner,
-    )
-    recordings = _with_features_of(learner, found, args.model)
-    _check_counts(recordings, args.n_segments, learner.problem_.words)
-    return recordings
-
-
-def read_to_judge(
-    learner: MetricLearner, args: argparse.Namespace, terminal: Terminal
-) -> tuple[list[str], list[Any], list[Any]]:
-    """Names, samples and labels of the recordings of ``args.paths``, to judge the model by."""
-    recordings = read_for(learner, args, terminal, need_labels=True)
-    check_labels(recordings, learner.problem_)
-    return [recording.name for recording in recordings], *arrays_and_labels(recordings)
 
 
 def _with_features_of(
@@ -107,26 +274,3 @@ def _with_features_of(
                 f"{model} has {learner.n_features_in_}"
             )
     return list(recordings)
-
-
-def check_labels(recordings: Sequence[Recording], problem: PartitionProblem) -> None:
-    """Let the problem look at each recording's labels, so that complaints name its file."""
-    for recording in recordings:
-        try:
-            problem.encode(recording.y, recording.X.shape[0])
-        except DataError as error:
-            raise DataError(f"{recording.where}: {error}") from error
-
-
-def _check_counts(
-    recordings: Sequence[Recording], n_segments: int | str | None, words: Words
-) -> None:
-    """Refuse more segments than a recording has samples."""
-    if not isinstance(n_segments, int):
-        return
-    for recording in recordings:
-        T = recording.X.shape[0]
-        if n_segments > T:
-            raise DataError(
-                f"{recording.where} has {words.items(T)}: it cannot have {words.parts(n_segments)}"
-            )

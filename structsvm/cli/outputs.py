@@ -1,18 +1,48 @@
-"""What a command may write: nothing that it reads, and nothing that exists unless it is forced."""
+"""What commands write: where they may, and partitions as tables or as images.
+
+Nothing that a command reads is written over, and nothing that exists unless it is forced.
+"""
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import os
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from structsvm.datasets.image_folder import IMAGE_FOLDERS, MASK_FOLDERS
+import numpy as np
+
+from structsvm.cli.inputs import takes_images
+from structsvm.datasets.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, LabelledImage
+from structsvm.datasets.readers import read_frame
+from structsvm.datasets.recording import Recording
 from structsvm.errors import SettingsError
-from structsvm.storage.atomic import unwritable
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.traits import IMAGES, Words
+from structsvm.storage.atomic import unwritable, write_atomically
+from structsvm.support.extras import require
 
-__all__ = ["check_output", "check_outputs", "within"]
+__all__ = [
+    "Answer",
+    "Clusters",
+    "MapWriter",
+    "Parts",
+    "Segments",
+    "TableWriter",
+    "Writer",
+    "check_output",
+    "check_outputs",
+    "label_map",
+    "within",
+    "writer_for",
+]
 
 INPUTS = ("model", "paths", "masks", "regions")
 """Arguments that name what a command reads."""
@@ -142,4 +172,252 @@ def _check_folder(folder: Path) -> None:
     if not there.is_dir():
         raise SettingsError(f"{there} is a file: name a folder to write in")
     if not os.access(there, os.W_OK):
-        raise SettingsError(f"{folder}: the folder {there} is not yours to write in")
+        raise SettingsError(f"{folder}: no write permission for {there}")
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """The segments of a recording."""
+
+    name: str
+    M: EquivalenceMatrix
+    labels: Any
+    columns = ("segment", "start", "end")
+
+    @property
+    def rows(self) -> Iterator[tuple[str | int, ...]]:
+        """One for each segment."""
+        ends = self.M.breakpoints
+        for k, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+            yield self.name, k, start, end
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        ends = self.M.breakpoints
+        return {"name": self.name, "n_segments": len(ends), "breakpoints": ends}
+
+    def __str__(self) -> str:
+        """The name and the ends."""
+        return f"{self.name}: {' '.join(map(str, self.M.breakpoints))}"
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """The clusters of the rows of a table."""
+
+    name: str
+    M: EquivalenceMatrix
+    labels: Any
+    columns = ("row", "cluster")
+
+    @property
+    def rows(self) -> Iterator[tuple[str | int, ...]]:
+        """One for each row of the table."""
+        return ((self.name, i, label) for i, label in enumerate(_numbers(self.M)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"name": self.name, "n_clusters": self.M.n_clusters, "labels": _numbers(self.M)}
+
+    def __str__(self) -> str:
+        """The name and the sizes."""
+        return f"{self.name}: {' '.join(map(str, self.M.sizes))}"
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of an image."""
+
+    name: str
+    M: EquivalenceMatrix
+    labels: Any
+    """(H, W)."""
+
+    @property
+    def shares(self) -> list[float]:
+        """Of the pixels, for each part."""
+        return [float(share) for share in np.bincount(self.labels.ravel()) / self.labels.size]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"name": self.name, "n_clusters": len(self.shares), "shares": self.shares}
+
+    def __str__(self) -> str:
+        """The name and the shares."""
+        shown = ", ".join(f"{share:.0%}" for share in self.shares)
+        return f"{self.name}: {IMAGES.parts(len(self.shares))} of {shown} of the pixels"
+
+
+Answer = Segments | Clusters | Parts
+
+
+class Writer(ABC):
+    """Writes partitions into one file, or into a folder."""
+
+    suffixes: tuple[str, ...]
+    """How the name of one file ends; any other name is that of a folder."""
+    one_each: bool
+    """Whether one file holds one partition only."""
+
+    @abstractmethod
+    def answer(self, name: str, M: EquivalenceMatrix, labels: Any) -> Answer:
+        """What is said of a partition; ``labels`` as users write them."""
+
+    @abstractmethod
+    def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
+        """The files that are written into a folder for what has these names."""
+
+    @abstractmethod
+    def write_file(self, path: Path, answers: Sequence[Answer]) -> None:
+        """All of them in one file."""
+
+    @abstractmethod
+    def write_folder(
+        self, folder: Path, items: Sequence[Recording | LabelledImage], answers: Sequence[Answer]
+    ) -> None:
+        """Each in files of its own, beside what it was read from."""
+
+    @abstractmethod
+    def written(self, output: Path, words: Words, n: int, one_file: bool) -> str:
+        """What is where, in words."""
+
+
+def writer_for(problem: PartitionProblem, maps: str) -> Writer:
+    """The writer of what a problem gives: ``maps`` is how label maps of images are written."""
+    if takes_images(problem):
+        return MapWriter(maps)
+    return TableWriter(problem.traits.words.part, problem.traits.contiguous)
+
+
+@dataclass(frozen=True)
+class TableWriter(Writer):
+    """Segments or clusters as tables."""
+
+    part: str
+    contiguous: bool
+    suffixes = (".csv",)
+    one_each = False
+
+    def answer(self, name: str, M: EquivalenceMatrix, labels: Any) -> Answer:
+        """Segments, or clusters of rows."""
+        return (Segments if self.contiguous else Clusters)(name, M, labels)
+
+    def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
+        """NAME_segments.csv, say: never the name of a recording."""
+        return [within(folder, f"{name}_{self.part}s.csv") for name in names]
+
+    def write_file(self, path: Path, answers: Sequence[Answer]) -> None:
+        """A row for each segment of all recordings, or for each row of all tables."""
+        tables = [answer for answer in answers if not isinstance(answer, Parts)]
+        rows = (row for answer in tables for row in answer.rows)
+        write_atomically(path, _csv(("recording", *tables[0].columns), rows))
+
+    def write_folder(
+        self, folder: Path, items: Sequence[Recording | LabelledImage], answers: Sequence[Answer]
+    ) -> None:
+        """The table of each with a column added."""
+        places = self.places(folder, [answer.name for answer in answers])
+        for path, item, answer in zip(places, items, answers, strict=True):
+            assert isinstance(item, Recording)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            header, rows = _table(item)
+            column = self.part
+            while column in header:
+                column = f"{column}_predicted"
+            added = ([*row, k] for row, k in zip(rows, _numbers(answer.M), strict=True))
+            write_atomically(path, _csv([*header, column], added))
+
+    def written(self, output: Path, words: Words, n: int, one_file: bool) -> str:
+        """How many are in the file or in the folder."""
+        if one_file:
+            return f"{words.part}s of {words.wholes(n)} are in {output}"
+        return f"one file for each of {words.wholes(n)} is in {output}"
+
+
+@dataclass(frozen=True)
+class MapWriter(Writer):
+    """Parts of images as label maps, and as overlays on the images."""
+
+    maps: str
+    """"png" or "npy"."""
+    suffixes = (".png", ".npy")
+    one_each = True
+
+    def answer(self, name: str, M: EquivalenceMatrix, labels: Any) -> Answer:
+        """Parts of an image."""
+        return Parts(name, M, labels)
+
+    def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
+        """NAME_mask.png or NAME_mask.npy, and NAME_overlay.png: never the name of the image."""
+        return [place for name in names for place in self._of(folder, name)]
+
+    def write_file(self, path: Path, answers: Sequence[Answer]) -> None:
+        """The label map of the only image."""
+        (answer,) = answers
+        write_atomically(path, label_map(answer.labels, path.suffix.lower()))
+
+    def write_folder(
+        self, folder: Path, items: Sequence[Recording | LabelledImage], answers: Sequence[Answer]
+    ) -> None:
+        """The label map and the overlay of each."""
+        from structsvm.plotting import overlay
+
+        folder.mkdir(parents=True, exist_ok=True)
+        for item, answer in zip(items, answers, strict=True):
+            assert isinstance(item, LabelledImage)
+            mask, marked = self._of(folder, answer.name)
+            write_atomically(mask, label_map(answer.labels, f".{self.maps}"))
+            write_atomically(marked, _png(overlay(item.image, answer.labels)))
+
+    def written(self, output: Path, words: Words, n: int, one_file: bool) -> str:
+        """How many are in the file or in the folder."""
+        return f"{'1 label map is' if n == 1 else f'{n} label maps are'} in {output}"
+
+    def _of(self, folder: Path, name: str) -> tuple[Path, Path]:
+        return within(folder, f"{name}{MASK}.{self.maps}"), within(folder, f"{name}_overlay.png")
+
+
+def label_map(labels: Any, kind: str) -> bytes:
+    """A label map: 0, 1, ... in .npy, spread over the greys in .png so that they can be seen."""
+    if kind == ".png":
+        most = max(int(labels.max()), 1)
+        if most > 255:
+            return _png(labels.astype(np.uint16))
+        return _png((labels * (255 // most)).astype(np.uint8))
+    buffer = io.BytesIO()
+    np.save(buffer, labels, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _numbers(M: EquivalenceMatrix) -> list[int]:
+    """Cluster of each item."""
+    assert M.labels is not None
+    return [int(label) for label in M.labels]
+
+
+def _table(recording: Recording) -> tuple[list[str], list[list[Any]]]:
+    """Names and rows of the table a recording was read from, or of what an .npz file has."""
+    header, rows = list(recording.features), recording.X.tolist()
+    source = Path(recording.source or "")
+    if source.suffix.lower() in (".csv", ".parquet"):
+        frame = read_frame(source, as_text=True)
+        return [str(name) for name in frame.columns], frame.to_numpy(dtype=object).tolist()
+    if recording.y is not None and "label" not in header:
+        labels = recording.y.tolist()
+        return [*header, "label"], [[*row, y] for row, y in zip(rows, labels, strict=True)]
+    return header, rows
+
+
+def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return buffer.getvalue().encode(errors="backslashreplace")
+
+
+def _png(pixels: Any) -> bytes:
+    buffer = io.BytesIO()
+    pillow = require("PIL.Image", "images", "writing images")
+    pillow.fromarray(pixels).save(buffer, format="png")
+    return buffer.getvalue()

@@ -12,17 +12,19 @@ from rich.console import Console
 from rich.highlighter import RegexHighlighter
 from rich.theme import Theme
 
+from structsvm.cli.names import LABELS_ARE
 from structsvm.cli.terminal import safe_console
-from structsvm.datasets.indicators import LABELS_ARE
 
 __all__ = [
     "Parser",
+    "assignment",
     "count_option",
     "evaluation_options",
     "file_options",
     "force_option",
     "positive",
     "report_options",
+    "strength",
 ]
 
 THEME = Theme(
@@ -114,7 +116,7 @@ def report_options() -> argparse.ArgumentParser:
 def file_options() -> argparse.ArgumentParser:
     """Options of commands that read recordings."""
     options = argparse.ArgumentParser(add_help=False)
-    group = options.add_argument_group("recordings")
+    group = options.add_argument_group("files")
     group.add_argument(
         "--label-column",
         metavar="NAME",
@@ -123,12 +125,12 @@ def file_options() -> argparse.ArgumentParser:
     group.add_argument(
         "--time-column",
         metavar="NAME",
-        help="column that is no feature; the rows of --recording-column are sorted by it",
+        help="column that is not a feature; recordings of a long table are sorted by it",
     )
     group.add_argument(
         "--recording-column",
         metavar="NAME",
-        help="column that says of which recording a row is, in tables of many",
+        help="column with the name of the recording that a row belongs to, in long tables",
     )
     group.add_argument(
         "--labels-are",
@@ -156,15 +158,15 @@ def evaluation_options() -> argparse.ArgumentParser:
     group = options.add_argument_group("evaluation")
     count_option(
         group,
-        "as many as the labels have for clusters whose number is known, otherwise as the learned "
-        "penalty or threshold decides",
+        "that of the labels for clusters whose number is known, otherwise what the learned price "
+        "decides",
     )
     group.add_argument(
-        "--margin",
+        "--tolerance",
         type=int,
         default=5,
         metavar="N",
-        help="samples within which a change counts as found, for F1 (default: 5)",
+        help="distance in samples within which a change counts as found, for F1 (default: 5)",
     )
     return options
 
@@ -179,20 +181,38 @@ def force_option(group: argparse._ActionsContainer) -> None:
 
 
 def count_option(
-    group: argparse._ActionsContainer, default: str = "as the learned penalty decides"
+    group: argparse._ActionsContainer, default: str = "what the learned price decides"
 ) -> None:
-    """How many segments, where there may be labels to count them in."""
+    """How many segments, clusters or parts, where there may be labels to count them in."""
     group.add_argument(
-        "--n-segments",
         "--n-clusters",
         type=true_or_positive,
         metavar="true|N",
-        help=f"as many as the labels have, or N (default: {default})",
+        help="number of segments per recording, clusters per table or parts per image: true "
+        f"for that of the labels, or N (default: {default})",
     )
 
 
+def assignment(text: str) -> tuple[str, str]:
+    """``NAME=VALUE`` as a pair; dashes in names may stand for underscores."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
+    return name.replace("-", "_"), value
+
+
+def strength(text: str) -> float | str:
+    """A number, or the word "cv"."""
+    if text == "cv":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number > 0 or 'cv', got {text!r}") from None
+
+
 def positive(text: str) -> int:
-    """A number of segments, or of anything else there must be one of."""
+    """A whole number, at least 1."""
     try:
         number = int(text)
     except ValueError:

@@ -2,84 +2,99 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from structsvm.cli.inputs import Given, takes_images
+from structsvm.cli.settings import Kind, settings_of
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import Recording, listed
 from structsvm.datasets.regions import read_regions
 from structsvm.errors import DataError
-from structsvm.partial_labels.complete import read_labels
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.traits import Words
+from structsvm.partitions.traits import IMAGES
 
-__all__ = ["labels_of", "partial_options", "tell_unlabelled", "unlabelled_samples"]
+__all__ = ["labels_of", "tell_unlabelled", "unlabelled_samples", "with_counts"]
 
 LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
 """Classes whose names elsewhere mean that there is none, in lower case."""
 
 
-def partial_options(group: argparse._ArgumentGroup) -> None:
-    """Options of labels that do not say everything."""
-    group.add_argument(
-        "--regions",
-        type=Path,
-        metavar="FILE",
-        help="csv: recording, start, end, changes (0, 1, 2, ... or 1+); labels may be absent then",
-    )
-    group.add_argument(
-        "--chunk-column",
-        metavar="NAME",
-        help="column of numbers of rows that belong together, blank for others (clustering)",
-    )
+def labels_of(given: Given, regions: Path | None) -> list[Any]:
+    """The labels of each sample, with what is known of regions and chunks of recordings.
 
-
-def labels_of(
-    recordings: Sequence[Recording], problem: PartitionProblem, regions: Path | None
-) -> list[Any]:
-    """The labels of each recording, looked at by the problem; DataError names the file."""
-    given = {} if regions is None else read_regions(regions)
-    names = [recording.name for recording in recordings]
-    strangers = [name for name in given if name not in names]
+    Raises
+    ------
+    DataError
+        Naming the file.
+    """
+    known = {} if regions is None else read_regions(regions)
+    strangers = [name for name in known if name not in given.names]
     if strangers:
         raise DataError(
-            f"{regions}: no recording is called {listed(strangers)}; they are {listed(names)}"
+            f"{regions}: no {given.words.whole} is called {listed(strangers)}; they are "
+            f"{listed(given.names)}"
         )
     labels = []
-    for recording in recordings:
-        try:
-            y = _labels(recording, given.get(recording.name, []), regions is not None)
-            read_labels(problem, [recording.X], [y])
-        except DataError as error:
-            prefix = f"{problem.words.whole} 0: "
-            raise DataError(f"{recording.where}: {str(error).removeprefix(prefix)}") from error
+    for item, y in zip(given.items, given.ys, strict=True):
+        if isinstance(item, Recording):
+            try:
+                y = _labels(item, known.get(item.name, []), regions is not None)
+            except DataError as error:
+                raise DataError(f"{item.where}: {error}") from error
         labels.append(y)
     return labels
 
 
-def unlabelled_samples(recordings: Sequence[Recording]) -> int:
-    """How many samples of all recordings have no label."""
+def with_counts(kind: Kind, typed: Mapping[str, Any], given: Given, terminal: Terminal) -> Kind:
+    """The kind with its number of clusters unknown where images differ in it.
+
+    Unless it was typed whether it is known: then it is given when predicting.
+    """
+    counts = [np.unique(y).size for y in given.ys] if takes_images(kind.problem) else [0]
+    if (
+        min(counts) == max(counts)
+        or "cluster_count" in typed
+        or "cluster_count" not in settings_of(kind.problem)
+    ):
+        return kind
+    terminal.note(
+        f"the images have {min(counts)} to {max(counts)} parts: how many a new one has is learned, "
+        "too (--set cluster_count=known leaves it to --n-clusters)"
+    )
+    return Kind.typed(kind.name, {**typed, "cluster_count": "unknown"})
+
+
+def unlabelled_samples(given: Given) -> int:
+    """How many samples, rows or pixels have no label."""
+    sizes = _sizes(given)
     return sum(
-        len(recording.X) if recording.y is None else int(unlabelled(recording.y).sum())
-        for recording in recordings
+        size if y is None else int(unlabelled(np.ravel(y)).sum())
+        for size, y in zip(sizes, given.ys, strict=True)
     )
 
 
-def tell_unlabelled(recordings: Sequence[Recording], words: Words, terminal: Terminal) -> None:
+def tell_unlabelled(given: Given, terminal: Terminal) -> None:
     """How many samples have no label, and which classes are called as if they had none."""
-    total = sum(len(recording.X) for recording in recordings)
-    n = unlabelled_samples(recordings)
-    terminal.note(f"unlabelled: {n} of {words.items(total)}")
-    named = {str(label) for r in recordings if r.y is not None for label in set(r.y.tolist())}
+    n = unlabelled_samples(given)
+    terminal.note(f"unlabelled: {n} of {given.words.items(sum(_sizes(given)))}")
+    labels = [y for y in given.ys if y is not None and np.ndim(y) == 1]
+    named = {str(label) for y in labels for label in set(y.tolist())}
     doubtful = sorted(name for name in named if name.lower() in LIKE_MISSING)
     if doubtful:
         terminal.warn(
             f"{listed(doubtful)} is taken for a class like any other; if it means that no label is "
             f"known, give --missing-label {doubtful[0]}"
         )
+
+
+def _sizes(given: Given) -> list[int]:
+    """The number of samples, rows or pixels of each."""
+    images = given.words is IMAGES
+    return [int(np.prod(np.shape(X)[:2])) if images else len(X) for X in given.Xs]
 
 
 def _labels(recording: Recording, regions: Sequence[Any], some: bool) -> Any:

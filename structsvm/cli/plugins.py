@@ -5,49 +5,22 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from structsvm.cli.parser import report_options
+from structsvm.cli.settings import flat, kinds
 from structsvm.cli.terminal import Terminal
-from structsvm.plugins import Plugin, oracles, problems
+from structsvm.plugins import Plugin, oracles
+from structsvm.support.plain import finite
 
-__all__ = ["add_parser"]
-
-EPILOG = """\
-examples:
-  structsvm problems
-  structsvm oracles --json
-
-Any installed distribution adds its own by an entry point; structsvm new problem NAME writes one.
-"""
-
-KINDS = {
-    "problems": ("list the problems that can be learned", problems),
-    "oracles": ("list the separation oracles", oracles),
-}
-
-
-def add_parser(commands: Any) -> None:
-    """Declare both commands."""
-    for kind, (title, _) in KINDS.items():
-        parser = commands.add_parser(
-            kind,
-            help=title,
-            description=f"{title.capitalize()}, of this and of other distributions.",
-            epilog=EPILOG,
-            parents=[report_options()],
-        )
-        parser.set_defaults(run=run)
+__all__ = ["run"]
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """List them; those that cannot be used are warnings."""
-    _, find = KINDS[args.command]
-    found = find()
-    plain = [asdict(plugin) for plugin in found]
+    found = kinds() if args.command == "problems" else oracles()
+    plain = [finite(asdict(plugin) | {"settings": flat(plugin.settings)}) for plugin in found]
     terminal.report({args.command: plain}, _table(found))
     for plugin in found:
         if plugin.error is not None:
@@ -65,7 +38,9 @@ def _table(found: Sequence[Plugin]) -> Table:
         state = Text("cannot be used", "red") if plugin.error else _plain(plugin.summary)
         lines = [state, origin]
         if plugin.settings:
-            lines.append(Text(" ".join(f"{k}={v}" for k, v in plugin.settings.items()), "dim"))
+            lines.append(
+                Text(" ".join(f"{k}={v}" for k, v in flat(plugin.settings).items()), "dim")
+            )
         table.add_row(plugin.name, Text("\n").join(lines))
     return table
 

@@ -2,63 +2,172 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
+import inspect
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any
 
+from structsvm.cli.names import FEATURED
 from structsvm.errors import SettingsError
-from structsvm.plugins import Declared, problem_class
+from structsvm.features import HermiteMoments, RecordingTransformer
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.plugins import Plugin, problem_class, problem_name, problems
 
-__all__ = ["assignment", "problem_with"]
+__all__ = ["Kind", "flat", "kind_name", "kinds", "settings_of"]
 
-
-def assignment(text: str) -> tuple[str, str]:
-    """``NAME=VALUE`` as a pair; dashes in names may stand for underscores."""
-    name, equals, value = text.partition("=")
-    if not (name and equals):
-        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
-    return name.replace("-", "_"), value
+FEATURES: dict[str, type[RecordingTransformer]] = {"distribution-change": HermiteMoments}
+"""What stands in front of the problem, for the kinds of :data:`~structsvm.cli.names.FEATURED`."""
 
 
-def problem_with(name: str, given: Mapping[str, Any]) -> Declared:
-    """The problem of a name with the settings that were given, texts as their fields have them."""
-    cls = problem_class(name)
-    known = {field.name: field for field in fields(cls) if field.init}  # type: ignore[arg-type]
+@dataclass(frozen=True)
+class Kind:
+    """A kind of problem with its settings: a problem, and the features in front of it, if any."""
+
+    name: str
+    problem: PartitionProblem
+    features: RecordingTransformer | None = None
+
+    @classmethod
+    def typed(cls, name: str, given: Mapping[str, Any]) -> Kind:
+        """The kind of a name with the settings that were given, as texts or as values.
+
+        Raises
+        ------
+        SettingsError
+            Naming the setting that there is not, that is missing, or that has a wrong value.
+        PluginError
+            When no problem has that name, or it is not what a problem has to be.
+        """
+        if name not in FEATURES:
+            return cls(name, _problem(name, problem_class(name), given, {}))
+        parameters = _parameters(FEATURES[name])
+        own = {
+            setting: _value(setting, parameters[setting].annotation, value)
+            for setting, value in given.items()
+            if setting in parameters
+        }
+        rest = {setting: value for setting, value in given.items() if setting not in parameters}
+        problem = _problem(name, problem_class(FEATURED[name]), rest, parameters)
+        return cls(name, problem, FEATURES[name](**own))
+
+
+def kind_name(learner: Any) -> str:
+    """What kind of problem a fitted learner has learned, as it is typed."""
+    for name, features in FEATURES.items():
+        is_it = problem_name(learner.problem_) == FEATURED[name]
+        if is_it and isinstance(learner.inputs_.features, features):
+            return name
+    return problem_name(learner.problem_)
+
+
+def kinds() -> list[Plugin]:
+    """Every kind of problem that can be typed, by name; those that cannot be used say why."""
+    declared = {plugin.name: plugin for plugin in problems()}
+    for name, features in FEATURES.items():
+        base = declared.get(FEATURED[name])
+        if base is None:
+            continue
+        summary = (inspect.getdoc(features) or "").partition("\n")[0]
+        settings = {k: p.default for k, p in _parameters(features).items()}
+        declared[name] = Plugin(
+            name,
+            base.value,
+            base.distribution,
+            f"``{base.name}`` of features: {summary[0].lower()}{summary[1:]}",
+            settings | base.settings,
+            base.error,
+        )
+    return [declared[name] for name in sorted(declared)]
+
+
+def _parameters(features: type[RecordingTransformer]) -> Mapping[str, inspect.Parameter]:
+    """The settings of a stage of features."""
+    return dict(list(inspect.signature(features.__init__).parameters.items())[1:])
+
+
+def settings_of(problem: PartitionProblem) -> dict[str, Any]:
+    """The settings of a problem as ``--set`` takes them: by name, values within values as well."""
+    return flat({f.name: getattr(problem, f.name) for f in fields(problem) if f.init})  # type: ignore[arg-type]
+
+
+def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with those of a group (a dataclass) in the place of the group."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        if is_dataclass(value) and not isinstance(value, type):
+            inner = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+            found |= {k: v for k, v in flat(inner).items() if k not in settings}
+        else:
+            found[name] = value
+    return found
+
+
+def _problem(
+    name: str, cls: type[PartitionProblem], given: Mapping[str, Any], more: Mapping[str, Any]
+) -> PartitionProblem:
+    """A problem with the settings that were given; ``more`` are those of what is in front of it."""
+    own = {field.name: field for field in fields(cls) if field.init}  # type: ignore[arg-type]
+    groups = {setting: group for setting, field in own.items() if (group := _group(field))}
+    inside = {
+        field.name: (setting, field)
+        for setting, group in groups.items()
+        for field in fields(group)
+        if field.init and field.name not in own
+    }
     for setting in given:
-        if setting not in known:
-            has = ", ".join(known) or "none"
+        if setting not in own and setting not in inside:
+            typed = [*more, *(s for s in own if s not in groups), *inside]
+            has = ", ".join(typed) or "none"
             raise SettingsError(f"problem {name} has no setting {setting!r}, it has {has}")
-    for setting, field in known.items():
+    for setting, field in own.items():
         needed = field.default is MISSING and field.default_factory is MISSING
         if needed and setting not in given:
             raise SettingsError(f"problem {name} needs a setting: give --set {setting}=VALUE")
-    return cls(**{setting: _value(known[setting], value) for setting, value in given.items()})
+    values: dict[str, Any] = {}
+    of_groups: dict[str, dict[str, Any]] = {}
+    for setting, value in given.items():
+        if setting in own:
+            values[setting] = _value(setting, own[setting].type, value)
+        else:
+            owner, field = inside[setting]
+            of_groups.setdefault(owner, {})[setting] = _value(setting, field.type, value)
+    for owner, found in of_groups.items():
+        values[owner] = groups[owner](**found)
+    return cls(**values)
 
 
-def _value(field: Field[Any], value: Any) -> Any:
-    """A text as the value it stands for, by the type its field declares."""
+def _group(field: Field[Any]) -> type | None:
+    """The dataclass that a setting is, if it is one and has a default."""
+    make = field.default_factory
+    value = field.default if make is MISSING else make()
+    return type(value) if is_dataclass(value) and not isinstance(value, type) else None
+
+
+def _value(name: str, kind: Any, value: Any) -> Any:
+    """A text as the value it stands for, by the type that is declared."""
     if not isinstance(value, str):
         return value
-    declared = field.type if isinstance(field.type, str) else _written(field.type)
+    declared = kind if isinstance(kind, str) else _written(kind)
     kinds = [kind.strip() for kind in _UNION.split(declared)]
     if "None" in kinds and value.lower() == "none":
         return None
-    for kind, read in (("bool", _truth), ("int", int), ("float", float)):
-        if kind in kinds:
+    for simple, read in (("bool", _truth), ("int", int), ("float", float)):
+        if simple in kinds:
             try:
                 return read(value)
             except ValueError:
                 continue
-    for kind in kinds:
-        name = kind.partition("[")[0].rpartition(".")[2]
-        if name in COLLECTIONS and (found := _collection(value, COLLECTIONS[name])) is not None:
-            return found
+    for written in kinds:
+        collection = written.partition("[")[0].rpartition(".")[2]
+        if collection in COLLECTIONS:
+            found = _collection(value, COLLECTIONS[collection])
+            if found is not None:
+                return found
     if "str" in kinds:
         return value
-    raise SettingsError(f"{field.name} must be {declared}, got {value!r}")
+    raise SettingsError(f"{name} must be {declared}, got {value!r}")
 
 
 _UNION = re.compile(r"\|(?![^\[]*\])")

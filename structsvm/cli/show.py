@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,11 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from structsvm.cli import cuts
-from structsvm.cli.parser import positive, report_options
+from structsvm.cli.inputs import words_for, words_of_training
+from structsvm.cli.settings import kind_name, settings_of
 from structsvm.cli.terminal import Terminal
-from structsvm.fitted import feature_names, n_metric_features
-from structsvm.graph_cuts.learner import CutLearner
+from structsvm.learner.files import load
 from structsvm.learner.learner import MetricLearner
-from structsvm.persistence import load
-from structsvm.plugins import problem_name
 from structsvm.support.plain import finite
 from structsvm.views.words import (
     certificate_in_words,
@@ -27,104 +23,108 @@ from structsvm.views.words import (
     training_in_words,
 )
 
-__all__ = ["add_parser", "describe"]
-
-EPILOG = """\
-examples:
-  structsvm show my.structsvm --top 20
-  structsvm show my.structsvm --json
-"""
+__all__ = ["describe", "run"]
 
 BAR = 24
 """Characters of the longest bar."""
 
 
-def add_parser(commands: Any) -> None:
-    """Declare the command and its options."""
-    parser = commands.add_parser(
-        "show",
-        help="tell what a model has learned",
-        description="Tell what a model has learned: which features count, and how sure that is.",
-        epilog=EPILOG,
-        parents=[report_options()],
-    )
-    parser.set_defaults(run=run)
-    parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
-    parser.add_argument(
-        "--top", type=positive, default=10, metavar="N", help="features to list (default: 10)"
-    )
-
-
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Read the model and print it."""
     learner = load(args.model)
-    if isinstance(learner, CutLearner):
-        return cuts.show(args, terminal, learner)
     terminal.report(describe(learner, args.model), _facts(learner), _weights(learner, args.top))
     return 0
 
 
 def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
     """A model in plain values; the features by decreasing weight."""
-    solution, data = learner.solution_, learner.training_data_
-    weights, names = feature_weights(learner), feature_names(learner)
+    data, problem, inputs = learner.training_data_, learner.problem_, learner.inputs_
+    weights, names = feature_weights(learner), learner.metric_feature_names_
     spectrum = np.linalg.svd(learner.components_, compute_uv=False) ** 2
-    settings = finite(asdict(learner.problem_))  # type: ignore[call-overload]
+    words = problem.traits.words
+    settings = settings_of(problem)
+    if inputs.features is not None:
+        settings = inputs.features.get_params(deep=False) | settings
     return {
         "model": str(path),
-        "problem": {"name": problem_name(learner.problem_), "settings": settings},
+        "problem": {"name": kind_name(learner), "settings": finite(settings)},
         "metric": learner.metric,
         "regularizer": str(learner.regularizer),
-        "lam": float(learner.lam),
-        "standardize": learner.standardize,
+        "lam": _lam(learner),
+        "standardize": inputs.standardizer.kind,
         "n_features": learner.n_features_in_,
-        "n_metric_features": n_metric_features(learner),
+        "n_metric_features": learner.n_metric_features_,
         "weights": [
             {"feature": names[j], "weight": float(weights[j])}
             for j in np.argsort(-weights, kind="stable")
         ],
         "eigenvalues": [float(value) for value in spectrum],
         "penalty": learner.penalty_,
-        "training_loss": None if learner.calibration_.missing else learner.calibration_.loss,
+        "training_loss": _training_loss(learner),
         "training_data": {
-            "n_recordings": len(data),
-            "n_samples": list(data.n_samples),
-            "n_segments": list(data.n_clusters),
-            "location": list(data.location),
-            "scale": list(data.scale),
+            f"n_{words.whole}s": len(data),
+            f"n_{words.item}s": list(data.n_samples),
+            f"n_{words.part}s": list(data.n_clusters),
         },
-        "certificate": {
-            "status": solution.status.name,
-            "meaning": solution.status.value,
-            "lower": finite(solution.lower),
-            "upper": finite(solution.upper),
-            "null": solution.null,
-            "gap": finite(solution.gap),
-            "bound": solution.bound,
-            "n_iter": solution.n_iter,
-            "oracle_calls": solution.oracle_calls,
-            "seconds": solution.seconds,
-        },
+        **_solution(learner),
     }
+
+
+def _solution(learner: MetricLearner) -> dict[str, Any]:
+    """How learning ended: with a certificate, or in a local minimum."""
+    solution = learner.solution_
+    plain = {
+        "status": solution.status.name,
+        "meaning": solution.status.value,
+        "n_iter": solution.n_iter,
+        "oracle_calls": solution.oracle_calls,
+        "seconds": solution.seconds,
+    }
+    if not learner.problem_.traits.convex:
+        local = {
+            "objective": solution.upper,
+            "start": solution.null,
+            "stationarity": solution.stationarity,
+        }
+        return {"solution": finite(plain | local)}
+    bounds = {
+        "lower": solution.lower,
+        "upper": solution.upper,
+        "null": solution.null,
+        "gap": solution.gap,
+        "bound": solution.bound,
+    }
+    return {"certificate": finite(plain | bounds)}
+
+
+def _lam(learner: MetricLearner) -> float:
+    """The strength of the regularizer, that of the problem if none was given."""
+    return float(learner.problem_.traits.lam if learner.lam is None else learner.lam)
+
+
+def _training_loss(learner: MetricLearner) -> float | None:
+    """The loss at the calibrated price; None where none was calibrated."""
+    calibration = learner.calibration_
+    if learner.penalty_ is None or calibration.missing:
+        return None
+    return float(calibration.loss)
 
 
 def _facts(learner: MetricLearner) -> Table:
     table = Table.grid(padding=(0, 2))
-    settings = ", ".join(f"{k} {v}" for k, v in asdict(learner.problem_).items())  # type: ignore[call-overload]
-    words = learner.problem_.words
+    words = words_for(learner.problem_)
+    plain = describe(learner, Path())
+    settings = ", ".join(f"{k} {v}" for k, v in plain["problem"]["settings"].items())
     scale = {"recording": f"on each {words.whole}", "training": "on the training set", None: "not"}
     rows = {
-        "problem": f"{problem_name(learner.problem_)} ({settings})",
+        "problem": f"{plain['problem']['name']} ({settings})",
         "metric": f"{learner.metric}, {_features(learner)}, scaled "
-        f"{scale[learner.standardize]}, regularizer {learner.regularizer}, lam {learner.lam:g}",
+        f"{scale[plain['standardize']]}, regularizer {learner.regularizer}, lam {plain['lam']:g}",
         "spectrum": spectrum_in_words(learner),
-        "penalty": f"{learner.penalty_:.6g} a {words.part}, "
-        + (
-            "as it was learned, not calibrated"
-            if learner.calibration_.missing
-            else f"training loss {learner.calibration_.loss:.4g}"
+        "penalty": _price(learner),
+        "learned on": training_in_words(
+            learner.training_data_, words_of_training(learner.problem_)
         ),
-        "learned on": training_in_words(learner.training_data_, words),
         "status": learner.solution_.status.value,
         "certificate": certificate_in_words(learner.solution_),
     }
@@ -133,14 +133,28 @@ def _facts(learner: MetricLearner) -> Table:
     return table
 
 
+def _price(learner: MetricLearner) -> str:
+    """What one more cluster costs, or how else their number is decided."""
+    words, price = words_for(learner.problem_), learner.penalty_
+    if price is None:
+        usual = learner.metric_.n_clusters
+        number = "given when predicting" if usual is None else f"{usual} unless it is given"
+        return f"none; the number of {words.part}s is {number}"
+    loss = _training_loss(learner)
+    how = "as it was learned, not calibrated" if loss is None else f"training loss {loss:.4g}"
+    if not learner.problem_.traits.convex:
+        return f"a {words.part} for each eigenvalue from {price:.6g} on, {how}"
+    return f"{price:.6g} a {words.part}, {how}"
+
+
 def _features(learner: MetricLearner) -> str:
-    """How many features the metric weighs, and of how many channels the problem makes them."""
-    size, given = n_metric_features(learner), learner.n_features_in_
+    """How many features the metric weighs, and of how many channels they are made."""
+    size, given = learner.n_metric_features_, learner.n_features_in_
     return f"{size} features" + (f" made of {given} channels" if size != given else "")
 
 
 def _weights(learner: MetricLearner, n: int) -> Table:
-    weights, names = feature_weights(learner), feature_names(learner)
+    weights, names = feature_weights(learner), learner.metric_feature_names_
     top = np.argsort(-weights, kind="stable")[:n]
     largest = max(float(weights[top].max(initial=0.0)), 1e-300)
     table = Table(box=box.SIMPLE_HEAD)

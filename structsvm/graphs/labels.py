@@ -44,7 +44,8 @@ class NodeLabels:
     M: EquivalenceMatrix
     """Each node in the cluster that most of it belongs to."""
     counts: Floats
-    """How much of each node has each label, (T, K): rows sum to the sizes of the nodes."""
+    """How much of each node has each label, (T, K): rows sum to the sizes of the nodes, or to 0
+    where no label is known, of which nothing is measured then."""
 
     @property
     def n_clusters(self) -> int:
@@ -59,13 +60,23 @@ class NodeLabels:
     def inner(self, guess: EquivalenceMatrix) -> float:
         """``Tr(M M')`` over pixels: ``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)``."""
         common = _common(self, guess)
-        return float(np.sum(common**2 / np.outer(common.sum(axis=1), common.sum(axis=0))))
+        sizes = np.outer(common.sum(axis=1), common.sum(axis=0))
+        shares = np.divide(common**2, sizes, out=np.zeros_like(common), where=sizes > 0)
+        return float(shares.sum())
 
     @classmethod
     def of_nodes(cls, M: EquivalenceMatrix, sizes: Floats) -> NodeLabels:
         """A partition of the nodes themselves, of these sizes (T,)."""
         assert M.labels is not None
         return cls(M, np.eye(M.n_clusters)[M.labels] * sizes[:, None])
+
+    @classmethod
+    def of_some(cls, rows: Ints, M: EquivalenceMatrix, sizes: Floats) -> NodeLabels:
+        """A partition of some of the nodes, of the others of which nothing is known."""
+        assert M.labels is not None
+        counts = np.zeros((sizes.size, M.n_clusters))
+        counts[rows, M.labels] = sizes[rows]
+        return cls(EquivalenceMatrix.from_labels(counts.argmax(axis=1)), counts)
 
     def __eq__(self, other: object) -> bool:
         """Whether both group the nodes, and what they are made of, in the same way."""

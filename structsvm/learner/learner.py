@@ -36,6 +36,7 @@ from structsvm.problem import Risk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
+from structsvm.status import Status
 from structsvm.support.checks import among
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
@@ -217,7 +218,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             Whom or what a recording is of, for features that learn from labels: no recording gets
             features from a model that has seen its group.
         rivals : bool
-            Whether to tune the baselines of the problem too, as :meth:`fit_baselines` does.
+            Whether to tune the baselines of the problem too, as :meth:`fit_baselines` does, unless
+            Ctrl-C has ended learning.
         alternation : Alternation, optional
             How partial labels are completed (docs/weak-labels.md).
         held_out : (Xs, ys), optional
@@ -272,7 +274,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             else:
                 result = learn(settings, data, resume)
             self._keep(read, inputs, result)
-        if rivals:
+        if rivals and not self.interrupted_:
             self._tune_baselines(data)
         return self
 
@@ -307,7 +309,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         """
         return TrainingSet.read(self._problem, Xs, ys, feature_names, sample_weight, groups=groups)
 
-    def risk(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> Risk:
+    def risk(self, Xs: Any, ys: Any = None, *, sample_weight: Any = None) -> Risk:
         """The objective that :meth:`fit` minimises, of fully labelled samples.
 
         Whoever compares solvers, or writes one, begins here (docs/solvers.md).
@@ -414,7 +416,11 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         if not isinstance(metric, Metric):
             raise SettingsError(f"metric must be a Metric, got {metric!r}")
         samples = self.prepare(Xs)
+        if n_clusters is None and metric.price is None:
+            n_clusters = metric.n_clusters
         sizes = [sample.n_samples for sample in samples]
+        if n_clusters is None and metric.price is None:
+            n_clusters = metric.n_clusters
         counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
         tasks = stage("partitioning", list(zip(samples, counts, strict=True)))
         return [metric.decode(self.problem_, sample, K) for sample, K in tasks]
@@ -471,6 +477,11 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     def penalty_(self) -> float | None:
         """The price of a cluster in the learned metric."""
         return self.metric_.price
+
+    @property
+    def interrupted_(self) -> bool:
+        """Whether Ctrl-C ended learning, or the calibration of the price."""
+        return self.solution_.status is Status.INTERRUPTED or self.calibration_.missing
 
     @property
     def metric_feature_names_(self) -> list[str]:
@@ -631,9 +642,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once."""
-        return (
-            Xs if isinstance(Xs, TrainingSet) else TrainingSet.read(self._problem, Xs, ys, **given)
-        )
+        return TrainingSet.of(self._problem, Xs, ys, **given)
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         """Take what was learned."""

@@ -1,6 +1,7 @@
 """Choosing the metric on held-out recordings, and saying whether learning pays."""
 
+from structsvm.model_selection.rows import evaluate_rows
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.verdict import Verdict
 
-__all__ = ["MetricLearnerCV", "Verdict"]
+__all__ = ["MetricLearnerCV", "Verdict", "evaluate_rows"]

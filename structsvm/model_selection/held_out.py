@@ -18,6 +18,7 @@ from structsvm.model_selection.folds import Folds
 from structsvm.model_selection.trials import Fold, Trial, try_fixed, try_path
 from structsvm.partitions.problem import measure
 from structsvm.partitions.traits import Words
+from structsvm.support.progress import share, stage
 from structsvm.verdict import (
     Contrast,
     Verdict,
@@ -28,6 +29,9 @@ from structsvm.verdict import (
 )
 
 __all__ = ["HeldOut"]
+
+FIXED = 0.05
+"""What part of the time goes into the candidates that are not learned, about."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -96,12 +100,16 @@ class HeldOut:
         learned = [[settings(c) for c in candidates if c.name == kind] for kind in LEARNED]
         paths = [path for path in learned if path]
         with Parallel(n_jobs=n_jobs) as parallel:
-            first = parallel(delayed(try_fixed)(fixed, paths[0][0], part) for part in parts)
-            then = parallel(
-                delayed(try_path)(path, part, tried["untrained"][0])
-                for part, tried in zip(parts, first, strict=True)
-                for path in paths
-            )
+            with share("tuning what is not learned", 0.0, FIXED):
+                tasks = stage("folds", parts)
+                first = parallel(delayed(try_fixed)(fixed, paths[0][0], part) for part in tasks)
+            with share("learning", FIXED, 1.0):
+                jobs = [
+                    (path, part, tried["untrained"][0])
+                    for part, tried in zip(parts, first, strict=True)
+                    for path in paths
+                ]
+                then = parallel(delayed(try_path)(*job) for job in stage("folds", jobs))
         trials = []
         for k, tried in enumerate(first):
             trials.append([tried[name][1] for name in fixed])

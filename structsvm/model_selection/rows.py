@@ -16,6 +16,7 @@ from structsvm.errors import DataError, DataWarning, LearningError
 from structsvm.evaluation import Evaluation
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import asked_counts, cluster_counts
 from structsvm.partitions.traits import Words
 from structsvm.support.progress import stage
@@ -85,6 +86,7 @@ def evaluate_rows(
     learner : MetricLearner
         Fitted on tables.
     X, y : array or data frame of shape (T, P), and the cluster of each row, (T,)
+        Or a sample as ``learner.measured`` has it.
     n_clusters : int or "true"
         Cluster each group into so many, or into as many as it has labels of.
 
@@ -121,7 +123,7 @@ def evaluate_rows(
         raise DataError(
             "the samples of a recording have an order, and are not split like the rows of a table"
         )
-    measured = learner.measured([X])
+    measured = [X] if isinstance(X, Sample) else learner.measured([X])
     table = measured[0].X
     (truth,) = learner.encode(measured, [y])
     again = table in learner.training_data_
@@ -137,6 +139,7 @@ def evaluate_rows(
     counts = cluster_counts(asked_counts(n_clusters, truths), sizes, ROW_GROUPS)
     guesses: dict[str, list[EquivalenceMatrix]] = {}
     labels = np.asarray(y)
+    seen = None if again else learner.inputs_(measured)[0]
     for i, part in enumerate(stage("row groups", parts)):
         own = learner
         if again:
@@ -146,8 +149,7 @@ def evaluate_rows(
             except LearningError as error:
                 error.add_note(f"so it is without row group {i} of {len(parts)}")
                 raise
-        (seen,) = own.inputs_(measured)
-        group = problem.restrict(seen, part)
+        group = problem.restrict(own.inputs_(measured)[0] if seen is None else seen, part)
         for name, metric in {LEARNED: own.metric_, **own.baselines_}.items():
             guesses.setdefault(name, []).append(metric.decode(problem, group, counts[i]))
     names = [f"rows {i}" for i in range(len(parts))]

@@ -18,6 +18,7 @@ from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_summary import TrainingSummary
 from structsvm.model_selection.candidates import Candidate, menu
 from structsvm.model_selection.folds import split
 from structsvm.model_selection.held_out import HeldOut
@@ -29,6 +30,7 @@ from structsvm.partitions.samples import Counts
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
 from structsvm.support.checks import among, check_n_jobs
+from structsvm.support.progress import share
 from structsvm.verdict import contents
 
 __all__ = ["MetricLearnerCV"]
@@ -180,18 +182,41 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         LearningError
             When no learned candidate gives a metric on every fold.
         """
-        problem, judge_with_k = self._problem, self._judge_with_k()
-        check_n_jobs(self.n_jobs)
-        traits = problem.traits
-        candidates = menu(
-            traits.candidates if self.candidates is None else self.candidates,
-            traits.lams if self.lams is None else self.lams,
+        data = self._training_set(
+            Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
+        n = len(self._candidates)
+        with share("choosing", 0.0, n / (n + 1)):
+            learner = self.choose(data)
+        with share("learning", n / (n + 1), 1.0):
+            self.best_estimator_ = learner.fit(data)
+        self._add_baselines(data.counted(), self.candidates_)
+        if not self.verdict_.pays:
+            warn(str(self.verdict_), VerdictWarning)
+        return self
+
+    def choose(
+        self,
+        Xs: Any,
+        ys: Any = None,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> MetricLearner:
+        """Choose and judge alone: the learner of the choice, which has not learned yet.
+
+        Everything that :meth:`fit` finds out is known afterwards but ``best_estimator_``.
+        Parameters and errors are those of :meth:`fit`.
+        """
+        judge_with_k, candidates = self._judge_with_k(), self._candidates
+        check_n_jobs(self.n_jobs)
         for candidate in candidates:
             self._settings(candidate)  # refuses bad settings before any work
-        data = Xs
-        if not isinstance(Xs, TrainingSet):
-            data = TrainingSet.read(problem, Xs, ys, feature_names, sample_weight, groups=groups)
+        data = self._training_set(
+            Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
+        )
+        traits = data.problem.traits
         numbers = contents(data.arrays)
         folds = split(
             self.cv,
@@ -213,17 +238,13 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
             n_jobs=self.n_jobs,
             numbers=numbers,
         )
-        learned, verdict = held_out.best_learned, held_out.verdict
-        self.best_estimator_ = MetricLearner(**self._parameters(learned)).fit(data)
-        self._add_baselines(data.counted(), candidates)
+        learned = held_out.best_learned
+        self.verdict_ = held_out.verdict
         self.best_candidate_, self.best_lam_ = held_out.best.name, learned.lam
         self.candidates_, self.fold_ = candidates, folds.held_out
         self.losses_, self.criterion_ = held_out.losses, held_out.criterion
         self.cv_results_ = held_out.table()
-        self.verdict_ = verdict
-        if not verdict.pays:
-            warn(str(verdict), VerdictWarning)
-        return self
+        return MetricLearner(**self._parameters(learned))
 
     def predict(
         self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned"
@@ -276,6 +297,10 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         """Samples as the metric sees them."""
         return self._fitted.prepare(Xs)
 
+    def measured(self, Xs: Any) -> list[Sample]:
+        """Samples as they were measured, checked against those it was learned from."""
+        return self._fitted.measured(Xs)
+
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Labels of samples as equivalence matrices, checked."""
         return self._fitted.encode(Xs, ys)
@@ -323,6 +348,11 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         return self._fitted.problem_
 
     @property
+    def training_data_(self) -> TrainingSummary:
+        """What was learned from."""
+        return self._fitted.training_data_
+
+    @property
     def n_features_in_(self) -> int:
         """P."""
         return int(self._fitted.n_features_in_)
@@ -343,6 +373,19 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     @property
     def _problem(self) -> PartitionProblem:
         return problem_from(self.problem, self.random_state)
+
+    @property
+    def _candidates(self) -> list[Candidate]:
+        """The metrics to choose from; SettingsError if they are none."""
+        traits = self._problem.traits
+        return menu(
+            traits.candidates if self.candidates is None else self.candidates,
+            traits.lams if self.lams is None else self.lams,
+        )
+
+    def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
+        """Samples and labels, checked once."""
+        return TrainingSet.of(self._problem, Xs, ys, **given)
 
     def _judge_with_k(self) -> bool:
         """Whether partitions that know their number of clusters are judged."""

@@ -20,6 +20,7 @@ from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import disagreement
 from structsvm.solvers.memory import Memory
 from structsvm.status import Status
+from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
 
 __all__ = ["Fold", "Trial", "try_fixed", "try_path"]
@@ -94,7 +95,7 @@ def try_path(path: Sequence[Settings], fold: Fold, untrained: Metric) -> list[Tr
         path[0].check(data.n_features, len(data))
         state = FitState.of(path[0], data, untrained)
         memory = Memory() if data.problem.traits.convex else None
-        return [_tried(settings, state, memory, inputs, fold) for settings in path]
+        return [_tried(settings, state, memory, inputs, fold) for settings in stage("lam", path)]
 
 
 def _inputs(settings: Settings, fold: Fold) -> tuple[Inputs, TrainingSet]:

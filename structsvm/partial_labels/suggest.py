@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, SettingsError
 from structsvm.partial_labels.complete import read_labels
+from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import Constraint, Oracle, Region
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
-
-if TYPE_CHECKING:
-    from structsvm.learner.learner import MetricLearner
 
 __all__ = ["Suggestion", "suggest_labels"]
 
 Floats = NDArray[np.float64]
+
+
+class FittedLearner(Protocol):
+    """What suggestions need of a :class:`structsvm.MetricLearner`."""
+
+    problem_: PartitionProblem
+    metric_: Metric
+
+    def prepare(self, Xs: Any) -> list[Sample]:
+        """Samples as the metric sees them."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +47,7 @@ class Suggestion:
 
 
 def suggest_labels(
-    learner: MetricLearner, Xs: Any, ys: Any = None, *, length: int, n: int = 1
+    learner: FittedLearner, Xs: Any, ys: Any = None, *, length: int, n: int = 1
 ) -> list[Suggestion]:
     """The stretches about which the learned metric is least certain.
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from structsvm.partitions.losses import rand_index as rand_index
     from structsvm.partitions.metric import Metric as Metric
     from structsvm.partitions.objective import MetricObjective as MetricObjective
+    from structsvm.partitions.oracle import UNCONSTRAINED as UNCONSTRAINED
     from structsvm.partitions.oracle import Argmax as Argmax
     from structsvm.partitions.oracle import Constraint as Constraint
     from structsvm.partitions.oracle import Oracle as Oracle
@@ -45,6 +46,7 @@ else:
             "SearchedSample": "structsvm.partitions.labelled",
             "TraceObjective": "structsvm.partitions.trace_objective",
             "Traits": "structsvm.partitions.traits",
+            "UNCONSTRAINED": "structsvm.partitions.oracle",
             "Words": "structsvm.partitions.traits",
             "adjusted_rand_index": "structsvm.partitions.losses",
             "chi_square": "structsvm.partitions.losses",

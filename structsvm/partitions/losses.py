@@ -162,8 +162,8 @@ def hausdorff(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
     return float(max(distance.min(axis=0).max(), distance.min(axis=1).max()))
 
 
-def margin_f1(truth: EquivalenceMatrix, guess: EquivalenceMatrix, margin: int = 5) -> float:
-    """F1 score of the changes, a hit being one within ``margin`` samples of a true change.
+def margin_f1(truth: EquivalenceMatrix, guess: EquivalenceMatrix, tolerance: int = 5) -> float:
+    """F1 score of the changes, a hit being one within ``tolerance`` samples of a true change.
 
     As in van den Burg and Williams (2020), the start of the recording counts as a change in both,
     so the score is defined when there is none; each change is matched at most once, and the
@@ -182,18 +182,18 @@ def margin_f1(truth: EquivalenceMatrix, guess: EquivalenceMatrix, margin: int = 
     >>> margin_f1(truth, guess, margin=5), margin_f1(truth, guess, margin=2)
     (1.0, 0.5)
     """
-    if margin < 0:
-        raise DataError(f"margin must be >= 0 samples, got {margin}")
+    if tolerance < 0:
+        raise DataError(f"tolerance must be >= 0 samples, got {tolerance}")
     a, b = _changes(truth), _changes(guess)
-    hits = 1 + _matches(a, b, margin)
+    hits = 1 + _matches(a, b, tolerance)
     return 2.0 * hits / (a.size + b.size + 2)
 
 
-def _matches(a: Ints, b: Ints, margin: int) -> int:
-    """Size of the largest one-to-one matching of two sorted vectors within ``margin``."""
+def _matches(a: Ints, b: Ints, tolerance: int) -> int:
+    """Size of the largest one-to-one matching of two sorted vectors within ``tolerance``."""
     i = j = hits = 0
     while i < a.size and j < b.size:
-        if abs(a[i] - b[j]) <= margin:
+        if abs(a[i] - b[j]) <= tolerance:
             i, j, hits = i + 1, j + 1, hits + 1
         elif a[i] < b[j]:
             i += 1

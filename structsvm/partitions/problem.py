@@ -119,6 +119,17 @@ class PartitionProblem(Contract):
         return sample.with_features(sample.X[rows])
 
     @hook
+    def partly(
+        self, sample: Sample, rows: Ints, truth: EquivalenceMatrix
+    ) -> tuple[Sample, EquivalenceMatrix]:
+        """Some labelled items of a sample and their partition, as :meth:`calibrate` takes them.
+
+        By default those items alone; the sample as a whole where the price of its parts is
+        another one.
+        """
+        return self.restrict(sample, rows), truth
+
+    @hook
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
         """Check that the training labels teach something, and warn if they teach little.
 

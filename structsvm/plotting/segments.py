@@ -88,13 +88,13 @@ def plot_segmentation(
     >>> axes.has_data()
     True
     """
-    check_drawable(learner, X, "plot_segmentation", in_order=True)
-    truths = None if y is None else learner.encode([X], [y])
+    measured, sample = check_drawable(learner, X, "plot_segmentation", in_order=True)
+    truths = None if y is None else learner.encode([sample], [y])
     truth = None if truths is None else truths[0]
     K = asked_counts(n_clusters, truths)
-    names, values = traces(learner, X, show, n_traces)
-    learned = learner.predict_breakpoints([X], K)[0]
-    untrained = learner.decode_with(learner.baselines_["untrained"], [X], K)[0].breakpoints
+    names, values = traces(learner, measured, sample, show, n_traces)
+    learned = learner.predict_breakpoints([sample], K)[0]
+    untrained = learner.decode_with(learner.baselines_["untrained"], [sample], K)[0].breakpoints
     strips = [
         _Strip("learned", learned, LEARNED),
         _Strip("untrained", untrained, UNTRAINED),

@@ -438,7 +438,8 @@ class Kit:
             M == again, f"partition differs on a second call: seed every random choice [{asked}]"
         )
         self.require(np.array_equal(before, sample.X), "partition modified X: copy before writing")
-        return M
+        found: EquivalenceMatrix = M
+        return found
 
     def _check_scores(self, truth: Any, guess: Any) -> None:
         found = self.problem.scores(truth, guess, 5)

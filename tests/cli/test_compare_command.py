@@ -2,11 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
 
 
 def test_table_on_stdout_and_a_picture(run, folder):
-    code, out, _ = run("compare train --metric diagonal --tol 0.01 -o gaps.svg")
+    code, out, _ = run("compare change-point train --metric diagonal --tol 0.01 -o gaps.svg")
     assert code == 0
     for name in ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe"):
         assert name in out
@@ -14,7 +15,9 @@ def test_table_on_stdout_and_a_picture(run, folder):
 
 
 def test_json_has_every_iteration(run):
-    code, out, _ = run("compare train --json --tol 0.01 --solvers cutting-plane one-slack/scs")
+    code, out, _ = run(
+        "compare change-point train --json --tol 0.01 --solvers cutting-plane one-slack/scs"
+    )
     assert code == 0
     found = json.loads(out)
     assert [row["solver"] for row in found["solvers"]] == ["cutting-plane", "one-slack/scs"]
@@ -26,20 +29,34 @@ def test_json_has_every_iteration(run):
 
 
 def test_what_does_not_suit_is_left_out_and_said(run):
-    code, out, err = run("compare train --metric diagonal --regularizer trace --tol 0.1")
+    code, out, err = run(
+        "compare change-point train --metric diagonal --regularizer trace --tol 0.1"
+    )
     assert code == 0
     assert "frank-wolfe left out: " in err
     assert "frank-wolfe" not in out
 
 
+def test_any_kind_of_problem_that_is_convex(run, tmp_path, rng):
+    y = np.repeat([0, 1], 20)
+    np.savez(tmp_path / "t.npz", X=rng.normal(size=(40, 2)) + 3 * y[:, None], y=y)
+    for kind, more in (("clustering", tmp_path / "t.npz"), ("distribution-change", "train")):
+        line = f"compare {kind} {more} --metric diagonal --tol 0.1 --solvers one-slack"
+        code, out, err = run(line)
+        assert code == 0, err
+        assert "one-slack" in out
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("compare train --solvers simplex", "unknown solver 'simplex'"),
-        ("compare train --solvers frank-wolfe --regularizer trace", "strongly convex"),
-        ("compare train --tol 0", "tol must be > 0"),
-        ("compare train --lam -1", "lam must be > 0"),
-        ("compare train -o gaps.txt", "the name must end with one of"),
+        ("compare change-point train --solvers simplex", "unknown solver 'simplex'"),
+        ("compare change-point train --solvers frank-wolfe --regularizer trace", "strongly convex"),
+        ("compare normalized-cut train", "its objective is not convex"),
+        ("compare change-point train --set spam=1", "has no setting 'spam'"),
+        ("compare change-point train --tol 0", "tol must be > 0"),
+        ("compare change-point train --lam -1", "lam must be > 0"),
+        ("compare change-point train -o gaps.txt", "the name must end with one of"),
     ],
 )
 def test_refused(refused, line, message):

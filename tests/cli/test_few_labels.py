@@ -66,7 +66,7 @@ def test_regions_are_enough(run, place) -> None:
         ("recording;start;end;changes\nr0;0;9;1\n", "separated by commas, and has recording;start"),
         (
             "recording,start,end,changes\nr0,0,9,1\nr0,3,7,2\n",
-            "region 0..9 with 1 change and region",
+            "region 0..9 with 1 change",
         ),
         ("recording,start,end,changes\nr0,0,9,few\n", "line 2: a region is"),
         ("recording,start,end,changes\nr9,0,9,1\n", "no recording is called 'r9'"),
@@ -94,13 +94,13 @@ def test_chunks_of_rows_that_belong_together(run, tmp_path) -> None:
     learner = load(tmp_path / "m.structsvm")
     assert learner.n_features_in_ == 3
     line += " --force"
-    open_number = line.replace(" -o", " --set n_clusters=unknown -o")
+    open_number = line.replace(" -o", " --set cluster_count=unknown -o")
     for label in (0, 59):
         lines[label + 1] = lines[label + 1].replace(f",{y[label]},c", ",,c")
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     assert run(open_number)[0] == 0
     code, _, err = run(line)
     assert code == 1
-    assert "n_clusters='unknown'" in err
+    assert "--set cluster_count=unknown" in err
     (labels,) = learner.predict([X], 2)
     assert max(np.mean(labels == y), np.mean(labels != y)) > 0.95

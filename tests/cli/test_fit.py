@@ -8,7 +8,11 @@ from cli_kit import TRAIN
 
 import structsvm
 from structsvm.datasets import Recording, write_recording
-from structsvm.persistence import load
+from structsvm.learner.files import load
+from structsvm.masters.auto import master_from
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.status import Status
 
 
@@ -17,7 +21,7 @@ class TestFit:
         code, out, err = run("fit change-point train --metric diagonal -o", tmp_path / "m")
         assert (code, out) == (0, "")
         assert "learned from 4 recordings of 200 samples" in err
-        assert "% of what learning can gain is missing (certified)" in err
+        assert "% of the optimum (certified): objective" in err
         assert f"saved in {tmp_path / 'm'}" in err
         learner = load(tmp_path / "m")
         assert learner.baselines_.keys() == {"untrained", "pca", "rca"}
@@ -27,7 +31,7 @@ class TestFit:
         line = (
             "fit change-point train --quiet --metric diagonal --regularizer trace --lam 0.02 "
             "--standardize none --slack one --tol 0.05 --max-iter 50 --master clarabel "
-            "--known-segments --penalty fixed --margin 0.5 -o"
+            "--known-segments --penalty fixed --kappa 0.5 -o"
         )
         assert run(line, tmp_path / "m") == (0, "", "")
         expected = {
@@ -36,11 +40,7 @@ class TestFit:
             "regularizer": "trace",
             "lam": 0.02,
             "standardize": None,
-            "slack": "one",
-            "tol": 0.05,
-            "max_iter": 50,
-            "master": "clarabel",
-            "callback": None,
+            "solver": CuttingPlane(Stopping(0.05, 50), "one", master_from("clarabel")),
         }
         assert expected.items() <= load(tmp_path / "m").get_params().items()
 
@@ -50,7 +50,8 @@ class TestFit:
         line += f"--backend threads --checkpoint {state} -o"
         assert run(line, tmp_path / "m") == (0, "", "")
         learner = load(tmp_path / "m")
-        expected = {"solver": "frank-wolfe", "n_jobs": 2, "backend": "threads"}
+        solver = BlockFrankWolfe(Stopping(1e-2, 200))
+        expected = {"solver": solver, "n_jobs": 2, "backend": "threads"}
         assert expected.items() <= learner.get_params().items()
         before = state.read_bytes()
         assert run(line, tmp_path / "again") == (0, "", "")
@@ -74,7 +75,7 @@ class TestFit:
             "fit change-point train --metric diagonal --max-iter 3 --tol 1e-12 -o", tmp_path / "m"
         )
         assert code == 0
-        assert "warning: stopped at max_iter with the certified gap shown" in err
+        assert "warning: stopped at max_iter before the tolerance was reached" in err
 
     def test_constant_features_and_a_single_recording_are_warnings(self, run, tmp_path):
         X, y = TRAIN[0].X.copy(), TRAIN[0].y
@@ -98,7 +99,7 @@ class TestFit:
         [
             ("--lam 0", "lam must be > 0, got 0.0"),
             ("--lam -1", "lam must be > 0, got -1.0"),
-            ("--margin 1.5", "margin must be in (0, 1], got 1.5"),
+            ("--kappa 1.5", "kappa must be in (0, 1], got 1.5"),
             ("--master spam", "'spam' is not installed; these are: "),
             ("--tol -1", "tol must be"),
         ],
@@ -137,7 +138,6 @@ class TestCtrlC:
         assert learner.solution_.status is Status.INTERRUPTED
         assert learner.solution_.lower <= learner.solution_.upper
         assert not learner.converged_
-        assert learner.callback is None
 
     def test_before_there_is_a_metric_nothing_is_saved(self, run, tmp_path, monkeypatch):
         """So strong a regularizer that even the untrained metric is worse than none."""
@@ -150,10 +150,10 @@ class TestCtrlC:
         assert not list(tmp_path.iterdir())
 
     def test_while_comparing_the_metric_is_saved(self, run, tmp_path, monkeypatch):
-        def interrupted(self, Xs, ys):
+        def interrupted(*_, **__):
             signal.raise_signal(signal.SIGINT)
 
-        monkeypatch.setattr(structsvm.MetricLearner, "fit_baselines", interrupted)
+        monkeypatch.setattr("structsvm.baselines.fit", interrupted)
         code, _, err = run("fit change-point train --metric diagonal -o", tmp_path / "m")
         assert code == 0
         assert "PCA or RCA will be missing" in err

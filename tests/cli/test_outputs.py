@@ -13,7 +13,7 @@ from PIL import Image
 
 from structsvm.cli import main
 from structsvm.datasets import read_recordings, write_recording
-from structsvm.persistence import load
+from structsvm.learner.files import load
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ OVER_FILES = [
     "report m.structsvm rec.csv -o old.html",
     "plot m.structsvm rec.csv -o old.png",
     "plot m.structsvm -o old.png",
-    "compare data -o old.png --metric diagonal --solvers cutting-plane --tol 0.1",
+    "compare change-point data -o old.png --metric diagonal --solvers cutting-plane --tol 0.1",
     "predict c.structsvm cuts/img/p0.png -o old.npy",
     "fit normalized-cut cuts -o old --lam 0.02 --set n_segments=40",
 ]
@@ -131,7 +131,7 @@ def test_refusals_come_before_any_work(run, monkeypatch):
         raise AssertionError("work has begun")
 
     monkeypatch.setattr("structsvm.cli.inputs.find_recordings", work)
-    monkeypatch.setattr("structsvm.cli.cuts.read_images", work)
+    monkeypatch.setattr("structsvm.cli.inputs.read_images", work)
     for line in (*INTO_INPUTS, *OVER_FILES):
         assert run(line)[0] == 1
 

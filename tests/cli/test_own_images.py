@@ -7,11 +7,13 @@ import pytest
 from cli_kit import paint
 from PIL import Image
 
-from structsvm import CutLearner, NormalizedCut, load
+from structsvm import MetricLearner, MetricLearnerCV, NormalizedCut, load
 from structsvm.cli import main
+from structsvm.cli.terminal import Terminal
 from structsvm.datasets import read_images
 from structsvm.datasets.image_folder import images_and_labels
-from structsvm.graph_cuts.training import shares
+from structsvm.errors import VerdictWarning
+from structsvm.graphs.images import GraphOfImage
 from structsvm.support.progress import share, stage, watching
 
 HUES = np.array([[1.0, 0.8, 0.6], [0.6, 0.8, 1.0], [0.7, 1.0, 0.6], [1.0, 1.0, 0.5]])
@@ -63,8 +65,8 @@ def test_images_with_many_parts_are_cut_without_being_told_how_many(run):
 def test_fit_says_what_it_makes_of_their_numbers(run):
     line = "fit normalized-cut learn -o n.structsvm --lam 0.02 --set n_segments=40"
     assert "the images have 2 to 4 parts" in run(line)[2]
-    assert load("n.structsvm").problem_.n_clusters == "unknown"
-    code, _, err = run(f"{line} --set n_clusters=known --force")
+    assert load("n.structsvm").problem_.cluster_count == "unknown"
+    code, _, err = run(f"{line} --set cluster_count=known --force")
     assert code == 0
     assert "parts:" not in err
     code, _, err = run("predict n.structsvm test")
@@ -77,11 +79,11 @@ def test_fit_says_what_it_makes_of_their_numbers(run):
 def test_the_jaccard_distance_is_that_of_images_with_two_parts(run):
     code, out, _ = run("evaluate m.structsvm test")
     assert code == 0
-    assert "Jaccard distance of 2 with two parts" in out
-    assert json.loads(run("evaluate m.structsvm test --json")[1])["n_two_parts"] == 2
+    assert "Jaccard distance, of 2 images" in out
+    assert json.loads(run("evaluate m.structsvm test --json")[1])["counts"]["jaccard"] == 2
     assert run("report m.structsvm test -o r.html")[0] == 0
     with open("r.html", encoding="utf-8") as file:
-        assert "Jaccard distance of 2 with two parts" in file.read()
+        assert "Jaccard distance, of 2 images" in file.read()
 
 
 def test_messages_name_files_and_what_is_typed(run, folder, tmp_path):
@@ -106,10 +108,10 @@ def test_label_maps_of_very_many_parts(run, tmp_path):
     np.save(tmp_path / "p0.npy", labels)
     (found,) = read_images("test/img/p0.png", tmp_path)
     assert found.labels.max() == labels.max()
-    from structsvm.cli.cuts import _encoded
+    from structsvm.cli.outputs import label_map
 
     (tmp_path / "p0.npy").unlink()
-    (tmp_path / "many.png").write_bytes(_encoded(labels, ".png"))
+    (tmp_path / "many.png").write_bytes(label_map(labels, ".png"))
     np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "many.png")), labels)
 
 
@@ -130,26 +132,33 @@ class TestProgress:
             ("then: b", 0.6),
         ]
 
-    def test_learning_to_cut_tells_one_course(self, rng):
+    def test_choosing_and_learning_tell_one_course(self, rng):
+        """With time for what is left: the parts never fall."""
         images, masks = zip(*[paint(rng) for _ in range(4)], strict=True)
+        problem = NormalizedCut("unknown", image=GraphOfImage(n_segments=40))
+        search = MetricLearnerCV(problem, candidates=("untrained", "full"), cv=2)
+        training = MetricLearner(problem).read(images, masks)
         notes = []
-        with watching(lambda words, part: notes.append((words, part))):
-            CutLearner(NormalizedCut("unknown", n_segments=40)).fit(images, masks)
+        told = pytest.warns(VerdictWarning, match="Too few to tell")
+        with told, watching(lambda words, part: notes.append((words, part))):
+            search.fit(training)
         parts = [part for _, part in notes]
         assert parts == sorted(parts)
         assert parts[0] == 0.0
         assert 0.8 < parts[-1] <= 1.0
         stages = list(dict.fromkeys(words.partition(":")[0] for words, _ in notes))
-        assert stages[:2] == ["making graphs", "choosing"]
-        assert stages[-1] == "counting clusters"
+        assert stages == ["choosing", "learning"]
 
-    def test_no_time_is_guessed_of_a_single_run(self, rng):
-        assert shares(0, 5, NormalizedCut()) == (0.0, 0.0, 0.0)
-        images, masks = zip(*[paint(rng) for _ in range(2)], strict=True)
-        notes = []
-        with watching(lambda words, part: notes.append(part)):
-            CutLearner(NormalizedCut(n_segments=40), lam=0.02).fit(images, masks)
-        assert set(notes) == {0.0}
+    def test_the_command_says_what_it_is_doing(self, run, monkeypatch):
+        told = []
+        monkeypatch.setattr("structsvm.cli.terminal.SECONDS_UNTIL_FIRST_LINE", 0.0)
+        monkeypatch.setattr("structsvm.cli.terminal.SECONDS_BETWEEN_LINES", 0.0)
+        monkeypatch.setattr(Terminal, "note", lambda self, text: told.append(text))
+        assert run("fit normalized-cut learn -o cv.structsvm --set n_segments=30")[0] == 0
+        tasks = list(dict.fromkeys(text.partition(":")[0] for text in told if ": " in text))
+        order = ["making graphs", "choosing lam by cross-validation", "learning"]
+        assert [task for task in tasks if task in order] == order
+        assert any(text.startswith("lam ") for text in told)
 
 
 def test_images_are_learned_from_as_they_were(folder):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from structsvm.persistence import load
+from structsvm import load
 
 
 class TestLists:
@@ -29,7 +29,7 @@ class TestLists:
         assert cls in out
 
     def test_settings_are_listed_with_their_defaults(self, run):
-        assert "n_segments=unknown" in run("problems")[1]
+        assert "segment_count=unknown" in run("problems")[1]
 
     def test_one_that_is_broken_is_a_warning(self, run, monkeypatch):
         def load():
@@ -45,17 +45,19 @@ class TestLists:
 
 class TestSettings:
     def test_any_setting_reaches_the_problem(self, run, tmp_path):
-        line = "fit change-point train --metric diagonal -q --set n-segments=known --set margin=0.5"
+        line = (
+            "fit change-point train --metric diagonal -q --set segment-count=known --set kappa=0.5"
+        )
         assert run(f"{line} -o", tmp_path / "m")[0] == 0
         problem = load(tmp_path / "m").problem_
-        assert (problem.n_segments, problem.margin) == ("known", 0.5)
+        assert (problem.segment_count, problem.kappa) == ("known", 0.5)
 
     @pytest.mark.parametrize(
         ("setting", "message"),
         [
-            ("spam=1", "problem change-point has no setting 'spam', it has n_segments, penalty"),
-            ("margin=much", "margin must be float, got 'much'"),
-            ("margin=2", "margin must be in (0, 1], got 2.0"),
+            ("spam=1", "problem change-point has no setting 'spam', it has segment_count, penalty"),
+            ("kappa=much", "kappa must be float, got 'much'"),
+            ("kappa=2", "kappa must be in (0, 1], got 2.0"),
             ("penalty=free", "penalty must be 'learned' or 'fixed', got 'free'"),
         ],
     )
@@ -63,7 +65,7 @@ class TestSettings:
         said = refused(f"fit change-point train --set {setting} -o", tmp_path / "m")
         assert message in said
 
-    @pytest.mark.parametrize("setting", ["margin", "=1"])
+    @pytest.mark.parametrize("setting", ["kappa", "=1"])
     def test_what_is_no_setting_is_wrong_usage(self, run, tmp_path, setting):
         code, _, err = run(f"fit change-point train --set {setting} -o", tmp_path / "m")
         assert code == 2

@@ -23,5 +23,5 @@ def test_json_and_a_title(run, folder):
 def test_what_cannot_be(refused):
     assert "must end with one of .html" in refused("report m.structsvm test -o report.pdf")
     assert "cannot have 201 segments" in refused(
-        "report m.structsvm test -o other.html --n-segments 201"
+        "report m.structsvm test -o other.html --n-clusters 201"
     )

@@ -10,7 +10,7 @@ from cli_kit import TEST, TRAIN, table
 
 import structsvm
 from structsvm.datasets import arrays_and_labels
-from structsvm.persistence import load, save
+from structsvm.learner.files import load, save
 
 
 class TestPredict:
@@ -23,7 +23,7 @@ class TestPredict:
         ]
 
     def test_json(self, run):
-        _, out, err = run("predict m.structsvm test --json --quiet --n-segments 3")
+        _, out, err = run("predict m.structsvm test --json --quiet --n-clusters 3")
         assert err == ""
         found = json.loads(out)["recordings"]
         assert [r["name"] for r in found] == [r.name for r in TEST]
@@ -31,7 +31,7 @@ class TestPredict:
         assert all(r["breakpoints"][-1] == 200 for r in found)
 
     def test_one_table(self, run, tmp_path):
-        code, out, err = run("predict m.structsvm test --n-segments 3 -o", tmp_path / "o.csv")
+        code, out, err = run("predict m.structsvm test --n-clusters 3 -o", tmp_path / "o.csv")
         assert (code, out) == (0, "")
         assert f"segments of 4 recordings are in {tmp_path / 'o.csv'}" in err
         with (tmp_path / "o.csv").open(encoding="utf-8", newline="") as file:
@@ -59,7 +59,7 @@ class TestPredict:
         assert out.partition(":")[2] == same.partition(":")[2]
 
     def test_more_segments_than_samples(self, refused):
-        assert refused("predict m.structsvm test --n-segments 201") == (
+        assert refused("predict m.structsvm test --n-clusters 201") == (
             "test/synthetic_00.npz has 200 samples: it cannot have 201 segments"
         )
 
@@ -99,13 +99,13 @@ class TestEvaluate:
         expected = structsvm.evaluate(load("m.structsvm"), *arrays_and_labels(TEST))
         assert out.splitlines()[-1] == str(expected.verdict)
 
-    @pytest.mark.parametrize("options", ["", "--n-segments true", "--n-segments 2 --margin 0"])
+    @pytest.mark.parametrize("options", ["", "--n-clusters true", "--n-clusters 2 --tolerance 0"])
     def test_json(self, run, options):
         code, out, err = run(f"evaluate m.structsvm test --json --quiet {options}")
         assert (code, err) == (0, "")
         report = json.loads(out)
         names = ["learned", "untrained", "pca", "rca"]
-        assert list(report) == [*names, "verdict", "recordings"]
+        assert list(report) == [*names, "counts", "verdict", "recordings"]
         for name in names:
             assert list(report[name]) == ["loss", "covering", "adjusted_rand", "f1", "disagreement"]
         assert [r["name"] for r in report["recordings"]] == [r.name for r in TEST]
@@ -125,15 +125,15 @@ class TestEvaluate:
         file = table(tmp_path / "new.csv", ",".join(TEST[0].features) + "\n1,2,3,4,5,6\n")
         assert refused("evaluate m.structsvm", file).startswith(f"{file}: no column 'label'; ")
 
-    def test_margin_below_zero(self, refused):
-        assert "margin must be >= 0" in refused("evaluate m.structsvm test --margin -1")
+    def test_tolerance_below_zero(self, refused):
+        assert "tolerance must be >= 0" in refused("evaluate m.structsvm test --tolerance -1")
 
 
 class TestShowAndPlot:
     def test_show(self, run):
         code, out, err = run("show m.structsvm --top 3")
         assert (code, err) == (0, "")
-        assert "change-point (n_segments unknown, penalty learned, margin 1.0)" in out
+        assert "change-point (segment_count unknown, penalty learned, kappa 1.0" in out
         assert "4 recordings of 200 samples" in out
         listed = [line.split()[0] for line in out.splitlines() if "━" in line]
         assert len(listed) == 3
@@ -152,7 +152,7 @@ class TestShowAndPlot:
         ("arguments", "name"),
         [
             ("test/synthetic_00.npz", "a.png"),
-            ("test/synthetic_00.npz --show features --n-segments true", "b.pdf"),
+            ("test/synthetic_00.npz --show features --n-clusters true", "b.pdf"),
             ("", "c.svg"),
             ("--show metric", "d.png"),
             ("--show spectrum", "e.png"),

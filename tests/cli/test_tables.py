@@ -46,13 +46,13 @@ def run(tables, capsys, monkeypatch):
 def test_show_names_the_features(run):
     report = json.loads(run("show m.structsvm --json"))
     assert report["problem"]["name"] == "clustering"
-    assert report["problem"]["settings"]["n_clusters"] == "known"
+    assert report["problem"]["settings"]["cluster_count"] == "known"
     assert {weight["feature"] for weight in report["weights"]} >= {"petal_length"}
 
 
 def test_evaluate_shows_the_adjusted_rand_index_and_no_f1(run):
     out = run("evaluate m.structsvm test.csv --label-column class")
-    assert "adjusted Rand" in out
+    assert "adj. Rand" in out
     assert "F1" not in out
     report = json.loads(run("evaluate m.structsvm test.csv --label-column class --json"))
     assert report["learned"]["adjusted_rand"] > report["untrained"]["adjusted_rand"]
@@ -69,7 +69,7 @@ def test_predict_prints_sizes_and_writes_labels(run, tables):
     assert name == "test"
     assert sum(map(int, sizes.split())) == 75
     assert len(sizes.split()) == 3
-    (answer,) = json.loads(run(f"{line} --json"))["recordings"]
+    (answer,) = json.loads(run(f"{line} --json"))["tables"]
     assert answer["n_clusters"] == 3
     run(f"{line} -o clusters.csv")
     with (tables / "clusters.csv").open(newline="") as file:
@@ -93,10 +93,10 @@ def test_plot_draws_the_table(run, tables):
 def test_settings_of_the_problem(run):
     run(
         "fit clustering learn.csv --label-column class -o u.structsvm --metric diagonal "
-        "--set n_clusters=unknown --set oracle=rounded"
+        "--set cluster_count=unknown --set oracle=rounded"
     )
     settings = json.loads(run("show u.structsvm --json"))["problem"]["settings"]
-    assert (settings["n_clusters"], settings["oracle"]) == ("unknown", "rounded")
+    assert (settings["cluster_count"], settings["oracle"]) == ("unknown", "rounded")
 
 
 def test_columns_and_verdict_of_one_table(run):
@@ -104,11 +104,11 @@ def test_columns_and_verdict_of_one_table(run):
     report = json.loads(run("evaluate m.structsvm learn.csv --json"))
     assert report["learned_again"] is True
     assert report["verdict"]["is_supported"]
-    assert len(report["recordings"]) == 6
+    assert len(report["row groups"]) == 6
     report = json.loads(run("evaluate m.structsvm test.csv --json"))
     assert report["learned_again"] is False
     assert report["verdict"]["is_supported"]
-    assert [row["name"] for row in report["recordings"]] == ["test"]
+    assert [row["name"] for row in report["tables"]] == ["test"]
     out = run("evaluate m.structsvm learn.csv")
     assert "mean of 6 groups of rows of learn" in out
     assert "on further rows of the same clusters" in out.replace("\n", " ")
@@ -124,8 +124,8 @@ def test_fit_says_how_one_table_is_judged(tables, capsys, monkeypatch):
 def test_the_help_says_what_evaluate_does(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "500")
     for command, default in (
-        ("evaluate", "default: as many as the labels have for clusters whose number is known"),
-        ("plot", "default: as the learned penalty decides"),
+        ("evaluate", "default: that of the labels for clusters whose number is known"),
+        ("plot", "default: what the learned price decides"),
     ):
         with pytest.raises(SystemExit):
             main([command, "--help"])

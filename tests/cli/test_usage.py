@@ -57,9 +57,9 @@ class TestHelpAndUsage:
             ("fit change-point train", "the following arguments are required: -o/--output"),
             ("fit change-point train -o x --metric round", "(choose from full, diagonal)"),
             ("fit change-point train -o x --regularizer l3", "(choose from squared, trace)"),
-            ("fit change-point train -o x --lam much", "invalid float value: 'much'"),
-            ("predict m.structsvm test --n-segments 0", "expected an integer >= 1, got '0'"),
-            ("evaluate m.structsvm test --n-segments all", "an integer >= 1 or 'true', got 'all'"),
+            ("fit change-point train -o x --lam much", "expected a number > 0 or 'cv', got 'much'"),
+            ("predict m.structsvm test --n-clusters 0", "expected an integer >= 1, got '0'"),
+            ("evaluate m.structsvm test --n-clusters all", "an integer >= 1 or 'true', got 'all'"),
         ],
     )
     def test_wrong_usage(self, run, line, message):
@@ -76,7 +76,7 @@ class TestHelpAndUsage:
             ("evalute m.structsvm test", "; did you mean evaluate?\n"),
             ("fit changepoint train -o x", "; did you mean change-point?\n"),
             ("fit change-point train -o x --metric diag", "; did you mean diagonal?\n"),
-            ("predict m.structsvm test --n_segments 3", "; did you mean --n-segments?\n"),
+            ("predict m.structsvm test --n_clusters 3", "; did you mean --n-clusters?\n"),
             ("--quiet show m.structsvm", "--quiet: it stands after the command\n"),
             ("show m.structsvm --zzz", "--zzz\n"),
         ],

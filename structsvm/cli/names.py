@@ -1,0 +1,32 @@
+"""The words that can be typed, kept apart from what they stand for so that help appears at once."""
+
+from __future__ import annotations
+
+from structsvm.plugins import problem_names
+
+__all__ = [
+    "BACKENDS",
+    "COMPARED",
+    "FEATURED",
+    "LABELS_ARE",
+    "REGULARIZERS",
+    "SOLVERS",
+    "kind_names",
+]
+
+FEATURED = {"distribution-change": "change-point"}
+"""Kinds of problem that are another one, with features in front of it."""
+
+SOLVERS = (
+    *("auto", "cutting-plane", "one-slack", "frank-wolfe", "subgradient"),
+    *("quasi-newton", "cccp"),
+)
+COMPARED = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")
+REGULARIZERS = ("squared", "trace")
+BACKENDS = ("auto", "serial", "threads", "processes")
+LABELS_ARE = ("states", "changes")
+
+
+def kind_names() -> list[str]:
+    """The kinds of problem that ``fit`` and ``compare`` take."""
+    return sorted({*problem_names(), *FEATURED})

@@ -1,0 +1,540 @@
+"""Everything that can be typed: the commands, their options and their help.
+
+Nothing that learns or draws is imported here, so that help and wrong usage are answered at once;
+the module of a command is imported when the command runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from structsvm import __version__
+from structsvm.cli.names import BACKENDS, COMPARED, REGULARIZERS, SOLVERS, kind_names
+from structsvm.cli.parser import (
+    Parser,
+    assignment,
+    count_option,
+    evaluation_options,
+    file_options,
+    force_option,
+    positive,
+    report_options,
+    strength,
+)
+
+__all__ = ["FIGURES", "build_parser"]
+
+DESCRIPTION = "Learn the distance that segmentation or clustering needs, from labelled examples."
+EXAMPLES = """\
+examples:
+  structsvm demo
+  structsvm fit change-point recordings/ -o my.structsvm
+  structsvm evaluate my.structsvm others/
+  structsvm report my.structsvm others/ -o report.html
+  structsvm predict my.structsvm new.csv
+
+exit status: 0 done, 1 an error that the message explains, 2 wrong usage, 130 interrupted
+"""
+
+FIGURES = (".png", ".pdf", ".svg", ".jpg")
+SHELLS = ("bash", "zsh", "fish")
+OF_DATA = ("components", "features")
+OF_MODELS = ("weights", "metric", "spectrum", "gap")
+
+
+def build_parser() -> Parser:
+    """The parser of all commands."""
+    parser = Parser(prog="structsvm", description=DESCRIPTION, epilog=EXAMPLES)
+    parser.add_argument("--version", action="version", version=f"structsvm {__version__}")
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
+    for declare in COMMANDS:
+        declare(commands)
+    return parser
+
+
+def _fit(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "fit",
+        "learn a metric from labelled recordings, tables or images",
+        """\
+examples:
+  structsvm fit change-point recordings/ -o my.structsvm
+  structsvm fit change-point recordings/ --regions regions.csv -o my.structsvm
+  structsvm fit normalized-cut images/ --masks masks/ -o cuts.structsvm
+
+Recordings and tables are .npz files (X, and y or bkps, and features if they have names), or .csv
+and .parquet files with a header in which every column but the label is a feature. A label may be
+blank (-1 in .npz files) where it is not known; --missing-label names further spellings of a blank,
+and --regions tells how many changes there are in stretches of a recording. Images come with label
+maps of the same names (--masks). Ctrl-C ends learning and saves the best metric so far with its
+certificate.
+""",
+        file_options(),
+    )
+    parser.add_argument("problem", choices=kind_names(), help="kind of problem")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders to learn from")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="MODEL", required=True, help="model file to write"
+    )
+    force_option(parser)
+    _partial_options(parser.add_argument_group("partial labels"))
+    _metric_options(parser.add_argument_group("learning"))
+    _solver_options(parser.add_argument_group("solver"))
+    _running_options(parser.add_argument_group("running"))
+    _problem_options(parser.add_argument_group("kind of problem"))
+
+
+def _predict(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "predict",
+        "partition recordings, tables or images with a model",
+        """\
+examples:
+  structsvm predict my.structsvm new.csv
+  structsvm predict my.structsvm new/ -o segments.csv
+  structsvm predict my.structsvm new/ -o segmented/
+
+Without -o, one line for each input: the name of a recording and the ends of its segments (the last
+is its number of samples), the name of a table and the sizes of its clusters, or the name of an
+image and the shares of its parts.
+
+With -o FILE.csv, one table for all: a row for each segment (samples start to end - 1, counted from
+0), or a row with the cluster of each row of a table. With any other -o, a folder with a table for
+each input, NAME_segments.csv or NAME_clusters.csv: its own columns and the segment of each sample.
+
+For images, -o FOLDER writes NAME_mask.png and NAME_overlay.png for each, and -o FILE.png or
+-o FILE.npy the label map of a single image.
+""",
+        file_options(),
+        description="Partition new data with a model. Labels are not needed; they are ignored.",
+    )
+    _model_and_paths(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="file to write, or folder")
+    force_option(parser)
+    parser.add_argument(
+        "--n-clusters",
+        type=positive,
+        metavar="N",
+        help="number of segments per recording, clusters per table or parts per image "
+        "(default: what the learned price decides, or what was learned from)",
+    )
+    parser.add_argument(
+        "--maps",
+        choices=("png", "npy"),
+        default="png",
+        help="format of the label maps of images: greys, or numbers (default: png)",
+    )
+
+
+def _evaluate(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "evaluate",
+        "compare the metric with untrained ones on held-out data",
+        """\
+examples:
+  structsvm evaluate my.structsvm others/
+  structsvm evaluate my.structsvm others/ --n-clusters true
+
+Give data that the model was not learned from. The untrained metric and its rivals (PCA and RCA, or
+a grid for images) were tuned on the labels that the metric was learned from.
+
+The verdict on a single table is about its rows: groups of rows are clustered one by one. If it is
+the table that the model was learned from, a metric is learned for each group from the rows of the
+other groups, and the verdict is about further rows of the same clusters.
+""",
+        file_options(),
+        evaluation_options(),
+        description="Compare the learned metric with untrained ones on labelled, held-out data.",
+    )
+    _model_and_paths(parser)
+
+
+def _report(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "report",
+        "write a page on what a model is worth on held-out data",
+        """\
+example:
+  structsvm report my.structsvm others/ -o report.html
+
+Give data that the model was not learned from. The page needs no network and no other file.
+""",
+        file_options(),
+        evaluation_options(),
+        description="Write a page: verdict, scores, every recording, the metric, certificate.",
+    )
+    _model_and_paths(parser)
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="HTML", required=True, help="page to write"
+    )
+    force_option(parser)
+    parser.add_argument("--title", help="heading of the page (default: the name of the model)")
+
+
+def _compare(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "compare",
+        "compare solvers on the same data",
+        f"""\
+examples:
+  structsvm compare change-point recordings/
+  structsvm compare change-point recordings/ --metric diagonal --solvers one-slack/scs
+  structsvm compare change-point recordings/ --json > history.json
+  structsvm compare change-point recordings/ -o gaps.png
+
+Solvers are {", ".join(SOLVERS[:5])};
+after a slash, a cutting-plane method may name its master: interior, newton, clarabel, scs, ...
+Every solver runs on one thread until its certified relative gap is at most --tol.
+""",
+        file_options(),
+        description="Learn the same metric with several solvers and compare their certified gaps.",
+    )
+    parser.add_argument("problem", choices=kind_names(), help="kind of problem")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders to learn from")
+    parser.add_argument(
+        "--solvers",
+        nargs="+",
+        metavar="SOLVER",
+        help=f"(default: those of {', '.join(COMPARED)} that suit)",
+    )
+    group = parser.add_argument_group("learning")
+    _kind_of_metric(group)
+    group.add_argument(
+        "--lam", type=float, help="strength of the regularizer (default: that of the problem)"
+    )
+    group.add_argument("--tol", type=float, default=1e-3, help="gap to reach (default: 0.001)")
+    group.add_argument(
+        "--max-seconds",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="time limit of each solver (default: 60)",
+    )
+    group.add_argument(
+        "--max-iter",
+        type=positive,
+        default=10_000,
+        metavar="N",
+        help="most iterations of each solver (default: 10000)",
+    )
+    _set_option(parser.add_argument_group("kind of problem"))
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FIG", help=f"picture: {', '.join(FIGURES)}"
+    )
+    force_option(parser)
+
+
+def _show(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "show",
+        "tell what a model has learned",
+        """\
+examples:
+  structsvm show my.structsvm --top 20
+  structsvm show my.structsvm --json
+""",
+        description="Tell what a model has learned: which features count, and how sure that is.",
+    )
+    parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
+    parser.add_argument(
+        "--top", type=positive, default=10, metavar="N", help="features to list (default: 10)"
+    )
+
+
+def _plot(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "plot",
+        "draw a partition, or what the metric looks at",
+        """\
+examples:
+  structsvm plot my.structsvm new.csv -o segments.png
+  structsvm plot my.structsvm new.csv --show features -o features.png
+  structsvm plot my.structsvm -o weights.pdf
+  structsvm plot my.structsvm --show metric -o metric.png
+""",
+        file_options(),
+        description="Draw how one recording, table or image is partitioned; without one, what was "
+        "learned.",
+    )
+    parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
+    parser.add_argument("paths", nargs="?", metavar="PATH", help="one recording, table or image")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FIG",
+        required=True,
+        help=f"file to write: {', '.join(FIGURES)}",
+    )
+    parser.add_argument(
+        "--show",
+        choices=(*OF_DATA, *OF_MODELS),
+        help="of a recording: its directions in the metric (the default), or its features of "
+        "largest weight; of a model: its largest weights (the default), its matrix, its "
+        "eigenvalues, or the certified gap during learning (the objective for normalized-cut, "
+        "which has no gap). Images and tables are drawn without --show",
+    )
+    force_option(parser)
+    count_option(parser)
+
+
+def _demo(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "demo",
+        "learn from handwritten digits and show what it is worth",
+        """\
+example:
+  structsvm demo --recordings 4 --output demo
+""",
+        description="Learn a metric from handwritten digits and try it on other people's.",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("demo"),
+        metavar="FOLDER",
+        help="folder for the recordings, the model and the figure (default: demo)",
+    )
+    force_option(parser)
+    parser.add_argument(
+        "--recordings",
+        type=positive,
+        default=12,
+        metavar="N",
+        help="number of recordings to learn from, and to be tried on (default: 12)",
+    )
+
+
+def _plugins(commands: Any) -> None:
+    for kind, title in (
+        ("problems", "list the kinds of problem that can be learned"),
+        ("oracles", "list the separation oracles"),
+    ):
+        parser = _command(
+            commands,
+            kind,
+            title,
+            """\
+examples:
+  structsvm problems
+  structsvm oracles --json
+
+Any installed distribution adds its own by an entry point; structsvm new problem NAME writes one.
+""",
+            description=f"{title.capitalize()}, of this and of other distributions.",
+        )
+        parser.set_defaults(module="plugins")
+
+
+def _new(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "new",
+        "write the package of a new problem",
+        """\
+example:
+  structsvm new problem tree-cuts
+
+Writes a package that can be installed and whose tests pass; then make it yours.
+""",
+    )
+    parser.add_argument("kind", choices=("problem",), help="what to write")
+    parser.add_argument("name", metavar="NAME", help="lower-case words joined by dashes")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="new folder (default: structsvm-NAME)"
+    )
+
+
+def _completion(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "completion",
+        "print what completes command lines in a shell",
+        """\
+examples:
+  structsvm completion bash > ~/.local/share/bash-completion/completions/structsvm
+  structsvm completion zsh > ~/.zfunc/_structsvm      # a folder of $fpath
+  structsvm completion fish > ~/.config/fish/completions/structsvm.fish
+
+Takes effect in new shells. Problems of plugins that are installed later need it once more.
+""",
+        description="Print the script that completes structsvm's commands, options and files.",
+    )
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
+
+
+COMMANDS: tuple[Callable[[Any], None], ...] = (
+    *(_fit, _predict, _evaluate, _report, _compare, _show, _plot),
+    *(_demo, _plugins, _new, _completion),
+)
+
+
+def _command(
+    commands: Any,
+    name: str,
+    title: str,
+    epilog: str,
+    *options: argparse.ArgumentParser,
+    description: str = "",
+) -> argparse.ArgumentParser:
+    """Declare a command that the module of its name runs."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=title,
+        description=description or f"{title[0].upper()}{title[1:]}.",
+        epilog=epilog,
+        parents=[*options, report_options()],
+    )
+    parser.set_defaults(module=name)
+    return parser
+
+
+def _model_and_paths(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
+
+
+def _partial_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--regions",
+        type=Path,
+        metavar="FILE",
+        help="csv: recording, start, end, changes (0, 1, 2, ... or 1+); labels may be absent then",
+    )
+    group.add_argument(
+        "--chunk-column",
+        metavar="NAME",
+        help="column with the number of the chunk that a row belongs to, blank for none; rows of "
+        "one chunk are of one cluster (clustering)",
+    )
+
+
+def _kind_of_metric(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--metric",
+        choices=("full", "diagonal"),
+        default="full",
+        help="weigh combinations of features, or each feature alone (default: full)",
+    )
+    group.add_argument(
+        "--regularizer",
+        choices=REGULARIZERS,
+        default="squared",
+        help="squared norm, or trace, which favours few features or directions (default: squared)",
+    )
+
+
+def _metric_options(group: argparse._ArgumentGroup) -> None:
+    _kind_of_metric(group)
+    group.add_argument(
+        "--lam",
+        type=strength,
+        metavar="LAM|cv",
+        help="strength of the regularizer, or cv to choose it by cross-validation (default: that "
+        "of the problem; cv for normalized-cut)",
+    )
+    group.add_argument(
+        "--standardize",
+        choices=("auto", "recording", "training", "none"),
+        default="auto",
+        help="scale features on each recording, on the training set, or not at all (default: what "
+        "suits the problem)",
+    )
+
+
+def _solver_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--solver",
+        choices=SOLVERS,
+        default="auto",
+        help="method that minimises (default: auto); quasi-newton and cccp are for normalized-cut",
+    )
+    group.add_argument(
+        "--slack",
+        choices=("n", "one"),
+        default="n",
+        help="one slack variable per recording, or a single one (default: n)",
+    )
+    group.add_argument(
+        "--master",
+        default="auto",
+        metavar="SOLVER",
+        help="solver of the restricted problem: auto, interior, newton, or one that cvxpy has "
+        "installed (default: auto)",
+    )
+    group.add_argument(
+        "--tol",
+        type=float,
+        help="certified relative gap to reach (default: 0.01); for normalized-cut, which has no "
+        "gap, the gradient (default: 0.001)",
+    )
+    group.add_argument(
+        "--max-iter",
+        type=int,
+        default=200,
+        metavar="N",
+        help="maximum number of iterations (default: 200)",
+    )
+
+
+def _running_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="number of parallel workers (default: no parallelism); -1 for one per core",
+    )
+    group.add_argument(
+        "--backend", choices=BACKENDS, default="auto", help="how workers run (default: auto)"
+    )
+    group.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FILE",
+        help="save progress to FILE; resume from it if it exists",
+    )
+
+
+def _set_option(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--set",
+        type=assignment,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the problem, as listed by structsvm problems; tuples and the like as "
+        "Python writes them, --set 'parents=(0, 0, 1)'; may be repeated",
+    )
+
+
+def _problem_options(group: argparse._ArgumentGroup) -> None:
+    _set_option(group)
+    group.add_argument(
+        "--known-segments",
+        dest="segment_count",
+        action="store_const",
+        const="known",
+        help="learn for the case that the number of segments is given when predicting",
+    )
+    group.add_argument(
+        "--penalty",
+        choices=("learned", "fixed"),
+        help="whether the price of a segment is learned next to the metric (default: learned)",
+    )
+    group.add_argument(
+        "--kappa",
+        type=float,
+        metavar="KAPPA",
+        help="weight of the loss, above 0 and at most 1 (default: 1)",
+    )
