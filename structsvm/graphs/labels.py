@@ -29,7 +29,17 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class NodeLabels:
-    """The true partition of a graph, for learning by nodes and for scoring by pixels."""
+    """The true partition of a graph, for learning by nodes and for scoring by pixels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.graphs import FeatureGraph, node_labels
+    >>> graph = FeatureGraph(np.array([[0.0], [1.0], [9.0]]))
+    >>> labels = node_labels(["sky", "sky", "sea"], graph)
+    >>> type(labels).__name__, labels.counts.tolist()
+    ('NodeLabels', [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    """
 
     M: EquivalenceMatrix
     """Each node in the cluster that most of it belongs to."""
@@ -92,6 +102,14 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
     ------
     DataError
         When they do not fit the graph.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.graphs import FeatureGraph, node_labels
+    >>> graph = FeatureGraph(np.array([[0.0], [1.0], [9.0]]))
+    >>> node_labels([1, 1, 0], graph).M.labels.tolist()
+    [0, 0, 1]
     """
     if isinstance(y, NodeLabels):
         if y.counts.shape[0] != graph.n_samples:

@@ -142,11 +142,14 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> Xs, ys = relevant_changes(n_recordings=4, n_samples=60, random_state=0)
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> learner.score(Xs, ys) > -1.0
-    True
+    >>> [labels.shape for labels in learner.predict(Xs[:2])]
+    [(200,), (200,)]
+    >>> len(learner.predict_breakpoints(Xs))
+    4
     """
 
     __metadata_request__fit = DATA

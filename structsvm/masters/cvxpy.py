@@ -55,6 +55,18 @@ class CvxpyMaster(Master):
     solver : str
         Name of any solver cvxpy has installed, or "auto": Clarabel, or SCS for large matrices; when
         one fails or calls itself inaccurate the next is tried, and the label says so.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.solvers import CuttingPlane, CvxpyMaster
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> solver = CuttingPlane(master=CvxpyMaster("CLARABEL"))
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal", solver=solver).fit(Xs, ys)
+    >>> learner.solution_.status.name
+    'OPTIMAL'
     """
 
     solver: str = "auto"

@@ -100,6 +100,18 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     In a fold, each kind of metric goes along its ``lam``, the largest first, from the cuts of the
     one before; every certificate is its own. What ``lam`` has no part in is done once. The choice
     is learned again from all recordings as :class:`MetricLearner` does it.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearnerCV
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> recordings = relevant_changes(8, n_samples=200, n_features=20, n_relevant=2, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> candidates = ["untrained", "diagonal"]
+    >>> search = MetricLearnerCV(candidates=candidates, lams=[0.1], cv=3, random_state=0)
+    >>> search = search.fit(Xs, ys)
+    >>> search.best_estimator_.metric, search.best_lam_
+    ('diagonal', 0.1)
     """
 
     __metadata_request__fit = DATA

@@ -29,6 +29,13 @@ class Dask(Backend):
     ----------
     client : distributed.Client, optional
         The current one if it is not given.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.parallel import Dask
+    >>> MetricLearner(backend=Dask()).backend  # fit sends the work to the current client
+    Dask(client=None)
     """
 
     client: Any = None

@@ -76,6 +76,17 @@ def suggest_labels(
     ------
     SettingsError
         When the problem is not about segments.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner, suggest_labels
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs[:3], ys[:3])
+    >>> (stretch,) = suggest_labels(learner, Xs[3:], length=40)
+    >>> stretch.recording, stretch.end - stretch.start
+    (0, 40)
     """
     if length < 2 or n < 1:
         raise SettingsError(f"length must be >= 2 and n >= 1, got {length} and {n}")

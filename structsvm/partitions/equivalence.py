@@ -32,6 +32,17 @@ class EquivalenceMatrix:
     only in :meth:`dense`.
 
     Build one with :meth:`from_labels`, :meth:`from_breakpoints` or :meth:`from_factor`.
+
+    Examples
+    --------
+    >>> from structsvm import EquivalenceMatrix
+    >>> M = EquivalenceMatrix.from_labels(["rest", "rest", "walk"])
+    >>> M.n_clusters, M.breakpoints
+    (2, [2, 3])
+    >>> M.dense().round(3).tolist()
+    [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
+    >>> M == EquivalenceMatrix.from_breakpoints([2, 3])
+    True
     """
 
     labels: Ints | None

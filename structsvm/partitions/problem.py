@@ -39,6 +39,27 @@ class PartitionProblem(Contract):
     Three definitions make a problem: :attr:`traits`, :meth:`decoder`, which partitions there are,
     and :meth:`encode`, how labels are written. All others have defaults, which are those of a
     problem whose score is ``<B, X^T M X> / T``. :class:`structsvm.MetricLearner` does the rest.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from structsvm.oracles import SequentialOracle
+    >>> from structsvm.partitions import EquivalenceMatrix, Metric, PartitionProblem, Sample, Traits
+    >>> @dataclass(frozen=True)
+    ... class Segments(PartitionProblem):
+    ...     @property
+    ...     def traits(self):
+    ...         return Traits(contiguous=True)
+    ...
+    ...     def decoder(self, sample):
+    ...         return SequentialOracle()
+    ...
+    ...     def encode(self, y, sample):
+    ...         return EquivalenceMatrix.from_breakpoints(y)
+    >>> sample = Sample(np.array([[0.0], [0.0], [4.0]]))
+    >>> Segments().partition(sample, Metric(np.eye(1), price=1.0)).breakpoints
+    [2, 3]
     """
 
     @property

@@ -50,6 +50,20 @@ def plot_clusters(
     ------
     SettingsError
         For an image, of which :func:`plot_cut` draws the parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.plotting import plot_clusters
+    >>> from structsvm.problems import Clustering
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 10)
+    >>> tables = [np.c_[3.0 * y + rng.normal(size=20), rng.normal(size=20)] for _ in range(2)]
+    >>> learner = MetricLearner(Clustering(), metric="diagonal").fit(tables, [y, y])
+    >>> axes = plot_clusters(learner, tables[0], y, n_clusters=2)
+    >>> axes.has_data()
+    True
     """
     measured, sample = check_drawable(learner, X, "plot_clusters", in_order=False)
     truths = None if y is None else learner.encode([sample], [y])

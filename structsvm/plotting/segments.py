@@ -75,6 +75,18 @@ def plot_segmentation(
     ------
     SettingsError
         For a learner whose partitions are no segments.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.plotting import plot_segmentation
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> axes = plot_segmentation(learner, Xs[0], ys[0], show="features", n_traces=2)
+    >>> axes.has_data()
+    True
     """
     measured, sample = check_drawable(learner, X, "plot_segmentation", in_order=True)
     truths = None if y is None else learner.encode([sample], [y])

@@ -77,6 +77,19 @@ def report_page(
     ------
     DataError, SettingsError
         Naming the sample or the parameter.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.report import report_page
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> more = relevant_changes(2, n_samples=200, n_features=4, n_relevant=1, random_state=1)
+    >>> page = report_page(learner, *arrays_and_labels(more), title="Four features")
+    >>> "<title>Four features</title>" in page
+    True
     """
     held_out = HeldOut.of(learner, Xs, ys, names, n_clusters, tolerance, measured)
     pictures = Pictures.of(held_out)

@@ -37,6 +37,15 @@ class Solver(ABC):
 
     A solver declares what it needs (:meth:`check`) and how it iterates; one loop keeps certificate,
     history, budgets and interruptions for all of them.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.solvers import CuttingPlane, Solver
+    >>> isinstance(CuttingPlane(), Solver)
+    True
+    >>> MetricLearner(solver=CuttingPlane(slack="one")).solver.slack
+    'one'
     """
 
     stopping: Stopping

@@ -71,6 +71,13 @@ def check_oracle(
     ------
     PluginError
         At the first broken promise; the message says which one and what to fix.
+
+    Examples
+    --------
+    >>> from structsvm.oracles import ExhaustiveOracle
+    >>> from structsvm.testing import check_oracle
+    >>> oracle = ExhaustiveOracle(contiguous=True)
+    >>> check_oracle(oracle, contiguous=True, processes=False, n_instances=4)
     """
     _takes(oracle)
     check_oracles(
