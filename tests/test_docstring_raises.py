@@ -71,4 +71,4 @@ def _raises(body: list[ast.stmt]) -> bool:
 
 def _has_section(docstring: str) -> bool:
     lines = [line.strip() for line in docstring.splitlines()]
-    return ("Raises", "------") in list(pairwise(lines))
+    return ("Raises", "------") in pairwise(lines)

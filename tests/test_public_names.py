@@ -5,11 +5,13 @@ import sys
 from importlib import import_module
 
 import pytest
+from public_rooms import MODULES
+from public_rooms import ROOMS as PUBLIC
 
 import structsvm
 from structsvm.support.lazy import lazy
 
-ROOMS = ("structsvm", *(f"structsvm.{r}" for r in ("oracles", "partitions", "problems", "solvers")))
+ROOMS = tuple(room for room in PUBLIC if room not in MODULES)
 NAMES = [(room, name) for room in ROOMS for name in import_module(room).__all__]
 
 
