@@ -14,6 +14,12 @@ def number_of_clusters(
     """The K that a constraint on set partitions asks for, None if it is left open.
 
     ``links``: whether the oracle keeps samples together and apart.
+
+    Raises
+    ------
+    OracleError
+        If the constraint cannot be kept, has boundaries or regions, or links that are not kept
+        here.
     """
     constraint.validate(n_samples)
     if constraint.has_links and not links:

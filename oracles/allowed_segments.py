@@ -6,7 +6,16 @@
 truth enters through its overlap ``sum_k |C_k n (s, t)|^2 / (|C_k| (t - s))``: only the first and
 the last true segment that a segment meets are met in part, so prefix sums of the sizes give it at
 once. Time O(n r) for n allowed segments of T samples and rank r, times K for K segments; memory
-O(n + T (r + K)).
+O(T (r + K)), and O(n) more unless the starts that go with an end are neighbours.
+
+With an open number of segments, most starts need not be looked at again (Killick, Fearnhead and
+Eckley, 2012). Cutting a segment in two adds a square to what the samples contribute, and costs at
+most c of what the truth does, because the eigenvalues of M_i are 0 and 1. So once
+
+    best(s) + score(s, t) + c <= best(t),
+
+t is as good a start as s for every end for which t is allowed, and s is left out where it stays so:
+for rules whose starts are neighbours that move on with the end, such as lengths from a to b.
 """
 
 from __future__ import annotations
@@ -24,12 +33,17 @@ from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.interrupts import pieces, uninterrupted
 
 __all__ = ["AllowedSegmentsOracle"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Rule = Callable[[Any, Any, int], Any]
+
+ROUNDING = 1e-11
+"""A start is left out only where it is worse by this part of the scatter, and not by rounding."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +92,12 @@ class AllowedSegmentsOracle(Oracle):
             )
         allowed, forced = _boundary_masks(constraint, T)
         scores = _Scores.of(objective)
-        firsts, starts = _allowed(self.rule, T)
+        segments = _allowed(self.rule, T)
         K = constraint.n_clusters
-        found = _best_path(
-            scores.sums, scores.signs, scores.sizes, scores.home, scores.ends, scores.weight,
-            objective.shift, firsts, starts, allowed, forced, 0 if K is None else K,
-        )  # fmt: skip
+        if K is None and segments.move_on and (scores.signs >= 0).all():
+            found = _pruned_path(scores, objective.shift, segments, allowed, forced)
+        else:
+            found = _layered_path(scores, objective.shift, segments, allowed, forced, K)
         if found[0] < 0:
             number = "no segmentation" if K is None else f"no segmentation into {K} segments"
             raise OracleError(f"{number} of {T} samples keeps the rule and the boundaries")
@@ -107,6 +121,11 @@ class _Scores:
     """Where it ends, (T,)."""
     weight: float
     """``c``; 0 without a truth."""
+
+    @property
+    def size(self) -> float:
+        """What the rounding of a score is relative to."""
+        return float(np.abs(self.signs) @ np.abs(self.sums).max(axis=1) ** 2)
 
     @classmethod
     def of(cls, objective: TraceObjective) -> _Scores:
@@ -136,43 +155,109 @@ def _boundary_masks(constraint: Constraint, T: int) -> tuple[NDArray[np.bool_], 
     return allowed, forced
 
 
+@dataclass(frozen=True, eq=False)
+class _Segments:
+    """The allowed segments of T samples, by their end ``t = 0, ..., T``."""
+
+    low: Ints
+    """The first start that goes with each end, (T + 1,)."""
+    high: Ints
+    """The last one; below ``low`` where there is none."""
+    firsts: Ints
+    """``starts[firsts[t]:firsts[t + 1]]`` go with ``t``, increasing; (T + 2,)."""
+    starts: Ints
+    """Empty where all starts from ``low`` to ``high`` are allowed for every end."""
+    move_on: bool
+    """Whether they are, and neither decreases from one end that has any to the next."""
+
+
 @lru_cache(maxsize=64)
-def _allowed(rule: Rule, T: int) -> tuple[Ints, Ints]:
-    """For each end ``1..T`` the allowed starts: ``starts[firsts[t - 1]:firsts[t]]``, increasing."""
-    found = []
+def _allowed(rule: Rule, T: int) -> _Segments:
+    """What a rule allows."""
     every = np.arange(T, dtype=np.int64)
+    found = [every[:0]]
+    low, high = np.zeros(T + 1, dtype=np.int64), np.full(T + 1, -1, dtype=np.int64)
+    neighbours = True
     for end in range(1, T + 1):
         kept = np.broadcast_to(np.asarray(rule(every[:end], end, T), dtype=np.bool_), (end,))
+        n = int(np.count_nonzero(kept))
+        if n:
+            low[end], high[end] = int(kept.argmax()), end - 1 - int(kept[::-1].argmax())
+        if neighbours and n == high[end] - low[end] + 1:
+            continue
+        if neighbours:  # the first end whose starts are none: those before it were not written down
+            neighbours = False
+            found += [every[low[t] : high[t] + 1] for t in range(1, end)]
         found.append(every[:end][kept])
+    if neighbours:
+        some = high >= low
+        move_on = bool((np.diff(low[some]) >= 0).all() and (np.diff(high[some]) >= 0).all())
+        return _Segments(low, high, np.zeros(T + 2, dtype=np.int64), every[:0], move_on)
     firsts = np.concatenate([[0], np.cumsum([len(starts) for starts in found])])
-    return firsts.astype(np.int64), np.concatenate(found)
+    return _Segments(low, high, firsts.astype(np.int64), np.concatenate(found), False)
+
+
+def _pruned_path(
+    scores: _Scores, shift: float, segments: _Segments, allowed: Bools, forced: Bools
+) -> Ints:
+    """Breakpoints of the best segmentation; [-1] if there is none."""
+    rank, T = scores.sums.shape[0], scores.sums.shape[1] - 1
+    best, last = np.full(T + 1, -np.inf), np.full(T + 1, -1, dtype=np.int64)
+    best[0] = 0.0
+    alive, columns = np.empty(T + 1, dtype=np.int64), np.empty((rank, T + 1))
+    gap = scores.weight + ROUNDING * (scores.size + scores.weight)
+    state = np.zeros(3, dtype=np.int64)
+    for begin, end in pieces(1, T + 1, 2.0 * T * (rank + 4)):
+        _extend_pruned(
+            scores.sums, scores.signs, scores.sizes, scores.home, scores.ends, scores.weight,
+            shift, gap, segments.low, segments.high, allowed, forced, best, last, alive, columns,
+            state, begin, end,
+        )  # fmt: skip
+    path = [T]
+    while path[-1] > 0:
+        path.append(int(last[path[-1]]))
+    return np.array([-1] if path[-1] < 0 else path[-2::-1], dtype=np.int64)
+
+
+def _layered_path(
+    scores: _Scores, shift: float, segments: _Segments, allowed: Bools, forced: Bools, K: int | None
+) -> Ints:
+    """Breakpoints of the best segmentation, into K segments if K is given; [-1] for none.
+
+    ``best[k, t]`` is the value of the best k segments of the first t samples; with an open number
+    of segments all layers but the first are one.
+    """
+    rank, T = scores.sums.shape[0], scores.sums.shape[1] - 1
+    layers = 1 if K is None else K
+    best = np.full((layers + 1, T + 1), -np.inf)
+    last = np.full((layers + 1, T + 1), -1, dtype=np.int64)
+    best[0, 0] = 0.0
+    if K is None:
+        best[1, 0] = 0.0
+    for begin, end in pieces(1, T + 1, T * (rank + 4.0 + layers)):
+        _extend_layers(
+            scores.sums, scores.signs, scores.sizes, scores.home, scores.ends, scores.weight,
+            shift, segments.low, segments.high, segments.firsts, segments.starts, allowed, forced,
+            K is None, best, last, begin, end,
+        )  # fmt: skip
+    path, k = [T], layers
+    while path[-1] > 0:
+        path.append(int(last[k, path[-1]]))
+        k -= K is not None
+    return np.array([-1] if path[-1] < 0 else path[-2::-1], dtype=np.int64)
 
 
 @njit(cache=True, nogil=True)
-def _scores_at(
+def _add_truth(
     t: int,
     starts: Ints,
-    sums: Floats,
-    signs: Floats,
     sizes: Floats,
     home: Ints,
     ends: Ints,
     weight: float,
     scores: Floats,
 ) -> None:  # pragma: no cover (compiled)
-    """What the segments ``s, ..., t - 1`` from these starts add to ``Tr(A M)``, without shift."""
-    scores[: starts.size] = 0.0
-    for j in range(sums.shape[0]):  # a column at a time, which the compiler makes vectors of
-        column, total, sign = sums[j], sums[j, t], signs[j]
-        if starts.size and starts[-1] - starts[0] == starts.size - 1:
-            first = starts[0]
-            for i in range(starts.size):
-                difference = total - column[first + i]
-                scores[i] += sign * difference * difference
-        else:
-            for i in range(starts.size):
-                difference = total - column[starts[i]]
-                scores[i] += sign * difference * difference
+    """Divide by the lengths of the segments ``s, ..., t - 1``, and add what the truth does."""
     for i in range(starts.size):
         scores[i] /= t - starts[i]
     if weight == 0.0:
@@ -188,8 +273,9 @@ def _scores_at(
         scores[i] -= weight * overlap / (t - s)
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
-def _best_path(
+def _extend_pruned(
     sums: Floats,
     signs: Floats,
     sizes: Floats,
@@ -197,55 +283,160 @@ def _best_path(
     ends: Ints,
     weight: float,
     shift: float,
-    firsts: Ints,
-    starts: Ints,
-    allowed: NDArray[np.bool_],
-    forced: NDArray[np.bool_],
-    K: int,
-) -> Ints:  # pragma: no cover (compiled)
-    """Breakpoints of the best segmentation, into K segments if K > 0; [-1] if there is none.
+    gap: float,
+    low: Ints,
+    high: Ints,
+    allowed: Bools,
+    forced: Bools,
+    best: Floats,
+    last: Ints,
+    alive: Ints,
+    columns: Floats,
+    state: Ints,
+    begin: int,
+    end: int,
+) -> None:  # pragma: no cover (compiled)
+    """Best values of the ends ``begin, ..., end - 1``, and the starts they go with.
 
-    ``best[k, t]`` is the value of the best k segments of the first t samples; with an open number
-    of segments all layers but the first are one.
+    ``alive`` holds the starts that are left, ``columns`` their prefix sums side by side, which the
+    compiler makes vectors of; ``state`` is how many there are, the next start to take in, and the
+    last boundary that has to be one.
     """
-    T, open_count = sums.shape[1] - 1, K == 0
-    layers = 1 if open_count else K
-    best = np.full((layers + 1, T + 1), -np.inf)
-    last = np.full((layers + 1, T + 1), -1, dtype=np.int64)
-    best[0, 0] = 0.0
-    if open_count:
-        best[1, 0] = 0.0
-    latest = 0  # the last boundary that has to be one
-    scores = np.empty(T)
-    for t in range(1, T + 1):
-        here = starts[firsts[t - 1] : firsts[t]] if allowed[t] else starts[:0]
-        _scores_at(t, here, sums, signs, sizes, home, ends, weight, scores)
-        for k in range(1, layers + 1):
-            before = best[k if open_count else k - 1]
-            most, where = -np.inf, -1
-            for i in range(here.size):
-                s = here[i]
-                value = before[s] + scores[i]
-                if value > most and s >= latest and allowed[s]:
-                    most, where = value, s
-            best[k, t], last[k, t] = most + shift, where
+    n, upcoming, latest = state[0], state[1], state[2]
+    scores = np.empty(alive.size)
+    for t in range(begin, end):
+        if allowed[t] and high[t] >= low[t]:
+            first = max(low[t], latest)
+            n = _drop_before(first, n, alive, columns)
+            for new in range(max(upcoming, first), high[t] + 1):
+                if not np.isfinite(best[new]):
+                    continue
+                # Whoever is clearly worse than a cut at the new start is left out from here on.
+                _squares(new, 0, n, columns, sums, signs, scores)
+                _add_truth(new, alive[:n], sizes, home, ends, weight, scores)
+                n = _drop_worse(best, best[new] - gap, scores, n, alive, columns)
+                alive[n] = new
+                for j in range(sums.shape[0]):
+                    columns[j, n] = sums[j, new]
+                n += 1
+            upcoming = max(upcoming, high[t] + 1)
+            _squares(t, 0, n, columns, sums, signs, scores)
+            _add_truth(t, alive[:n], sizes, home, ends, weight, scores)
+            most, where = _best_start(best, scores, n, alive)
+            best[t], last[t] = most + shift, where
         if forced[t]:
             latest = t
-    return _trace_back(last, layers, open_count)
+    state[0], state[1], state[2] = n, upcoming, latest
 
 
 @njit(cache=True, nogil=True)
-def _trace_back(last: Ints, layers: int, open_count: bool) -> Ints:  # pragma: no cover (compiled)
-    """The breakpoints that lead to the end; [-1] if none do."""
-    T = last.shape[1] - 1
-    if last[layers, T] < 0:
-        return np.full(1, -1, dtype=np.int64)
-    path = np.zeros(T, dtype=np.int64)
-    t, k, n = T, layers, 0
-    while t > 0:
-        path[n] = t
-        n += 1
-        t = last[k, t]
-        if not open_count:
-            k -= 1
-    return path[:n][::-1].copy()
+def _drop_before(
+    first: int, n: int, alive: Ints, columns: Floats
+) -> int:  # pragma: no cover (compiled)
+    """Leave out the starts below ``first``; how many of n are left."""
+    gone = 0
+    while gone < n and alive[gone] < first:
+        gone += 1
+    if gone:
+        for i in range(gone, n):
+            alive[i - gone] = alive[i]
+            for j in range(columns.shape[0]):
+                columns[j, i - gone] = columns[j, i]
+    return n - gone
+
+
+@njit(cache=True, nogil=True)
+def _drop_worse(
+    best: Floats, least: float, scores: Floats, n: int, alive: Ints, columns: Floats
+) -> int:  # pragma: no cover (compiled)
+    """Leave out the starts from which the value is at most ``least``; how many of n are left."""
+    kept = 0
+    for i in range(n):
+        if best[alive[i]] + scores[i] > least:
+            if kept < i:
+                alive[kept] = alive[i]
+                for j in range(columns.shape[0]):
+                    columns[j, kept] = columns[j, i]
+            kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _best_start(
+    best: Floats, scores: Floats, n: int, alive: Ints
+) -> tuple[float, int]:  # pragma: no cover (compiled)
+    """The largest value, and the start it goes with; -1 if there is none."""
+    most, where = -np.inf, -1
+    for i in range(n):
+        value = best[alive[i]] + scores[i]
+        if value > most:
+            most, where = value, alive[i]
+    return most, where
+
+
+@njit(cache=True, nogil=True)
+def _squares(
+    t: int, at: int, n: int, columns: Floats, sums: Floats, signs: Floats, scores: Floats
+) -> None:  # pragma: no cover (compiled)
+    """``sum_j sign_j |sum of Z_j|^2`` from n starts to ``t``; their sums begin at ``at``."""
+    scores[:n] = 0.0
+    for j in range(sums.shape[0]):
+        column, total, sign = columns[j], sums[j, t], signs[j]
+        for i in range(n):
+            difference = total - column[at + i]
+            scores[i] += sign * difference * difference
+
+
+@uninterrupted
+@njit(cache=True, nogil=True)
+def _extend_layers(
+    sums: Floats,
+    signs: Floats,
+    sizes: Floats,
+    home: Ints,
+    ends: Ints,
+    weight: float,
+    shift: float,
+    low: Ints,
+    high: Ints,
+    firsts: Ints,
+    every: Ints,
+    allowed: Bools,
+    forced: Bools,
+    open_count: bool,
+    best: Floats,
+    last: Ints,
+    begin: int,
+    end: int,
+) -> None:  # pragma: no cover (compiled)
+    """Best values of the ends ``begin, ..., end - 1`` in every layer, and their starts."""
+    rank, T = sums.shape[0], sums.shape[1] - 1
+    layers = best.shape[0] - 1
+    latest = 0  # the last boundary that has to be one
+    for t in range(begin):
+        if forced[t]:
+            latest = t
+    scores, columns = np.empty(T), np.empty((rank, T))
+    for t in range(begin, end):
+        if allowed[t] and high[t] >= low[t]:
+            if every.size:
+                starts = every[firsts[t] : firsts[t + 1]]
+                for j in range(rank):
+                    for i in range(starts.size):
+                        columns[j, i] = sums[j, starts[i]]
+                _squares(t, 0, starts.size, columns, sums, signs, scores)
+            else:
+                starts = np.arange(low[t], high[t] + 1)
+                _squares(t, low[t], starts.size, sums, sums, signs, scores)
+            _add_truth(t, starts, sizes, home, ends, weight, scores)
+            for k in range(1, layers + 1):
+                before = best[k if open_count else k - 1]
+                most, where = -np.inf, -1
+                for i in range(starts.size):
+                    s = starts[i]
+                    value = before[s] + scores[i]
+                    if value > most and s >= latest:
+                        most, where = value, s
+                best[k, t], last[k, t] = most + shift, where
+        if forced[t]:
+            latest = t

@@ -66,6 +66,16 @@ class ClusteringOracle(Oracle):
         otherwise ``upper_bound`` is infinite.
     random_state : int
         Seed of K-means and of the order in which samples are visited.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import ClusteringOracle
+    >>> from structsvm.partitions import Constraint, TraceObjective
+    >>> Z = np.array([[0.0], [9.0], [0.0], [9.0]])
+    >>> answer = ClusteringOracle().ask(TraceObjective(Z), Constraint(n_clusters=2))
+    >>> answer.y.labels.tolist(), answer.quality.name
+    ([0, 1, 0, 1], 'HEURISTIC')
     """
 
     takes = frozenset({"n_clusters", "links"})

@@ -33,6 +33,17 @@ class ExhaustiveOracle(Oracle):
     contiguous : bool
         Enumerate the ``2^(T-1)`` segmentations (T at most 18) instead of all partitions of a set
         (T at most 11; their number is the Bell number).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import ExhaustiveOracle
+    >>> from structsvm.partitions import TraceObjective
+    >>> objective = TraceObjective(np.array([[0.0], [9.0], [0.0], [9.0]]), shift=-1.0)
+    >>> ExhaustiveOracle().ask(objective).y.labels.tolist()
+    [0, 1, 0, 1]
+    >>> ExhaustiveOracle(contiguous=True).ask(objective).y.breakpoints
+    [1, 2, 3, 4]
     """
 
     takes = frozenset({"n_clusters", "boundaries", "regions"})
@@ -75,6 +86,12 @@ def all_partitions(n_samples: int) -> Labels:
     Returns
     -------
     array of shape (Bell(T), T)
+
+    Examples
+    --------
+    >>> from structsvm.oracles import all_partitions
+    >>> all_partitions(3).tolist()
+    [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 1, 2]]
     """
     labels = np.zeros((1, 1), dtype=np.int8)
     for _ in range(n_samples - 1):
@@ -91,6 +108,12 @@ def all_segmentations(n_samples: int) -> Labels:
     Returns
     -------
     array of shape (2^(T-1), T)
+
+    Examples
+    --------
+    >>> from structsvm.oracles import all_segmentations
+    >>> all_segmentations(3).tolist()
+    [[0, 0, 0], [0, 0, 1], [0, 1, 1], [0, 1, 2]]
     """
     codes = np.arange(2 ** (n_samples - 1))[:, None]
     changes = (codes >> np.arange(n_samples - 2, -1, -1)) & 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm.errors import OracleError
 from structsvm.graphs.similarity import Weights
 from structsvm.oracles._spectra.cut_operator import CutOperator, scaled
+from structsvm.oracles.cluster_decoder import ClusterDecoder
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint
+from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.quiet import without_warnings
 
 __all__ = ["CutDecoder", "Embedding", "constrained_cut", "two_means"]
@@ -85,7 +87,13 @@ class CutDecoder:
         return max(1, int(np.count_nonzero(embedding.values >= threshold)))
 
     def partition(self, embedding: Embedding, n_clusters: int) -> EquivalenceMatrix:
-        """Round to exactly so many clusters, none of them empty."""
+        """Round to exactly so many clusters, none of them empty.
+
+        Raises
+        ------
+        OracleError
+            If there are fewer nodes than clusters.
+        """
         d, K = embedding.degrees, n_clusters
         if K > d.size:
             raise OracleError(f"cannot make {K} clusters out of {d.size} nodes")
@@ -122,7 +130,8 @@ def constrained_cut(
     The similarity of two nodes that are to be together is set to 1 and of two that are to be apart
     to 0 (Kamvar, Klein and Manning, 2003); after the cut, each group of labelled nodes is one
     cluster of its own, and the other nodes belong to the nearest group in the embedding, or to a
-    cluster without labels if more clusters are asked for than there are groups.
+    cluster without labels if more clusters are asked for than there are groups. Where groups are
+    not all known to be different, those in the embedding are found by K-means under the links.
 
     Parameters
     ----------
@@ -141,6 +150,8 @@ def constrained_cut(
     matrix = _linked(W, constraint)
     linked = Weights(matrix, None)
     embedding = decoder.embed(linked, max(20 if K is None else K, len(groups)))
+    if not _all_apart(groups, constraint):
+        return _cut_with_links(decoder, embedding, constraint, K, threshold)
     if K is None:
         assert threshold is not None
         K = max(len(groups), decoder.n_clusters(embedding, threshold))
@@ -160,6 +171,31 @@ def constrained_cut(
     for number, group in enumerate(groups):
         labels[list(group)] = number
     return filled(labels, coordinates, K) if n_clusters is not None else _of(labels)
+
+
+def _all_apart(groups: list[tuple[int, ...]], constraint: Constraint) -> bool:
+    """Whether any two groups are known to be different clusters."""
+    home = {i: k for k, group in enumerate(groups) for i in group}
+    apart = {frozenset((home[i], home[j])) for i, j in constraint.apart}
+    return len(apart) == len(groups) * (len(groups) - 1) // 2
+
+
+def _cut_with_links(
+    decoder: CutDecoder,
+    embedding: Embedding,
+    constraint: Constraint,
+    n_clusters: int | None,
+    threshold: float | None,
+) -> EquivalenceMatrix:
+    """K-means in the embedding, of a partition that keeps the links."""
+    K = n_clusters
+    if K is None:
+        assert threshold is not None
+        K = max(2 if constraint.apart else 1, decoder.n_clusters(embedding, threshold))
+    coordinates = embedding.vectors[:, 1 : max(K, 2)] / np.sqrt(embedding.degrees)[:, None]
+    objective = TraceObjective(coordinates - coordinates.mean(axis=0))
+    search = ClusterDecoder(random_state=decoder.random_state)
+    return search.ask(objective, replace(constraint, n_clusters=K)).y
 
 
 def _of(labels: Ints) -> EquivalenceMatrix:
@@ -192,6 +228,11 @@ def two_means(x: Floats, weights: Floats) -> Ints:
 
     Clusters are intervals, so one pass over the sorted points with prefix sums finds it. None is
     empty.
+
+    Raises
+    ------
+    OracleError
+        If there are fewer than two points.
     """
     if x.size < 2:
         raise OracleError("one point cannot be split in two")

@@ -74,6 +74,16 @@ class SemidefiniteOracle(Oracle):
         Larger problems are refused: the program has T^2 / 2 unknowns and as many inequalities.
     random_state : int
         Seed of the search for partitions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import SemidefiniteOracle
+    >>> from structsvm.partitions import Constraint, TraceObjective
+    >>> Z = np.array([[0.0], [9.0], [0.0], [9.0]])
+    >>> answer = SemidefiniteOracle().ask(TraceObjective(Z), Constraint(n_clusters=2))
+    >>> answer.y.labels.tolist(), bool(answer.upper_bound >= answer.value)
+    ([0, 1, 0, 1], True)
     """
 
     takes = frozenset({"n_clusters"})

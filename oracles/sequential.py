@@ -52,6 +52,17 @@ class SequentialOracle(Oracle):
     of K (T - K) numbers for K known. Forced and forbidden boundaries, regions without a change and
     with at least one keep the pruning where K is unknown, and so do regions that count exactly, at
     k searches of a region with k changes. See ``docs/oracles.md`` for the algorithms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import SequentialOracle
+    >>> from structsvm.partitions import Constraint, TraceObjective
+    >>> Z = np.array([[0.0], [0.0], [9.0], [9.0], [5.0]])
+    >>> SequentialOracle().ask(TraceObjective(Z, shift=-1.0)).y.breakpoints
+    [2, 4, 5]
+    >>> SequentialOracle().ask(TraceObjective(Z), Constraint(n_clusters=2)).y.breakpoints
+    [2, 5]
     """
 
     takes = frozenset({"n_clusters", "boundaries", "regions"})

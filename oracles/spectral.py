@@ -73,6 +73,16 @@ class SpectralOracle(Oracle):
     ----------
     centered : bool
         Keep ``M 1 = 1``, which every partition satisfies: tighter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import SpectralOracle
+    >>> from structsvm.partitions import Constraint, TraceObjective
+    >>> Z = np.array([[0.0], [9.0], [0.0], [9.0]])
+    >>> answer = SpectralOracle().ask(TraceObjective(Z), Constraint(n_clusters=2))
+    >>> answer.quality.name, round(float(answer.upper_bound), 6)
+    ('RELAXATION', 162.0)
     """
 
     takes = frozenset({"n_clusters"})

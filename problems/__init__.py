@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from structsvm.problems.change_point import ChangePoint as ChangePoint
     from structsvm.problems.clustering import Clustering as Clustering
     from structsvm.problems.normalized_cut import NormalizedCut as NormalizedCut
+    from structsvm.problems.segments import SegmentProblem as SegmentProblem
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -15,5 +16,6 @@ else:
             "ChangePoint": "structsvm.problems.change_point",
             "Clustering": "structsvm.problems.clustering",
             "NormalizedCut": "structsvm.problems.normalized_cut",
+            "SegmentProblem": "structsvm.problems.segments",
         },
     )

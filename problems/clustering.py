@@ -214,7 +214,13 @@ class Clustering(PartitionProblem):
             raise DataError(f"labels of several kinds do not compare: {', '.join(kinds)}") from None
 
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """At least two clusters somewhere, and one with two rows."""
+        """Check that some table has two clusters and, if K is given, some cluster two rows.
+
+        Raises
+        ------
+        DataError
+            If none has.
+        """
         if self.traits.given_k and all(M.n_clusters == M.n_samples for M in truths):
             raise DataError(
                 "every row has a label of its own, so that any metric clusters them right: labels "

@@ -166,7 +166,13 @@ class NormalizedCut(PartitionProblem):
         )
 
     def decoder(self, sample: Sample) -> Oracle:
-        """There is none that maximises ``Tr(A M)``: see :meth:`partition`."""
+        """A normalized cut is no maximum of ``Tr(A M)`` and has no oracle: see :meth:`partition`.
+
+        Raises
+        ------
+        OracleError
+            Always.
+        """
         raise OracleError("a normalized cut is no maximum of Tr(A M): see NormalizedCut.partition")
 
     @property
@@ -185,7 +191,13 @@ class NormalizedCut(PartitionProblem):
     def read(
         self, Xs: Any, feature_names: Sequence[str] | None = None, n_features: int | None = None
     ) -> tuple[list[Sample], list[str] | None]:
-        """Graphs with the same features, made once; the sample's ``side`` is the graph."""
+        """Graphs with the same features, made once; the sample's ``side`` is the graph.
+
+        Raises
+        ------
+        DataError
+            If there are no graphs, one cannot be made, or their features differ.
+        """
         graphs = []
         for i, x in stage("graphs", list(enumerate(as_list(Xs)))):
             try:
@@ -222,8 +234,18 @@ class NormalizedCut(PartitionProblem):
         """The graph of some of the nodes, with the edges between them."""
         return Sample(sample.X[rows], sample.side.induced(rows))
 
+    def partly(self, sample: Sample, rows: Ints, truth: EquivalenceMatrix) -> tuple[Sample, Any]:
+        """The whole graph, whose eigenvalues are counted, and the labels of some of its nodes."""
+        return sample, NodeLabels.of_some(rows, truth, sample.side.sizes)
+
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """At least one graph with two labels."""
+        """Check that at least one graph has two labels.
+
+        Raises
+        ------
+        DataError
+            If none has.
+        """
         if all(truth.n_clusters == 1 for truth in truths):
             raise DataError(NOTHING_TO_CUT)
 
@@ -263,6 +285,13 @@ class NormalizedCut(PartitionProblem):
 
         Labelled nodes, ``constraint.together`` and ``constraint.apart``, keep their label; the
         others get that of the cluster they are cut into (:func:`constrained_cut`).
+
+        Raises
+        ------
+        SettingsError
+            If ``n_clusters`` is not given and the metric has neither a count nor a price.
+        OracleError
+            If the graph cannot be cut into so many clusters.
         """
         rounder = self.rounder
         K = metric.n_clusters if n_clusters is None and metric.price is None else n_clusters
@@ -302,6 +331,11 @@ class NormalizedCut(PartitionProblem):
             counts = {truth.n_clusters for truth in truths}
             usual = counts.pop() if len(counts) == 1 else None
             return Calibration(np.empty(0), np.empty(0), n_clusters=usual)
+        if not truths:
+            raise DataError(
+                "links between nodes do not tell the number of clusters: label some nodes, or "
+                "give n_clusters with the partial labels and let the problem say that it is known"
+            )
         rounder = self.rounder
         most = 2 * max(truth.n_clusters for truth in truths) + 2
         embeddings = [rounder.embed(Similarity.of(_graph(x))(factor), most) for x in samples]
@@ -480,7 +514,13 @@ class CutRisk(CompositeRisk):
         return len(self.hinges)
 
     def losses(self, w: Floats) -> tuple[float, Floats]:
-        """Mean hinge loss and its gradient."""
+        """Mean hinge loss and its gradient.
+
+        Raises
+        ------
+        OracleError
+            If a training graph cannot be cut; a note names it.
+        """
         B = self.space.to_metric(w)
         L = metric_factor(B)
         total, gradient = 0.0, np.zeros((self.order, self.order))
@@ -612,5 +652,11 @@ class TangentModel(SignedProblem):
         return Separation(Tangent(at_w - float(slope @ x.w), slope), 0.0, quality)
 
     def predict(self, w: Floats, x: _Sample) -> Tangent:
-        """A model of training samples predicts nothing."""
+        """Refuse to predict: the model holds training samples alone.
+
+        Raises
+        ------
+        OracleError
+            Always.
+        """
         raise OracleError("a model of training samples predicts nothing")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner as MetricLearner
     from structsvm.learner.partial import Alternation as Alternation
     from structsvm.model_selection import MetricLearnerCV as MetricLearnerCV
+    from structsvm.model_selection.rows import evaluate_rows as evaluate_rows
     from structsvm.partial_labels.labels import PartialLabels as PartialLabels
     from structsvm.partial_labels.suggest import suggest_labels as suggest_labels
     from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
@@ -52,6 +53,7 @@ else:
             "__version__": "structsvm.support.version",
             "compare_solvers": "structsvm.compare",
             "evaluate": "structsvm.evaluation",
+            "evaluate_rows": "structsvm.model_selection.rows",
             "load": "structsvm.learner.files",
             "save": "structsvm.learner.files",
             "suggest_labels": "structsvm.partial_labels.suggest",

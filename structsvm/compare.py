@@ -112,6 +112,13 @@ class Comparison:
         Returns
         -------
         Axes, or an array of two
+
+        Raises
+        ------
+        SettingsError
+            If ``against`` is none of these, or None together with ``ax``.
+        MissingExtraError
+            If matplotlib is not installed.
         """
         pyplot = require("matplotlib.pyplot", "plot", "plotting")
         if against is None:
@@ -160,6 +167,19 @@ def compare_solvers(
     Returns
     -------
     Comparison
+
+    Examples
+    --------
+    >>> from structsvm import compare_solvers
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.problems import ChangePoint
+    >>> from structsvm.solvers import Stopping
+    >>> recordings = relevant_changes(3, n_samples=200, n_features=3, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> solvers = ["cutting-plane", "one-slack"]
+    >>> comparison = compare_solvers(ChangePoint(), Xs, ys, solvers, stopping=Stopping(tol=0.01))
+    >>> {name: solution.status.name for name, solution in comparison.solutions.items()}
+    {'cutting-plane': 'OPTIMAL', 'one-slack': 'OPTIMAL'}
     """
     learner = MetricLearner(problem, metric, regularizer, lam, standardize=standardize)
     return compare_on(learner.risk(Xs, ys), solvers, stopping=stopping)

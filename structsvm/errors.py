@@ -42,7 +42,18 @@ def printable(text: str) -> str:
 
 
 class StructSVMError(Exception):
-    """Base of every error raised on purpose by structsvm."""
+    """Base of every error raised on purpose by structsvm.
+
+    Examples
+    --------
+    >>> from structsvm import StructSVMError
+    >>> from structsvm.partitions import EquivalenceMatrix
+    >>> try:
+    ...     EquivalenceMatrix.from_breakpoints([3, 2])
+    ... except StructSVMError as error:
+    ...     print(error)
+    breakpoints must be positive and strictly increasing, got [3, 2]
+    """
 
     def __str__(self) -> str:
         """The message, which can be printed whatever the names of files in it."""
@@ -50,11 +61,33 @@ class StructSVMError(Exception):
 
 
 class DataError(StructSVMError, ValueError):
-    """Recordings or labels that cannot be used; the message names the sample and the way out."""
+    """Recordings or labels that cannot be used; the message names the sample and the way out.
+
+    Examples
+    --------
+    >>> from structsvm import DataError
+    >>> from structsvm.interop import labels_to_breakpoints
+    >>> try:
+    ...     labels_to_breakpoints([])
+    ... except DataError as error:
+    ...     print(error)
+    labels must be a non-empty vector, got shape (0,)
+    """
 
 
 class SettingsError(StructSVMError, ValueError):
-    """A parameter with a value it cannot have; the message lists what it can be."""
+    """A parameter with a value it cannot have; the message lists what it can be.
+
+    Examples
+    --------
+    >>> from structsvm import SettingsError
+    >>> from structsvm.solvers import Stopping
+    >>> try:
+    ...     Stopping(tol=-1.0)
+    ... except SettingsError as error:
+    ...     print(error)
+    tol must be > 0, got -1.0
+    """
 
 
 class OracleError(StructSVMError, ValueError):
@@ -73,6 +106,17 @@ class LearningError(StructSVMError, RuntimeError):
     message : str
     status : Status, optional
         How the solver ended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import LearningError, MetricLearner
+    >>> Xs = list(np.random.default_rng(0).normal(size=(2, 40, 1)))
+    >>> try:
+    ...     MetricLearner(lam=1e6).fit(Xs, [[20, 40], [15, 40]])
+    ... except LearningError as error:
+    ...     print(type(error).__name__, error.status is not None)
+    LearningError True
     """
 
     def __init__(self, message: str, status: Status | None = None) -> None:

@@ -194,11 +194,13 @@ def evaluate(
     Examples
     --------
     >>> from structsvm import MetricLearner, evaluate
-    >>> from structsvm.datasets import relevant_changes
-    >>> Xs, ys = relevant_changes(n_recordings=8, n_samples=60, random_state=0)
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> recordings = relevant_changes(8, n_samples=200, n_features=20, n_relevant=2, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4])
     >>> evaluation = evaluate(learner, Xs[4:], ys[4:])
-    >>> evaluation.learned["loss"] < evaluation.untrained["loss"]
+    >>> learned, untrained = evaluation.scores["learned"], evaluation.scores["untrained"]
+    >>> bool(learned["loss"] < untrained["loss"])
     True
     """
     samples = Xs

@@ -27,7 +27,18 @@ SMALLEST, LARGEST = 1e-140, 1e140
 
 @dataclass(frozen=True)
 class Quadratic:
-    """``1/2 sum_j curvature_j (w_j - center_j)^2 + <linear, w>``, one curvature in each block."""
+    """``1/2 sum_j curvature_j (w_j - center_j)^2 + <linear, w>``, one curvature in each block.
+
+    Examples
+    --------
+    >>> from structsvm.regularizers import SquaredNorm
+    >>> from structsvm.weights import Nonnegative
+    >>> quadratic = SquaredNorm(2.0).as_quadratic(Nonnegative(3))
+    >>> type(quadratic).__name__
+    'Quadratic'
+    >>> quadratic.curvature.tolist(), quadratic.center.tolist()
+    ([2.0, 2.0, 2.0], [0.0, 0.0, 0.0])
+    """
 
     curvature: Floats
     """Nonnegative, (d,)."""
@@ -36,7 +47,18 @@ class Quadratic:
 
 
 class Regularizer(ABC):
-    """A convex, nonnegative function Omega of the weight."""
+    """A convex, nonnegative function Omega of the weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.regularizers import Regularizer, SquaredNorm
+    >>> from structsvm.weights import Nonnegative
+    >>> isinstance(SquaredNorm(), Regularizer)
+    True
+    >>> SquaredNorm().scaled(4.0).value(np.array([1.0, 0.0]), Nonnegative(2))
+    2.0
+    """
 
     @abstractmethod
     def value(self, w: Floats, space: WeightSpace) -> float:
@@ -85,6 +107,17 @@ class SquaredNorm(Regularizer):
     center : float or array
         The metric towards which the learned one shrinks: that many times the identity, or a vector
         or symmetric matrix as in :meth:`WeightSpace.to_metric`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.regularizers import SquaredNorm
+    >>> from structsvm.weights import Nonnegative
+    >>> SquaredNorm(center=1.0).value(np.array([1.0, 3.0]), Nonnegative(2))
+    2.0
+    >>> MetricLearner(regularizer=SquaredNorm(center=1.0)).regularizer.center
+    1.0
     """
 
     weight: float = 1.0
@@ -149,7 +182,19 @@ class SquaredNorm(Regularizer):
 
 @dataclass(frozen=True)
 class Trace(Regularizer):
-    """``weight * Tr B``: low-rank full metrics, sparse diagonal ones (the l1 norm)."""
+    """``weight * Tr B``: low-rank full metrics, sparse diagonal ones (the l1 norm).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.regularizers import Trace
+    >>> from structsvm.weights import Nonnegative
+    >>> Trace(2.0).value(np.array([1.0, 3.0]), Nonnegative(2))
+    8.0
+    >>> MetricLearner(regularizer="trace").regularizer
+    'trace'
+    """
 
     weight: float = 1.0
 
@@ -216,6 +261,16 @@ class Custom(Regularizer):
         Takes the cvxpy metric (a vector for a diagonal one) and returns a scalar convex expression,
         such as ``lambda B: cp.norm1(B)``. A module-level function if the model is to be pickled.
     weight : float
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from structsvm.regularizers import Custom
+    >>> from structsvm.weights import Nonnegative
+    >>> groups = Custom(lambda B: cp.norm(B[:2]) + cp.norm(B[2:]), weight=0.5)
+    >>> round(groups.value(np.array([3.0, 4.0, 0.0]), Nonnegative(3)), 6)
+    2.5
     """
 
     expression: Callable[[Any], Any]
@@ -282,7 +337,17 @@ class Custom(Regularizer):
 
 @dataclass(frozen=True)
 class Separable(Regularizer):
-    """A sum of regularizers, one for each factor of a :class:`Product` space."""
+    """A sum of regularizers, one for each factor of a :class:`Product` space.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.regularizers import Separable, SquaredNorm, Trace
+    >>> from structsvm.weights import Nonnegative, Product
+    >>> space = Product((Nonnegative(2), Nonnegative(1)))
+    >>> Separable((Trace(), SquaredNorm())).value(np.array([1.0, 2.0, 4.0]), space)
+    11.0
+    """
 
     parts: tuple[Regularizer, ...]
 
@@ -351,9 +416,28 @@ class Separable(Regularizer):
 
 
 def check_lam(lam: Any) -> None:
-    """Raise SettingsError for a strength that leaves bounds of the objective no digits.
+    """Check that a strength leaves the bounds of the objective some digits.
 
     The range is smaller than that of weights, with which it is multiplied.
+
+    Parameters
+    ----------
+    lam : float
+        Strength of the regularizer.
+
+    Raises
+    ------
+    SettingsError
+        If it is not positive, or not from 1e-100 to 1e100.
+
+    Examples
+    --------
+    >>> from structsvm.regularizers import check_lam
+    >>> check_lam(0.1)
+    >>> check_lam(0.0)
+    Traceback (most recent call last):
+        ...
+    structsvm.errors.SettingsError: lam must be > 0, got 0.0
     """
     if not is_positive(lam):
         raise SettingsError(f"lam must be > 0, got {lam!r}")

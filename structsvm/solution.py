@@ -75,6 +75,17 @@ class Solution:
 
     Of an objective that is not convex there is no lower bound but minus infinity, and no gap:
     ``stationarity`` says how near to a local minimum the weight is.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> solution = MetricLearner().fit(*arrays_and_labels(recordings)).solution_
+    >>> type(solution).__name__, bool(solution.lower <= solution.upper <= solution.null)
+    ('Solution', True)
+    >>> solution.status.name, bool(solution.gap <= 0.01)
+    ('OPTIMAL', True)
     """
 
     w: Floats = field(repr=False)

@@ -8,7 +8,14 @@ __all__ = ["Quality", "Status"]
 
 
 class Quality(Enum):
-    """What an oracle's answer certifies; the value is the sentence a person reads."""
+    """What an oracle's answer certifies; the value is the sentence a person reads.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import Quality
+    >>> print(Quality.EXACT.value)
+    the maximum over all labellings
+    """
 
     EXACT = "the maximum over all labellings"
     RELAXATION = "the maximum of a relaxation: an upper bound over labellings"
@@ -16,7 +23,16 @@ class Quality(Enum):
 
 
 class Status(Enum):
-    """How a solver ended; the value is the sentence a person reads."""
+    """How a solver ended; the value is the sentence a person reads.
+
+    Examples
+    --------
+    >>> from structsvm import Status
+    >>> Status.OPTIMAL.converged, Status.MAX_SECONDS.converged
+    (True, False)
+    >>> print(Status.MAX_SECONDS.value)
+    stopped after max_seconds before the tolerance was reached
+    """
 
     OPTIMAL = "optimal within the tolerance: the certified relative gap is at most tol"
     MAX_ITER = "stopped at max_iter before the tolerance was reached: raise max_iter or tol"

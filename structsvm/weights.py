@@ -221,7 +221,13 @@ class PSD(WeightSpace):
         return smat(w)
 
     def from_metric(self, B: Any) -> Floats:
-        """Scaled svec of a symmetric matrix."""
+        """Scaled svec of a symmetric matrix.
+
+        Raises
+        ------
+        SettingsError
+            If ``B`` is not symmetric of shape (P, P).
+        """
         B = np.asarray(B, dtype=np.float64)
         if B.shape != (self.order, self.order) or not np.allclose(B, B.T):
             raise SettingsError(

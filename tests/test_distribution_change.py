@@ -65,7 +65,7 @@ def test_finds_changes_that_leave_the_mean(kind: str) -> None:
     pairs = list(
         zip(learner.encode(others, truths), learner.predict_partitions(others), strict=True)
     )
-    assert np.mean([margin_f1(t, g, 10) for t, g in pairs]) > 0.8
+    assert np.mean([margin_f1(t, g, tolerance=10) for t, g in pairs]) > 0.8
     assert np.mean([partition_loss(t, g) for t, g in pairs]) < 1.0
 
     standardize = Standardizer("recording")

@@ -16,7 +16,7 @@ from structsvm.graphs import (
     node_labels,
 )
 from structsvm.graphs.images import pixel_edges
-from structsvm.graphs.labels import jaccard_distance, region_loss, region_rand
+from structsvm.graphs.labels import jaccard_distance, region_rand
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 
@@ -55,7 +55,7 @@ def test_region_adjacency_graphs_of_scikit_image():
     from skimage.segmentation import slic
 
     image = two_halves()
-    regions = slic(image, n_clusters=12, start_label=0)
+    regions = slic(image, n_segments=12, start_label=0)
     rag = region_graph.rag_mean_color(image, regions)
     before = nx.to_dict_of_dicts(rag)
     found = as_graph(rag)
@@ -129,13 +129,13 @@ def test_pixel_edges_are_those_within_the_radius(radius):
 
 def test_superpixels_and_pixels_of_an_image():
     image = two_halves()
-    superpixels = from_image(image, GraphOfImage(n_clusters=20))
+    superpixels = from_image(image, GraphOfImage(n_segments=20))
     assert superpixels.edges is None
     assert superpixels.sizes.sum() == 24 * 30
     assert superpixels.features[:5] == ("L", "a", "b", "x", "y")
     assert superpixels.X.shape[1] == 10
     assert superpixels.label_map(np.arange(superpixels.n_samples)).shape == (24, 30)
-    touching = from_image(image, GraphOfImage(n_clusters=20, edges="adjacent"))
+    touching = from_image(image, GraphOfImage(n_segments=20, edges="adjacent"))
     assert superpixels.n_samples - 1 <= touching.n_edges < superpixels.n_edges
     assert touching.n_components == 1
     pixels = from_image(image, GraphOfImage(nodes="pixels", radius=1, features="colour+position"))
@@ -205,7 +205,7 @@ def test_components_and_warnings():
 @pytest.mark.parametrize("features", ["colour+position", "all"])
 @pytest.mark.parametrize("nodes", ["pixels", "superpixels"])
 def test_constant_images_are_told(nodes, features):
-    settings = GraphOfImage(nodes=nodes, n_clusters=20, features=features)
+    settings = GraphOfImage(nodes=nodes, n_segments=20, features=features)
     graph = from_image(np.full((16, 20, 3), 90, dtype=np.uint8), settings)
     with pytest.warns(DataWarning, match="image 3: all nodes look the same, so the cut is one by"):
         graph.warn_of_free_cuts("image 3")
@@ -220,7 +220,7 @@ def test_labels_of_pixels_become_labels_of_nodes():
     guess = EquivalenceMatrix.from_labels([0, 1])
     pixels = EquivalenceMatrix.from_labels([9, 9, 9, 4, 4, 4])
     guessed = EquivalenceMatrix.from_labels(regions.ravel())
-    assert region_loss(truth, guess) == pytest.approx(partition_loss(pixels, guessed))
+    assert partition_loss(truth, guess) == pytest.approx(partition_loss(pixels, guessed))
     assert region_rand(truth, guess) == pytest.approx(adjusted_rand_index(pixels, guessed))
     assert jaccard_distance(truth, guess) == pytest.approx(1 - 2 / 4)  # the nines are the object
 
@@ -237,7 +237,7 @@ def test_scores_of_random_label_maps(rng):
         truth = node_labels(labels, graph)
         exact = EquivalenceMatrix.from_labels(labels.ravel())
         guessed = EquivalenceMatrix.from_labels(nodes.labels[regions])
-        assert region_loss(truth, nodes) == pytest.approx(partition_loss(exact, guessed))
+        assert partition_loss(truth, nodes) == pytest.approx(partition_loss(exact, guessed))
         assert region_rand(truth, nodes) == pytest.approx(adjusted_rand_index(exact, guessed))
         assert jaccard_distance(truth, nodes) is None
 

@@ -98,9 +98,11 @@ def test_what_cannot_be_read_names_the_file(folder, tmp_path):
     write(folder / "mask" / "b.npy", np.zeros((5, 8), dtype=int))
     with pytest.raises(DataError, match=r"b.npy has 5 x 8 pixels, .*b.png has 6 x 8"):
         read_images(folder)
-    write(folder / "mask" / "b.npy", np.arange(480).reshape(60, 8))
-    with pytest.raises(DataError, match="480 different values: it looks drawn with soft edges"):
+    (folder / "mask" / "b.npy").unlink()
+    write(folder / "mask" / "b.png", np.arange(240, dtype=np.uint8).reshape(30, 8))
+    with pytest.raises(DataError, match="240 different values: it looks drawn with soft edges"):
         read_images(folder)
+    (folder / "mask" / "b.png").unlink()
     broken("mask/b.npy", b"no array", r"b.npy: cannot be read as an array")
 
 

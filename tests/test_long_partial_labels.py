@@ -12,6 +12,7 @@ from structsvm.partitions import equivalence
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import Region
+from structsvm.partitions.sample import Sample
 from structsvm.problems.change_point import ChangePoint
 
 
@@ -32,7 +33,7 @@ def test_twenty_thousand_samples_take_seconds():
     y = half_blank(T, rng)
     guesses = [random_partition(T, rng) for _ in range(3)]
     started = time.process_time()
-    (known,) = read_labels(ChangePoint(), [np.zeros((T, 1))], [y])
+    (known,) = read_labels(ChangePoint(), [Sample(np.zeros((T, 1)))], [y])
     losses = [known.loss(M) for M in guesses]
     assert time.process_time() < started + 8
     assert min(losses) > 100

@@ -113,7 +113,7 @@ def test_errors_name_the_numbers():
         partition_loss(segments(10), segments(3))
     with pytest.raises(DataError, match="10 and 3 samples"):
         hausdorff(segments(10), segments(3))
-    with pytest.raises(DataError, match=r"margin must be >= 0 samples, got -1"):
+    with pytest.raises(DataError, match=r"tolerance must be >= 0 samples, got -1"):
         margin_f1(segments(10), segments(10), -1)
 
 

@@ -89,6 +89,11 @@ def test_the_tests_of_the_example_pass(circular: Installed) -> None:
     assert " passed" in circular.run_its_tests()
 
 
+def test_the_tests_of_the_example_with_side_information_pass(tmp_path: Path) -> None:
+    tree = Installed.of(ROOT / "examples" / "plugin-tree", tmp_path)
+    assert " passed" in tree.run_its_tests()
+
+
 def test_the_example_is_listed_like_our_own(circular: Installed) -> None:
     kinds = ("problems", "oracles")
     as_json = circular.commands(*([kind, "--json"] for kind in kinds))
@@ -114,7 +119,7 @@ def test_the_example_learns_from_files_and_predicts(circular: Installed, tmp_pat
         [*fit, "--metric", "diagonal", "--quiet"],
         ["show", "m.structsvm", "--json"],
         ["evaluate", "m.structsvm", "3.csv", "--json"],
-        [*predict, "--n-segments", "2", "--json"],
+        [*predict, "--n-clusters", "2", "--json"],
         [*predict, "-o", "out", "-q"],
         cwd=tmp_path,
     )

@@ -335,7 +335,8 @@ def test_every_file_has_a_checksum(public_set):
 def test_licence_and_citation_are_documented(public_set):
     doc = inspect.getdoc(getattr(datasets, f"fetch_{public_set.name}"))
     assert doc.count("\nNotes\n-----\n") == doc.count("\nReferences\n----------\n") == 1
-    notes, references = doc.split("\nNotes\n-----\n")[1].split("\nReferences\n----------\n")
+    notes, rest = doc.split("\nNotes\n-----\n")[1].split("\nReferences\n----------\n")
+    references, _ = rest.split("\nExamples\n--------\n")  # which come last
     assert " ".join(notes.split()).endswith(f"Licence: {public_set.licence}.")
     assert " ".join(references.split()) == f"{public_set.citation}."
 

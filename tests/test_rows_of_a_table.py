@@ -28,8 +28,8 @@ def found(learner):
 
 def test_the_table_learned_from_is_cross_validated(found):
     assert found.learned_again
-    assert len(found.groups.recordings) == 10
-    assert {r.n_segments for r in found.groups.recordings} == {3}
+    assert len(found.groups.samples) == 10
+    assert {r.n_clusters for r in found.groups.samples} == {3}
     assert found.verdict.is_supported
     assert found.verdict.words is ROW_GROUPS
     assert "10 held-out row groups" in str(found.verdict)
@@ -65,7 +65,7 @@ def test_a_table_not_learned_from_is_clustered_by_the_model():
     learner = MetricLearner(Clustering()).fit(X[::2], Y[::2])
     found = evaluate_rows(learner, X[1::2], Y[1::2])
     assert not found.learned_again
-    assert len(found.groups.recordings) == 6
+    assert len(found.groups.samples) == 6
     assert "clustered by itself" in found.question
     assert found.groups.learned["loss"] < found.groups.untrained["loss"]
     assert json.loads(json.dumps(found.to_dict()))["learned_again"] is False

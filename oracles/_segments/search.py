@@ -75,7 +75,13 @@ class SegmentSearch:
         return F, np.asarray(backtrack(previous))
 
     def layered(self, K: int) -> Ints:
-        """The best path of K segments, every segment looked at; OracleError if there is none."""
+        """The best path of K segments, found by looking at every segment.
+
+        Raises
+        ------
+        OracleError
+            If no segmentation into K segments keeps the constraint.
+        """
         band = layers(self.table, self.earliest, K)
         if not np.isfinite(band[K, -1]):
             raise OracleError(

@@ -61,6 +61,11 @@ class CutOperator:
             Where Lanczos begins: the sum of the vectors at a nearby metric is good.
         tol : float
             Relative accuracy of Lanczos; 0 is machine precision.
+
+        Raises
+        ------
+        OracleError
+            If Lanczos does not converge and the matrix is too large for a dense solver.
         """
         T = self.vectors.shape[0]
         count = min(count, T)

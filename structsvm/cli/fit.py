@@ -19,6 +19,7 @@ from structsvm.cli.inputs import (
     takes_images,
     words_of_training,
 )
+from structsvm.cli.names import FEATURED
 from structsvm.cli.one_table import can_be_split
 from structsvm.cli.outputs import check_output
 from structsvm.cli.partial import labels_of, tell_unlabelled, unlabelled_samples, with_counts
@@ -31,6 +32,7 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.plugins import problem_class
 from structsvm.solvers.auto import DESCENT_NAMES, SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.storage.atomic import unwritable
@@ -40,6 +42,8 @@ from structsvm.views.words import certificate_in_words, training_in_words
 __all__ = ["learn", "run"]
 
 INTERRUPTED = 130
+OPTIONS = {"segment_count": "--known-segments", "penalty": "--penalty", "kappa": "--kappa"}
+"""Settings of problems that have options of their own."""
 TOL, TOL_OF_DESCENT = 1e-2, 1e-3
 """A certified gap to reach, and, where there is none, a gradient."""
 
@@ -138,9 +142,14 @@ def learn(
 
 
 def _typed(args: argparse.Namespace) -> dict[str, Any]:
-    """The settings of the problem that were typed."""
-    named = {name: getattr(args, name) for name in ("segment_count", "penalty", "kappa")}
-    return {name: value for name, value in named.items() if value is not None} | dict(args.set)
+    """The settings of the problem that were typed; SettingsError for one that it lacks."""
+    cls: Any = problem_class(FEATURED.get(args.problem, args.problem))
+    typed = {name: getattr(args, name) for name in OPTIONS}
+    typed = {name: value for name, value in typed.items() if value is not None}
+    for name in typed:
+        if name not in cls.__dataclass_fields__:
+            raise SettingsError(f"{OPTIONS[name]} is not for {args.problem}: leave it out")
+    return typed | dict(args.set)
 
 
 def _solver(args: argparse.Namespace, problem: PartitionProblem) -> Solver:

@@ -43,6 +43,11 @@ OF_TABLES = (
     *("regions", "chunk_column"),
 )
 OF_IMAGES = ("masks",)
+WAYS_OUT: tuple[tuple[Words | None, str, str], ...] = (
+    (IMAGES, "it cannot have", "learn with a larger --set n_segments=N"),
+    (None, "let the problem say that it is unknown", "--set cluster_count=unknown"),
+)
+"""What to type, for complaints that Python is meant by: about what, what it says, the options."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +116,9 @@ class Given:
             return self.places[i] if i < len(self) else match[0]
 
         text = re.sub(rf"\b{self.called.whole} (\d+)\b", place, message)
-        if self.words is IMAGES and "it cannot have" in text and "n_segments" not in text:
-            text += " (learn with a larger --set n_segments=N)"
+        for words, complaint, way_out in WAYS_OUT:
+            if complaint in text and words in (None, self.words):
+                text += f" ({way_out})"
         return text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from structsvm.cli.inputs import read_for
+from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.outputs import check_output
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import printable
@@ -20,6 +20,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     check_output(args, args.output, (".html", ".htm"))
     learner = load(args.model)
     given = read_for(learner, args, terminal, need_labels=True)
+    samples = measured(learner, given, terminal)
+    learner.training_data_.warn_if_among([sample.X for sample in samples], given.words)
     with given.named(), terminal.working("partitioning"):
         page = report_page(
             learner,
@@ -29,6 +31,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             title=args.title or f"What {args.model.stem} is worth",
             n_clusters=args.n_clusters,
             tolerance=args.tolerance,
+            measured=samples,
         )
     write_atomically(args.output, printable(page).encode())
     terminal.note(f"the page is in {args.output}, {len(page) / 1e6:.1f} MB: open it in a browser")

@@ -50,7 +50,7 @@ A partitioning problem for structsvm. Install it, and it is there:
     structsvm problems
     structsvm fit $name recordings/ -o my.structsvm
 
-`$module.py` says which partitions there are and how labels are written.
+`$module.py` says which segments there may be.
 """
 
 MODULE = '''\
@@ -59,42 +59,22 @@ MODULE = '''\
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from structsvm.errors import DataError
-from structsvm.oracles.sequential import SequentialOracle
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.simple import SimpleProblem
+from structsvm.problems import SegmentProblem
 
 
 @dataclass(frozen=True)
-class $cls(SimpleProblem):
-    """Segments of consecutive samples: replace this by what your partitions are.
+class $cls(SegmentProblem):
+    """Segments of consecutive samples that keep a rule: replace it by yours.
 
     The fields of this class are its settings; `structsvm fit $name --set NAME=VALUE` sets them.
+    For partitions that are no segments, derive from structsvm.partitions.PartitionProblem.
     """
 
-    contiguous = True  # clusters are segments of consecutive samples: there are breakpoints
+    min_length: int = 3
 
-    @property
-    def decoder(self) -> Oracle:
-        """Maximises Tr(A M) over the partitions: an oracle of structsvm.oracles, or your own."""
-        return SequentialOracle()
-
-    def encode(self, y: Any, n_samples: int) -> EquivalenceMatrix:
-        """Labels as users write them to a partition; refuse what is none, and say why."""
-        labels = np.asarray(y)
-        if labels.shape != (n_samples,):
-            raise DataError(f"labels of shape {labels.shape} for {n_samples} samples")
-        changes = labels[1:] != labels[:-1]
-        return EquivalenceMatrix.from_labels(np.concatenate(([0], np.cumsum(changes))))
-
-    def decode(self, M: EquivalenceMatrix) -> NDArray[np.int64]:
-        """A partition to one label per sample, (T,), such that encode gives it back."""
-        assert M.labels is not None
-        return np.array(M.labels)
+    def allows(self, start: Any, end: Any, n_samples: int) -> Any:
+        """Whether samples start, ..., end - 1 may be a segment; start is an array of integers."""
+        return end - start >= min(self.min_length, n_samples)
 '''
 
 TEST = '''\
@@ -111,7 +91,7 @@ from structsvm.testing import check_problem
 def recordings(seed, n=4, T=30):
     """Return recordings whose first feature tells the partition; replace them by your own."""
     rng = np.random.default_rng(seed)
-    ys = [np.repeat([0, 1, 2], np.diff([0, *sorted(rng.choice(range(4, T - 4), 2, False)), T]))
+    ys = [np.repeat([0, 1, 2], np.diff([0, *sorted(rng.choice(range(4, T - 3, 4), 2, False)), T]))
           for _ in range(n)]
     Xs = [np.column_stack([2.0 * (y % 2), np.zeros(T)]) + rng.standard_normal((T, 2)) * [0.3, 2]
           for y in ys]

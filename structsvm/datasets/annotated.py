@@ -28,7 +28,17 @@ TCPD = PublicSet(
 
 @dataclass(frozen=True, eq=False)
 class Annotated:
-    """A series and what its annotators made of it."""
+    """A series and what its annotators made of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.datasets import Annotated, Recording
+    >>> series = Recording("nile", np.arange(6.0).reshape(6, 1), None, ("flow",))
+    >>> annotated = Annotated(series, {"6": [3, 6], "7": [6]})
+    >>> annotated.breakpoints["6"]
+    [3, 6]
+    """
 
     recording: Recording
     """Without labels."""
@@ -54,6 +64,20 @@ def fetch_tcpd(
     -------
     list of Annotated
         Nearly all have one feature; run_log has two. Missing values are NaN (uk_coal_employ).
+
+    Raises
+    ------
+    SettingsError
+        If a name is not that of a series in the repository.
+    DownloadError
+        If a file cannot be downloaded or differs from the one that was registered.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_tcpd
+    >>> def running():  # the first call downloads it
+    ...     (annotated,) = fetch_tcpd(["run_log"])
+    ...     return annotated.recording.X, annotated.breakpoints
     """
     known = {
         PurePosixPath(path).stem: path for path in TCPD.checksums if path.startswith("datasets/")

@@ -59,6 +59,13 @@ def digits_recordings(
     ----------
     Alpaydin and Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine Learning
     Repository.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import digits_recordings
+    >>> (recording,) = digits_recordings(1, n_runs=(3, 3), run_length=(8, 8), random_state=0)
+    >>> recording.X.shape, len(set(recording.y.tolist()))
+    ((24, 61), 3)
     """
     images, digits = load_digits(return_X_y=True)
     rng = np.random.default_rng(random_state)

@@ -117,6 +117,12 @@ def fetch_har_spsw(
     -----
     Phone and watch are put on a common grid of 50 Hz by linear interpolation; labels are those of
     the phone's file.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_har_spsw
+    >>> def train_and_test():  # the first call downloads them
+    ...     return fetch_har_spsw(range(1, 19)), fetch_har_spsw(range(19, 24))
     """
     names = sorted({PurePosixPath(path).name[:6] for path in HAR_SPSW.checksums})
     if subjects is not None:
@@ -141,6 +147,16 @@ def fetch_skab(folders: Sequence[str] = SKAB_FOLDERS, *, data_home: Home = None)
     -------
     list of Recording
         ``y`` numbers the segments between the marked changes: normal, transition, fault, ...
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_skab
+    >>> def valves():  # the first call downloads them
+    ...     return fetch_skab(("valve1",)), fetch_skab(("valve2",))
+    >>> fetch_skab(("valve3",))
+    Traceback (most recent call last):
+        ...
+    structsvm.errors.SettingsError: folders must be among other, valve1, valve2; got ['valve3']
     """
     _check("folders", folders, set(SKAB_FOLDERS))
     files = [PurePosixPath(path) for path in SKAB.checksums]
@@ -162,6 +178,12 @@ def fetch_mocap6(*, data_home: Home = None) -> list[Recording]:
     list of Recording
         24 features at 10 Hz: mean and log(1 + std) of each channel over 1.5 seconds. ``y`` numbers
         the actions. Few and short: too little to tell metrics apart.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import arrays_and_labels, fetch_mocap6
+    >>> def exercises():  # the first call downloads them
+    ...     return arrays_and_labels(fetch_mocap6())
     """
     names = ("s13_29", "s13_30", "s13_31", "s14_06", "s14_14", "s14_20")
     return MOCAP6.recordings(names, conversions.exercise, data_home)
@@ -186,6 +208,12 @@ def fetch_beedance(*, data_home: Home = None) -> list[Recording]:
     Notes
     -----
     That the published range of the heading is one full turn is an assumption.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import arrays_and_labels, fetch_beedance
+    >>> def dances():  # the first call downloads them
+    ...     return arrays_and_labels(fetch_beedance())
     """
     names = [f"bee{i}" for i in range(1, 7)]
     return BEEDANCE.recordings(names, conversions.bee, data_home)
@@ -204,6 +232,13 @@ def fetch_hasc1(*, data_home: Home = None) -> list[Recording]:
     -------
     list of one Recording
         Mean and log(std + 0.01) of the three axes over blocks of 20 samples.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_hasc1
+    >>> def activities():  # the first call downloads them
+    ...     (recording,) = fetch_hasc1()
+    ...     return recording
     """
     return HASC1.recordings(["hasc1"], conversions.hasc, data_home)
 
@@ -224,6 +259,12 @@ def fetch_tep(faults: Iterable[int] = range(1, 22), *, data_home: Home = None) -
     list of Recording
         ``y`` is 0 before the fault and 1 from there on. Each fault is another one, so that little
         is learned from some about others.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_tep
+    >>> def step_faults():  # the first call downloads them
+    ...     return fetch_tep(range(1, 8))
     """
     names = [f"fault{fault:02d}" for fault in faults]
     _check("faults", names, {f"fault{fault:02d}" for fault in range(1, 22)})
@@ -246,6 +287,13 @@ def fetch_tssb(names: Sequence[str] | None = None, *, data_home: Home = None) ->
     list of Recording
         One feature, ``x``: there is no metric to learn before you add some. ``y`` numbers the
         segments.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_tssb
+    >>> def series():  # the first call downloads it
+    ...     (recording,) = fetch_tssb(["Adiac"])
+    ...     return recording.X, recording.y
     """
     known = sorted({PurePosixPath(path).stem for path in TSSB.checksums} - {"desc"})
     if names is not None:

@@ -36,7 +36,22 @@ logger = logging.getLogger("structsvm")
 
 @dataclass(frozen=True)
 class Found:
-    """Files that hold recordings, and what lay beside them."""
+    """Files that hold recordings, and what lay beside them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.datasets import find_recordings
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("anna.csv", "ben.csv", "notes.txt"):
+    ...         (Path(folder) / name).touch()
+    ...     found = find_recordings(folder)
+    >>> type(found).__name__
+    'Found'
+    >>> found.names, [path.name for path in found.skipped]
+    (('anna', 'ben'), ['notes.txt'])
+    """
 
     files: tuple[Path, ...]
     names: tuple[str, ...]
@@ -96,6 +111,20 @@ def read_recordings(
     ------
     DataError
         Naming the file, and the row and the column where there is one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from structsvm.datasets import read_recordings
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("anna.csv", "ben.csv"):
+    ...         frame = pd.DataFrame({"x": [1.0, 2.0, 9.0], "label": [0, 0, 1]})
+    ...         frame.to_csv(Path(folder) / name, index=False)
+    ...     recordings = read_recordings(folder)
+    >>> [(recording.name, recording.X.shape) for recording in recordings]
+    [('anna', (3, 1)), ('ben', (3, 1))]
     """
     found = find_recordings(paths)
     for path in found.skipped:
@@ -128,6 +157,16 @@ def find_recordings(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) 
     DataError
         For a path that does not exist, a folder without recordings, one that cannot be read whole,
         a file of another kind.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.datasets import find_recordings
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "walk.csv").touch()
+    ...     find_recordings(folder).names
+    ('walk',)
     """
     if isinstance(paths, str | PathLike):
         paths = [paths]
@@ -164,6 +203,20 @@ def read_recording(
 
     Of a table that has all of ``features``, only these are read. With ``chunk_column``, numbers of
     rows that belong together.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from structsvm.datasets import read_recording
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "walk.csv"
+    ...     frame = pd.DataFrame({"t": [0.0, 0.1], "x": [1.5, 2.5], "state": ["rest", "walk"]})
+    ...     frame.to_csv(path, index=False)
+    ...     recording = read_recording(path, label_column="state", time_column="t")
+    >>> recording.name, recording.features, recording.y.tolist()
+    ('walk', ('x',), ['rest', 'walk'])
     """
     columns = TableColumns(label_column, time_column, chunk_column)
     (found,) = read_file(
@@ -199,6 +252,11 @@ def read_file(
         Whether no other file is read with it: several recordings of one then need no longer names.
 
     See :func:`read_recording` for the others.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or an ``.npz`` file is asked for the recordings of a column.
     """
     file = _checked(Path(path))
     name = printable(file.stem) if name is None else name
@@ -224,7 +282,20 @@ def read_file(
 
 
 def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
-    """Write an ``.npz`` file that :func:`read_recordings` reads."""
+    """Write an ``.npz`` file that :func:`read_recordings` reads.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from structsvm.datasets import Recording, read_recording, write_recording
+    >>> recording = Recording("walk", np.zeros((3, 1)), np.array([0, 0, 1]), ("x",))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_recording(recording, Path(folder) / "walk.npz")
+    ...     read_recording(Path(folder) / "walk.npz").y.tolist()
+    [0, 0, 1]
+    """
     arrays: dict[str, Any] = {"X": recording.X, "features": np.array(recording.features)}
     if recording.y is not None:
         arrays["y"] = recording.y

@@ -41,7 +41,16 @@ MOST_LABELS = 64
 
 @dataclass(frozen=True, eq=False)
 class LabelledImage:
-    """An image, and a label for each of its pixels if they are known."""
+    """An image, and a label for each of its pixels if they are known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.datasets import LabelledImage
+    >>> image = LabelledImage("sky", np.zeros((2, 3, 3), dtype=np.uint8), None, "sky.png")
+    >>> image.labels is None
+    True
+    """
 
     name: str
     image: NDArray[np.uint8]
@@ -85,6 +94,19 @@ def read_images(
     ------
     DataError
         Naming the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from PIL import Image
+    >>> from structsvm.datasets import read_images
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.fromarray(np.zeros((4, 6, 3), dtype=np.uint8)).save(Path(folder) / "sky.png")
+    ...     (image,) = read_images(folder, need_labels=False)
+    >>> image.name, image.image.shape
+    ('sky', (4, 6, 3))
     """
     if isinstance(paths, str | PathLike):
         paths = [paths]
@@ -108,7 +130,33 @@ def find_images(paths: Iterable[str | PathLike[str]]) -> list[Path]:
 def images_and_labels(
     images: Iterable[LabelledImage],
 ) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.int64]]]:
-    """``(Xs, ys)`` as :meth:`structsvm.MetricLearner.fit` takes them; DataError without labels."""
+    """Images and label maps as :meth:`structsvm.MetricLearner.fit` takes them.
+
+    Parameters
+    ----------
+    images : iterable of LabelledImage
+        Such as :func:`read_images` returns.
+
+    Returns
+    -------
+    Xs : list of array of uint8 of shape (H, W) or (H, W, C)
+    ys : list of array of int of shape (H, W)
+        Label of each pixel.
+
+    Raises
+    ------
+    DataError
+        If an image has no label map; the message names its file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.datasets import LabelledImage, images_and_labels
+    >>> pixels, labels = np.zeros((2, 3, 3), dtype=np.uint8), np.array([[0, 0, 1], [0, 1, 1]])
+    >>> Xs, ys = images_and_labels([LabelledImage("sky", pixels, labels, "sky.png")])
+    >>> Xs[0].shape, ys[0].shape
+    ((2, 3, 3), (2, 3))
+    """
     pairs = []
     for image in images:
         if image.labels is None:

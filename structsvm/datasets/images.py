@@ -31,7 +31,17 @@ N_HORSES = 327
 
 @dataclass(frozen=True, eq=False)
 class SegmentedImage:
-    """A colour image and its foreground."""
+    """A colour image and its foreground.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.datasets import SegmentedImage
+    >>> mask = np.array([[True, False], [False, False]])
+    >>> horse = SegmentedImage("horse001", np.zeros((2, 2, 3), dtype=np.uint8), mask)
+    >>> float(horse.foreground.mean())
+    0.25
+    """
 
     name: str
     rgb: NDArray[np.uint8]
@@ -62,9 +72,27 @@ def fetch_weizmann_horse(
     -------
     list of SegmentedImage
 
+    Raises
+    ------
+    SettingsError
+        If a number is not in 1..327 or ``longest_side`` is below 1.
+    DownloadError
+        If a file cannot be downloaded or differs from the one that was registered.
+
     Notes
     -----
     The paper has a 328th image, which is not there.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_weizmann_horse
+    >>> def horses():  # the first call downloads them
+    ...     found = fetch_weizmann_horse(range(1, 11), longest_side=120)
+    ...     return [h.rgb for h in found], [h.foreground for h in found]
+    >>> fetch_weizmann_horse([328])
+    Traceback (most recent call last):
+        ...
+    structsvm.errors.SettingsError: numbers must be in 1..327, got 328
     """
     if longest_side < 1:
         raise SettingsError(f"longest_side must be >= 1, got {longest_side}")

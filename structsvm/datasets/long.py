@@ -61,8 +61,9 @@ def from_long(
     Examples
     --------
     >>> import pandas as pd
+    >>> from structsvm.datasets import from_long
     >>> frame = pd.DataFrame(
-    ...     {"who": ["ann", "ann", "ben"], "t": [1, 0, 0], "x": [2.0, 1.0, 3.0], "label": [1, 0, 0]}
+    ...     {"who": ["ann", "ann", "ben"], "t": [0, 1, 0], "x": [1.0, 2.0, 3.0], "label": [1, 0, 0]}
     ... )
     >>> [(r.name, r.X.ravel().tolist()) for r in from_long(frame, recording="who", time="t")]
     [('ann', [1.0, 2.0]), ('ben', [3.0])]

@@ -53,7 +53,18 @@ SPELLINGS = {
 
 @dataclass(frozen=True, eq=False)
 class AnnotatedProfile:
-    """One chromosome of one profile, and what an annotator saw in it."""
+    """One chromosome of one profile, and what an annotator saw in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import Region
+    >>> from structsvm.datasets import AnnotatedProfile, Recording
+    >>> recording = Recording("1.2", np.zeros((5, 1)), None, ("logratio",))
+    >>> profile = AnnotatedProfile("1", recording, 1000.0 * np.arange(5), (Region(0, 4, 1),))
+    >>> profile.labels.regions
+    (Region(start=0, end=4, changes=1, or_more=False),)
+    """
 
     profile: str
     """Of whom; what a held-out profile shares nothing with."""
@@ -92,6 +103,23 @@ def read_profiles(
     ------
     DataError
         Naming the file and the column, the annotation or the region.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from structsvm.datasets import read_profiles
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     profiles, annotations = Path(folder) / "profiles.csv", Path(folder) / "annotations.csv"
+    ...     probes = {"position": [0, 100, 200, 300, 400], "logratio": [0.1, 0.0, 0.1, 0.9, 1.0]}
+    ...     marks = {"min": [50], "max": [350], "annotation": ["1breakpoint"]}
+    ...     who = {"profile.id": 1, "chromosome": 2}
+    ...     pd.DataFrame(probes | who).to_csv(profiles, index=False)
+    ...     pd.DataFrame(marks | who).to_csv(annotations, index=False)
+    ...     (profile,) = read_profiles(profiles, annotations)
+    >>> profile.recording.X.shape, profile.regions[0].changes
+    ((5, 1), 1)
     """
     pandas = require("pandas", "files", "reading annotated profiles")
     return _annotated(
@@ -121,6 +149,13 @@ def fetch_neuroblastoma(*, data_home: str | PathLike[str] | None = None) -> list
     Notes
     -----
     The tables are in R's format, read with the library rdata (extra ``datasets``).
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_neuroblastoma
+    >>> def profiles():  # the first call downloads them
+    ...     found = fetch_neuroblastoma()
+    ...     return [p.recording.X for p in found], [p.labels for p in found]
     """
     path = NEUROBLASTOMA.fetch("data/intreg.RData", data_home)
     tables = read_r(path)["intreg"]
@@ -149,7 +184,19 @@ def _annotated(signals: Any, marks: Any, profiles: Any, annotations: Any) -> lis
 def annotation_errors(
     profiles: Sequence[AnnotatedProfile], guesses: Sequence[EquivalenceMatrix]
 ) -> tuple[int, int]:
-    """Regions whose number of changes a segmentation misses, and regions in all."""
+    """Regions whose number of changes a segmentation misses, and regions in all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import EquivalenceMatrix, Region
+    >>> from structsvm.datasets import AnnotatedProfile, Recording, annotation_errors
+    >>> recording = Recording("1.2", np.zeros((5, 1)), None, ("logratio",))
+    >>> regions = (Region(0, 4, 1), Region(3, 5, 0))
+    >>> profile = AnnotatedProfile("1", recording, 1000.0 * np.arange(5), regions)
+    >>> annotation_errors([profile], [EquivalenceMatrix.from_breakpoints([4, 5])])
+    (2, 2)
+    """
     pairs = list(zip(profiles, guesses, strict=True))
     wrong = sum(not region.holds(M.boundaries) for p, M in pairs for region in p.regions)
     return wrong, sum(len(p.regions) for p, _ in pairs)

@@ -53,15 +53,17 @@ class PublicSet:
     citation: str
 
     def cited(self, loader: F) -> F:
-        """Decorates a loader: its docstring ends with the licence and whom to cite."""
+        """Decorate a loader: its docstring then tells the licence and what to cite."""
         if loader.__doc__:  # not with python -OO
-            notes = "" if "\n    Notes\n" in loader.__doc__ else "    Notes\n    -----\n"
+            text, heading, examples = loader.__doc__.partition("    Examples\n")
+            notes = "" if "\n    Notes\n" in text else "    Notes\n    -----\n"
             licence, citation = (
-                textwrap.fill(f"{text}.", 99, initial_indent="    ", subsequent_indent="    ")
-                for text in (f"Licence: {self.licence}", self.citation)
+                textwrap.fill(f"{part}.", 99, initial_indent="    ", subsequent_indent="    ")
+                for part in (f"Licence: {self.licence}", self.citation)
             )
             references = f"    References\n    ----------\n{citation}"
-            loader.__doc__ = f"{loader.__doc__.rstrip()}\n\n{notes}{licence}\n\n{references}\n    "
+            text = f"{text.rstrip()}\n\n{notes}{licence}\n\n{references}\n"
+            loader.__doc__ = f"{text}\n{heading}{examples}" if examples else f"{text}    "
         return loader
 
     @property

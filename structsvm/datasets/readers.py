@@ -40,7 +40,14 @@ def read_npz(
     missing_labels: Sequence[str] = (),
     max_bytes: int | None = None,
 ) -> Recording:
-    """Read ``X``, ``y`` or ``bkps``, and ``features``; whatever else is there is left alone."""
+    """Read ``X``, ``y`` or ``bkps``, and ``features``; whatever else is there is left alone.
+
+    Raises
+    ------
+    DataError
+        If there is no ``X`` of numbers of shape (T, P), if labels are needed and missing, or if
+        they do not fit ``X``.
+    """
     arrays, present = _load_arrays(path, ("X", "y", "bkps", "features"), max_bytes)
     if "X" not in arrays:
         raise DataError(f"{path}: no array 'X'; it holds {listed(present)}")
@@ -120,6 +127,11 @@ def table_recordings(
         What to call the frame in messages.
     name : str
         Of the recording, if it is one.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, a value is no number or is missing, or nothing is left to read.
     """
     headers = [str(column) for column in frame.columns]
     frame.columns = headers
@@ -299,6 +311,13 @@ def read_frame(
 
     Labels of text files are text, in which nothing but a blank is missing: elsewhere pandas takes
     words such as "None" and "null" for missing numbers, which are names of classes here.
+
+    Raises
+    ------
+    DataError
+        If the file is empty, damaged or expands to more than ``max_bytes``.
+    MissingExtraError
+        If pandas, or pyarrow for ``.parquet``, is not installed.
     """
     pandas = require("pandas", "files", f"reading {path.suffix} files")
     if path.suffix.lower() == ".parquet":

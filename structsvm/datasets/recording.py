@@ -18,7 +18,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """A recording as it was measured, before any standardisation."""
+    """A recording as it was measured, before any standardisation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.datasets import Recording
+    >>> recording = Recording("anna", np.zeros((4, 2)), np.array([0, 0, 1, 1]), ("x", "y"))
+    >>> recording.with_features(["y", "x"], "the metric").features
+    ('y', 'x')
+    """
 
     name: str
     X: Floats
@@ -77,6 +86,13 @@ def arrays_and_labels(
     ------
     DataError
         Naming the first recording without labels.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import arrays_and_labels, digits_recordings
+    >>> Xs, ys = arrays_and_labels(digits_recordings(2, random_state=0))
+    >>> [X.shape for X in Xs], [y.shape for y in ys]
+    ([(134, 61), (121, 61)], [(134,), (121,)])
     """
     labels = []
     for recording in recordings:

@@ -56,6 +56,19 @@ def relevant_changes(
     -------
     list of Recording
         Features are called ``relevant_0``, ... and ``nuisance_0``, ...; ``y`` numbers the segments.
+
+    Raises
+    ------
+    SettingsError
+        If ``n_relevant`` is not in ``1..n_features``, or ``n_samples`` leaves no room for ten
+        segments of 20 samples.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import relevant_changes
+    >>> recordings = relevant_changes(2, n_samples=200, n_features=3, n_relevant=1, random_state=0)
+    >>> recordings[0].X.shape, recordings[0].features
+    ((200, 3), ('relevant_0', 'nuisance_0', 'nuisance_1'))
     """
     if not 1 <= n_relevant <= n_features:
         raise SettingsError(f"n_relevant must be in 1..{n_features} (n_features), got {n_relevant}")

@@ -57,6 +57,13 @@ def balance_scale() -> Recording:
     References
     ----------
     Siegler (1976), Three aspects of cognitive development, Cognitive Psychology 8, 481-520.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import balance_scale
+    >>> table = balance_scale()
+    >>> table.X.shape, table.X[0].tolist(), str(table.y[0])
+    ((625, 4), [1.0, 1.0, 1.0, 1.0], 'B')
     """
     X = np.array(list(product(range(1, 6), repeat=4)), dtype=np.float64)
     torque = X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3]
@@ -78,6 +85,13 @@ def fetch_movement_libras(*, data_home: str | PathLike[str] | None = None) -> Re
     -------
     Recording
         Features ``x1, y1, ..., x45, y45``; ``y`` is the kind, 1 to 15. 30 rows come twice.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_movement_libras
+    >>> def movements():  # the first call downloads them
+    ...     table = fetch_movement_libras()
+    ...     return table.X, table.y
     """
     path = MOVEMENT_LIBRAS.fetch("data/movement_libras.data", data_home)
     table = np.loadtxt(path, delimiter=",", skiprows=1)
@@ -102,6 +116,13 @@ def fetch_letter(*, data_home: str | PathLike[str] | None = None) -> Recording:
     Notes
     -----
     The table is in R's format, read with the library rdata (extra ``datasets``).
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_letter
+    >>> def letters():  # the first call downloads them
+    ...     table = fetch_letter()
+    ...     return table.X[:2000], table.y[:2000]
     """
     path = LETTER.fetch("data/LetterRecognition.rda", data_home)
     return _table("letter", read_r(path)["LetterRecognition"], "lettr")
@@ -124,6 +145,13 @@ def fetch_ionosphere(*, data_home: str | PathLike[str] | None = None) -> Recordi
     Notes
     -----
     The table is in R's format, read with the library rdata (extra ``datasets``).
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_ionosphere
+    >>> def radar():  # the first call downloads them
+    ...     table = fetch_ionosphere()
+    ...     return table.X, table.y
     """
     path = IONOSPHERE.fetch("data/Ionosphere.rda", data_home)
     return _table("ionosphere", read_r(path)["Ionosphere"], "Class")

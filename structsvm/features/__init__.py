@@ -1,21 +1,35 @@
 """Features of recordings, made before they are standardised and before the metric is learned."""
 
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.compose import Chain, Rows, Union
-from structsvm.features.context import Columns, Lags, MovingStatistics
-from structsvm.features.moments import HermiteMoments, hermite_functions, robust_scale
-from structsvm.features.scores import StateScores
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Chain",
-    "Columns",
-    "HermiteMoments",
-    "Lags",
-    "MovingStatistics",
-    "RecordingTransformer",
-    "Rows",
-    "StateScores",
-    "Union",
-    "hermite_functions",
-    "robust_scale",
-]
+from structsvm.support.lazy import lazy
+
+if TYPE_CHECKING:
+    from structsvm.features.base import RecordingTransformer as RecordingTransformer
+    from structsvm.features.compose import Chain as Chain
+    from structsvm.features.compose import Rows as Rows
+    from structsvm.features.compose import Union as Union
+    from structsvm.features.context import Columns as Columns
+    from structsvm.features.context import Lags as Lags
+    from structsvm.features.context import MovingStatistics as MovingStatistics
+    from structsvm.features.moments import HermiteMoments as HermiteMoments
+    from structsvm.features.moments import hermite_functions as hermite_functions
+    from structsvm.features.moments import robust_scale as robust_scale
+    from structsvm.features.scores import StateScores as StateScores
+else:
+    __getattr__, __dir__, __all__ = lazy(
+        __name__,
+        {
+            "Chain": "structsvm.features.compose",
+            "Columns": "structsvm.features.context",
+            "HermiteMoments": "structsvm.features.moments",
+            "Lags": "structsvm.features.context",
+            "MovingStatistics": "structsvm.features.context",
+            "RecordingTransformer": "structsvm.features.base",
+            "Rows": "structsvm.features.compose",
+            "StateScores": "structsvm.features.scores",
+            "Union": "structsvm.features.compose",
+            "hermite_functions": "structsvm.features.moments",
+            "robust_scale": "structsvm.features.moments",
+        },
+    )

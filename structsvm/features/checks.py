@@ -83,7 +83,13 @@ def check_features(
 
 
 def column_names(input_features: Any, n_features: int) -> list[str]:
-    """Names of the columns that a stage sees; ``x0, x1, ...`` where none are given."""
+    """Names of the columns that a stage sees; ``x0, x1, ...`` where none are given.
+
+    Raises
+    ------
+    DataError
+        If the number of names is not ``n_features``.
+    """
     if input_features is None:
         return [f"x{j}" for j in range(n_features)]
     names = [str(name) for name in input_features]

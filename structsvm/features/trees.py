@@ -97,7 +97,13 @@ class BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.classes
 
     def fit(self, X: Floats, y: Any) -> Self:
-        """Refuse to learn."""
+        """Refuse to learn.
+
+        Raises
+        ------
+        ModelFileError
+            Always: the trees were read from a file, and can only predict.
+        """
         raise ModelFileError("stored trees cannot be fitted: use the estimator they come from")
 
     def predict_proba(self, X: Floats) -> Floats:

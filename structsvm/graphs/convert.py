@@ -37,6 +37,14 @@ def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
     ------
     DataError
         Saying what was found and what would do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.graphs import as_graph
+    >>> graph = as_graph((np.ones((3, 3)), np.array([[0.0], [1.0], [9.0]])))
+    >>> graph.n_samples, graph.n_edges
+    (3, 3)
     """
     if isinstance(x, FeatureGraph):
         return x
@@ -70,6 +78,27 @@ def from_networkx(
         ``x`` and ``mean color`` by default, whichever the first node has.
     spatial : sequence of int
         Which features say where a node is.
+
+    Returns
+    -------
+    FeatureGraph
+        Its nodes are in the order of ``graph.nodes``.
+
+    Raises
+    ------
+    DataError
+        If the graph is directed or empty, or the features of its nodes are missing, are no numbers,
+        or differ in length.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> from structsvm.graphs import from_networkx
+    >>> path = networkx.path_graph(3)
+    >>> for node in path:
+    ...     path.nodes[node]["features"] = [float(node)]
+    >>> from_networkx(path).X.tolist()
+    [[0.0], [1.0], [2.0]]
     """
     if graph.is_directed():
         raise DataError("the graph is directed, and similarity is symmetric: give to_undirected()")
@@ -100,6 +129,20 @@ def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -
     """The pattern of a symmetric adjacency matrix (T, T), sparse or dense, and features (T, P).
 
     Its values only say where there is an edge; the diagonal is ignored.
+
+    Raises
+    ------
+    DataError
+        If the matrix is not symmetric or has NaN or inf entries, or the features are no numbers or
+        do not fit the matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.graphs import from_adjacency
+    >>> path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> from_adjacency(path, np.array([[0.0], [1.0], [9.0]])).edges.tolist()
+    [[0, 1], [1, 2]]
     """
     reason = no_array(features)
     if reason is not None:

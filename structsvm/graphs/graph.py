@@ -44,6 +44,14 @@ class FeatureGraph:
         What the nodes were called where they come from.
     in_units : bool
         Whether the features have fixed units, so that no scale has to be learned for them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.graphs import FeatureGraph
+    >>> graph = FeatureGraph(np.array([[0.0], [1.0], [9.0]]), edges=np.array([[0, 1], [1, 2]]))
+    >>> graph.n_samples, graph.n_edges, graph.features
+    (3, 2, ('x0',))
     """
 
     X: Floats

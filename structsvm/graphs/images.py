@@ -47,6 +47,13 @@ class GraphOfImage:
     features : {"colour+position", "all"}
         L, a, b and x, y; "all" adds the gradient, the local contrast, the distances from both axes
         of the image and from its border. Fixed units: nothing is scaled by the image.
+
+    Examples
+    --------
+    >>> from structsvm.graphs import GraphOfImage
+    >>> from structsvm.problems import NormalizedCut
+    >>> NormalizedCut(image=GraphOfImage(n_segments=50, edges="adjacent")).image.n_segments
+    50
     """
 
     nodes: str = "superpixels"
@@ -92,6 +99,16 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
     -------
     FeatureGraph
         ``regions`` (H, W) is the node of each pixel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.graphs import GraphOfImage, from_image
+    >>> image = np.zeros((4, 6, 3))
+    >>> image[:, 3:] = 1.0
+    >>> graph = from_image(image, GraphOfImage(nodes="pixels", radius=1.5))
+    >>> graph.n_samples, graph.regions.shape
+    (24, (4, 6))
     """
     settings = settings or GraphOfImage()
     image = np.asanyarray(image)

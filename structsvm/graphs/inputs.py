@@ -31,7 +31,13 @@ NOTHING_TO_CUT = (
 
 
 def as_list(Xs: Any) -> list[Any]:
-    """One graph or image is a list of one."""
+    """One graph or image is a list of one.
+
+    Raises
+    ------
+    DataError
+        If ``Xs`` is neither a graph, nor an image, nor an iterable of them.
+    """
     single = isinstance(Xs, FeatureGraph) or (hasattr(Xs, "nodes") and hasattr(Xs, "edges"))
     if isinstance(Xs, np.ndarray) and Xs.dtype != object:
         single = Xs.ndim in (2, 3)
@@ -47,7 +53,13 @@ def as_list(Xs: Any) -> list[Any]:
 
 
 def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> list[int]:
-    """The graphs whose nodes have more than one label; a warning for the others."""
+    """The graphs whose nodes have more than one label; a warning for the others.
+
+    Raises
+    ------
+    DataError
+        If no graph has two labels, or every node has a label of its own.
+    """
     if graphs and all(truth.M.n_clusters == truth.M.n_samples for truth in truths):
         raise DataError(
             "every node has a label of its own, so that any metric cuts them right: labels say "
@@ -67,7 +79,13 @@ def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> li
 
 
 def start_scale(graphs: Sequence[FeatureGraph], weights: Floats) -> Floats:
-    """Square root of the diagonal metric at which learning starts, (P,); ``weights`` (N,)."""
+    """Square root of the diagonal metric at which learning starts, (P,); ``weights`` (N,).
+
+    Raises
+    ------
+    DataError
+        If every feature is constant in every graph.
+    """
     spatial = graphs[0].spatial
     start = np.where(spatial, SPATIAL, APPEARANCE)
     if not all(graph.in_units for graph in graphs):

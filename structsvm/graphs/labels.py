@@ -29,12 +29,23 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class NodeLabels:
-    """The true partition of a graph, for learning by nodes and for scoring by pixels."""
+    """The true partition of a graph, for learning by nodes and for scoring by pixels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.graphs import FeatureGraph, node_labels
+    >>> graph = FeatureGraph(np.array([[0.0], [1.0], [9.0]]))
+    >>> labels = node_labels(["sky", "sky", "sea"], graph)
+    >>> type(labels).__name__, labels.counts.tolist()
+    ('NodeLabels', [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    """
 
     M: EquivalenceMatrix
     """Each node in the cluster that most of it belongs to."""
     counts: Floats
-    """How much of each node has each label, (T, K): rows sum to the sizes of the nodes."""
+    """How much of each node has each label, (T, K): rows sum to the sizes of the nodes, or to 0
+    where no label is known, of which nothing is measured then."""
 
     @property
     def n_clusters(self) -> int:
@@ -49,13 +60,23 @@ class NodeLabels:
     def inner(self, guess: EquivalenceMatrix) -> float:
         """``Tr(M M')`` over pixels: ``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)``."""
         common = _common(self, guess)
-        return float(np.sum(common**2 / np.outer(common.sum(axis=1), common.sum(axis=0))))
+        sizes = np.outer(common.sum(axis=1), common.sum(axis=0))
+        shares = np.divide(common**2, sizes, out=np.zeros_like(common), where=sizes > 0)
+        return float(shares.sum())
 
     @classmethod
     def of_nodes(cls, M: EquivalenceMatrix, sizes: Floats) -> NodeLabels:
         """A partition of the nodes themselves, of these sizes (T,)."""
         assert M.labels is not None
         return cls(M, np.eye(M.n_clusters)[M.labels] * sizes[:, None])
+
+    @classmethod
+    def of_some(cls, rows: Ints, M: EquivalenceMatrix, sizes: Floats) -> NodeLabels:
+        """A partition of some of the nodes, of the others of which nothing is known."""
+        assert M.labels is not None
+        counts = np.zeros((sizes.size, M.n_clusters))
+        counts[rows, M.labels] = sizes[rows]
+        return cls(EquivalenceMatrix.from_labels(counts.argmax(axis=1)), counts)
 
     def __eq__(self, other: object) -> bool:
         """Whether both group the nodes, and what they are made of, in the same way."""
@@ -81,6 +102,14 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
     ------
     DataError
         When they do not fit the graph.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.graphs import FeatureGraph, node_labels
+    >>> graph = FeatureGraph(np.array([[0.0], [1.0], [9.0]]))
+    >>> node_labels([1, 1, 0], graph).M.labels.tolist()
+    [0, 0, 1]
     """
     if isinstance(y, NodeLabels):
         if y.counts.shape[0] != graph.n_samples:

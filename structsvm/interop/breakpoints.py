@@ -29,7 +29,19 @@ Ints = NDArray[np.int64]
 
 
 def labels_to_breakpoints(labels: ArrayLike) -> list[int]:
-    """Segment ends of a label for each sample, (T,): one wherever the label changes, and T."""
+    """Segment ends of a label for each sample, (T,): one wherever the label changes, and T.
+
+    Raises
+    ------
+    DataError
+        If the labels are no vector, or an empty one.
+
+    Examples
+    --------
+    >>> from structsvm.interop import labels_to_breakpoints
+    >>> labels_to_breakpoints(["rest", "rest", "walk", "rest"])
+    [2, 3, 4]
+    """
     values: NDArray[Any] = np.asarray(labels)
     if values.ndim != 1 or values.size == 0:
         raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
@@ -38,20 +50,46 @@ def labels_to_breakpoints(labels: ArrayLike) -> list[int]:
 
 
 def breakpoints_to_labels(breakpoints: ArrayLike) -> Ints:
-    """Number of the segment of each sample, 0, 1, ..., (T,)."""
+    """Number of the segment of each sample, 0, 1, ..., (T,).
+
+    Examples
+    --------
+    >>> from structsvm.interop import breakpoints_to_labels
+    >>> breakpoints_to_labels([2, 5]).tolist()
+    [0, 0, 1, 1, 1]
+    """
     labels = EquivalenceMatrix.from_breakpoints(breakpoints).labels
     assert labels is not None
     return np.array(labels)
 
 
 def breakpoints_to_changepoints(breakpoints: ArrayLike) -> Ints:
-    """The breakpoints without the last, which is no change, (K - 1,)."""
+    """The breakpoints without the last, which is no change, (K - 1,).
+
+    Examples
+    --------
+    >>> from structsvm.interop import breakpoints_to_changepoints
+    >>> breakpoints_to_changepoints([2, 5, 9]).tolist()
+    [2, 5]
+    """
     ends = EquivalenceMatrix.from_breakpoints(breakpoints).breakpoints
     return np.asarray(ends[:-1], dtype=np.int64)
 
 
 def changepoints_to_breakpoints(changepoints: ArrayLike, n_samples: int) -> list[int]:
-    """The changes, sorted and in ``1..T-1``, and T."""
+    """The changes, sorted and in ``1..T-1``, and T.
+
+    Raises
+    ------
+    DataError
+        If the changes are not increasing integers in ``1..T-1``.
+
+    Examples
+    --------
+    >>> from structsvm.interop import changepoints_to_breakpoints
+    >>> changepoints_to_breakpoints([2, 5], n_samples=9)
+    [2, 5, 9]
+    """
     changes = np.asarray(changepoints)
     if changes.size == 0:
         changes = changes.astype(np.int64)
@@ -61,7 +99,14 @@ def changepoints_to_breakpoints(changepoints: ArrayLike, n_samples: int) -> list
 
 
 def labels_to_matrix(labels: ArrayLike) -> Floats:
-    """The rescaled equivalence matrix of a partition, (T, T): for small T."""
+    """The rescaled equivalence matrix of a partition, (T, T): for small T.
+
+    Examples
+    --------
+    >>> from structsvm.interop import labels_to_matrix
+    >>> labels_to_matrix(["rest", "rest", "walk"]).round(3).tolist()
+    [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
+    """
     return EquivalenceMatrix.from_labels(labels).dense()
 
 
@@ -72,6 +117,12 @@ def matrix_to_labels(M: ArrayLike) -> Ints:
     ------
     DataError
         When the entries do not say who is with whom.
+
+    Examples
+    --------
+    >>> from structsvm.interop import matrix_to_labels
+    >>> matrix_to_labels([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]).tolist()
+    [0, 0, 1]
     """
     values = np.asarray(M, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or values.size == 0:

@@ -62,6 +62,11 @@ class MetricDetector(BaseEstimator):  # type: ignore[misc]
             Number of changes, one less than that of segments.
         pen : float, optional
             Price of a change; by default, if there is no ``n_bkps`` either, the learned one.
+
+        Raises
+        ------
+        DataError
+            If :meth:`fit` has not been called.
         """
         if self.n_samples is None:
             raise DataError("the detector has no signal: call fit first")

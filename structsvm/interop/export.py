@@ -32,6 +32,26 @@ def export_metric(learner: MetricLearner, path: str | PathLike[str], what: str =
         ``scale`` (P,): ``((X - mean) * scale) @ components.T`` is ``transform(X)``.
     what : {"metric", "components"}
         ``B``, or ``L^T`` with ``B = L L^T``; an ``.npz`` file holds both.
+
+    Raises
+    ------
+    SettingsError
+        If ``what`` is neither of the two, or the name of the file has another ending.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.interop import export_metric
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     export_metric(learner, Path(folder) / "metric.csv")
+    ...     print((Path(folder) / "metric.csv").read_text().splitlines()[0])
+    feature,x0,x1,x2,x3
     """
     file = Path(path)
     if what not in ("metric", "components"):

@@ -40,6 +40,21 @@ def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
     ------
     SettingsError
         When the learner is not one of graphs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.interop import weighted_graph
+    >>> from structsvm.problems import NormalizedCut
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 6)
+    >>> X = np.c_[y + rng.normal(scale=0.1, size=12), rng.normal(size=12)]
+    >>> graphs = [(np.ones((12, 12)), X)]
+    >>> learner = MetricLearner(NormalizedCut(), metric="diagonal").fit(graphs * 2, [y, y])
+    >>> weighted = weighted_graph(learner, graphs[0])
+    >>> bool(weighted[0][1]["weight"] > weighted[0][11]["weight"])
+    True
     """
     (sample,) = learner.prepare([graph])
     if not isinstance(sample.side, FeatureGraph):

@@ -85,8 +85,9 @@ def save(learner: MetricLearner, path: str | PathLike[str]) -> None:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from structsvm import MetricLearner, load, save
-    >>> from structsvm.datasets import relevant_changes
-    >>> Xs, ys = relevant_changes(n_recordings=4, n_samples=60, random_state=0)
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(learner, Path(folder) / "walks.structsvm")
@@ -139,6 +140,19 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> MetricLe
     ModelFileError
         For a file that is not a model, is too large, is damaged or was changed, or is of another
         format; and for a model of a problem that is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm import MetricLearner, load, save
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> learner = MetricLearner(metric="diagonal").fit(*arrays_and_labels(recordings))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(learner, Path(folder) / "walks.structsvm")
+    ...     print(load(Path(folder) / "walks.structsvm", max_bytes=10**6).metric)
+    diagonal
     """
     header, arrays = MODEL.read(Path(path), max_bytes)
     try:

@@ -165,7 +165,15 @@ def is_zero(L: Floats) -> bool:
 
 
 def usable_factor(objective: Objective, solution: Solution, settings: Settings) -> Floats:
-    """``L`` of the learned metric; warn or refuse when there is reason to."""
+    """``L`` of the learned metric; warn or refuse when there is reason to.
+
+    Raises
+    ------
+    LearningError
+        If the metric is zero.
+    KeyboardInterrupt
+        If the run was interrupted before it had a metric that is not zero.
+    """
     logger.info("%s", solution.summary())
     L = metric_factor(objective.split(solution.w)[0])
     if is_zero(L) and solution.status is Status.INTERRUPTED:

@@ -142,11 +142,14 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> Xs, ys = relevant_changes(n_recordings=4, n_samples=60, random_state=0)
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> learner.score(Xs, ys) > -1.0
-    True
+    >>> [labels.shape for labels in learner.predict(Xs[:2])]
+    [(200,), (200,)]
+    >>> len(learner.predict_breakpoints(Xs))
+    4
     """
 
     __metadata_request__fit = DATA
@@ -306,7 +309,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         """
         return TrainingSet.read(self._problem, Xs, ys, feature_names, sample_weight, groups=groups)
 
-    def risk(self, Xs: Any, ys: Any, *, sample_weight: Any = None) -> Risk:
+    def risk(self, Xs: Any, ys: Any = None, *, sample_weight: Any = None) -> Risk:
         """The objective that :meth:`fit` minimises, of fully labelled samples.
 
         Whoever compares solvers, or writes one, begins here (docs/solvers.md).
@@ -401,11 +404,23 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     def decode_with(
         self, metric: Metric, Xs: Any, n_clusters: Counts = None
     ) -> list[EquivalenceMatrix]:
-        """Partition samples with another metric, such as one of ``baselines_``."""
+        """Partition samples with another metric, such as one of ``baselines_``.
+
+        Raises
+        ------
+        SettingsError
+            If ``metric`` is no :class:`~structsvm.partitions.Metric`.
+        DataError
+            If a sample cannot be used, or a number of clusters does not fit its sample.
+        """
         if not isinstance(metric, Metric):
             raise SettingsError(f"metric must be a Metric, got {metric!r}")
         samples = self.prepare(Xs)
+        if n_clusters is None and metric.price is None:
+            n_clusters = metric.n_clusters
         sizes = [sample.n_samples for sample in samples]
+        if n_clusters is None and metric.price is None:
+            n_clusters = metric.n_clusters
         counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
         tasks = stage("partitioning", list(zip(samples, counts, strict=True)))
         return [metric.decode(self.problem_, sample, K) for sample, K in tasks]
@@ -627,9 +642,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once."""
-        return (
-            Xs if isinstance(Xs, TrainingSet) else TrainingSet.read(self._problem, Xs, ys, **given)
-        )
+        return TrainingSet.of(self._problem, Xs, ys, **given)
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         """Take what was learned."""

@@ -45,6 +45,37 @@ class TrainingSet:
     """The labels of each sample as they were given: features may learn from names of states."""
 
     @classmethod
+    def of(cls, problem: PartitionProblem, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
+        """What has been read, for this problem, or what :meth:`read` makes of ``Xs`` and ``ys``.
+
+        Raises
+        ------
+        DataError
+            As :meth:`read`; and when it was read for another kind of problem, or labels, weights,
+            names or groups are given beside it.
+        """
+        if not isinstance(Xs, cls):
+            return cls.read(problem, Xs, ys, **given)
+        beside = {"ys": ys, **given}
+        n_features = beside.pop("n_features", None)
+        twice = [name for name, value in beside.items() if value is not None]
+        if twice:
+            raise DataError(
+                f"a TrainingSet holds {twice[0]} already: give them to read, with the samples"
+            )
+        if type(Xs.problem) is not type(problem):
+            raise DataError(
+                f"the samples were read for {type(Xs.problem).__name__}, and this learner is for "
+                f"{type(problem).__name__}: read them with this learner"
+            )
+        if n_features is not None and Xs.n_features != n_features:
+            raise DataError(
+                f"{problem.traits.words.whole} 0 has {Xs.n_features} features, the model has "
+                f"{n_features}"
+            )
+        return replace(Xs, problem=problem)
+
+    @classmethod
     def read(
         cls,
         problem: PartitionProblem,
@@ -79,7 +110,9 @@ class TrainingSet:
                 raise DataError(f"groups must be a list, one for each, got {groups!r}") from None
             if len(groups) != len(samples):
                 words = problem.traits.words
-                raise DataError(f"{words.wholes(len(samples))} but {len(groups)} groups")
+                raise DataError(
+                    f"{words.wholes(len(samples))} but {len(groups)} groups: give one for each"
+                )
         given = labels_of_each(ys, samples, problem.traits.words)
         return cls(problem, samples, labels, weights, names, groups, given)
 

@@ -28,6 +28,14 @@ class AutoMaster(Master):
     When one fails the next takes over. Measured in docs/solvers.md: Newton is hundreds of times
     faster than conic solvers on large semi-definite matrices; interior points are up to 26 times
     faster than Newton on diagonal ones, but for squared norms with many cuts of many weights.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.solvers import AutoMaster, CuttingPlane, CvxpyMaster
+    >>> patient = AutoMaster(conic=CvxpyMaster("SCS"))
+    >>> MetricLearner(solver=CuttingPlane(master=patient)).solver.master.conic
+    CvxpyMaster(solver='SCS')
     """
 
     newton: NewtonMaster = field(default_factory=NewtonMaster)

@@ -20,6 +20,10 @@ Floats = NDArray[np.float64]
 REACH = 100.0
 """A minimiser is looked for within so many times the norm of the solver's own (at least 1)."""
 
+KEPT = 1e-7
+"""To how much of its value a bound is good where there are further constraints: weights are
+compared with it that a conic solver keeps them with, and so a little better than the best one."""
+
 FEASIBLE = 1e-7
 """Residual of a dual point, relative to its terms, beyond which it proves nothing."""
 
@@ -34,7 +38,9 @@ def conic_minimum(risk: RegularizedRisk, offset: float, slope: Floats) -> float:
     B, w, constraints = risk.space.variable()
     constraints = [*constraints, *risk.further_constraints(B)]
     objective = risk.regularizer.as_cvxpy(B, w, risk.space) + slope @ w
-    return offset + dual_bound(cp.Problem(cp.Minimize(objective), constraints))
+    least = dual_bound(cp.Problem(cp.Minimize(objective), constraints))
+    kept = 0.0 if risk.constraints is None else KEPT * (abs(offset) + abs(least))
+    return offset + least - kept
 
 
 def dual_bound(problem: cp.Problem) -> float:

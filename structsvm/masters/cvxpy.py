@@ -55,6 +55,18 @@ class CvxpyMaster(Master):
     solver : str
         Name of any solver cvxpy has installed, or "auto": Clarabel, or SCS for large matrices; when
         one fails or calls itself inaccurate the next is tried, and the label says so.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.solvers import CuttingPlane, CvxpyMaster
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> solver = CuttingPlane(master=CvxpyMaster("CLARABEL"))
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal", solver=solver).fit(Xs, ys)
+    >>> learner.solution_.status.name
+    'OPTIMAL'
     """
 
     solver: str = "auto"
@@ -77,7 +89,15 @@ class CvxpyMaster(Master):
     def solve(
         self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
-        """Solve the restricted problem."""
+        """Solve the restricted problem.
+
+        Raises
+        ------
+        MasterError
+            If the restricted problem has no solution, or no solver finds a finite one.
+        SettingsError
+            If the regularizer or a constraint is not convex.
+        """
         import cvxpy as cp
 
         B, w, constraints = risk.space.variable()
@@ -120,6 +140,13 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
     """Solve with the first of ``solvers`` that is accurate; who did, and who failed before.
 
     When none is, an inaccurate answer is kept and the label says so.
+
+    Raises
+    ------
+    MasterError
+        If the problem is unbounded or infeasible, or no solver could solve it.
+    SettingsError
+        If the problem is not convex by the rules of cvxpy.
     """
     import cvxpy as cp
 

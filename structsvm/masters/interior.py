@@ -46,6 +46,18 @@ class InteriorPointMaster(Master):
     ----------
     max_steps : int
         At most this many steps; each factors a matrix of the order of the fewer: cuts or weights.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.solvers import CuttingPlane, InteriorPointMaster
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> solver = CuttingPlane(master=InteriorPointMaster())
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal", solver=solver).fit(Xs, ys)
+    >>> learner.solution_.status.name
+    'OPTIMAL'
     """
 
     max_steps: int = 100
@@ -62,7 +74,13 @@ class InteriorPointMaster(Master):
     def solve(
         self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
-        """Solve the restricted problem; MasterError when the gap does not close."""
+        """Solve the restricted problem.
+
+        Raises
+        ------
+        MasterError
+            If the regularizer, the cone or a constraint is not handled, or the gap does not close.
+        """
         if (form := _form(risk)) is None:
             raise MasterError(
                 "interior handles squared norms and traces of vectors, without extra constraints"

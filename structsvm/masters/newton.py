@@ -53,6 +53,17 @@ class NewtonMaster(Master):
     ----------
     max_steps : int
         At most this many Newton steps, and as many proximal ones.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.solvers import CuttingPlane, NewtonMaster
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> solver = CuttingPlane(master=NewtonMaster(max_steps=100))
+    >>> learner = MetricLearner(solver=solver).fit(*arrays_and_labels(recordings))
+    >>> learner.solution_.status.name
+    'OPTIMAL'
     """
 
     max_steps: int = 60
@@ -69,7 +80,13 @@ class NewtonMaster(Master):
     def solve(
         self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
-        """Solve the restricted problem; MasterError when the gap does not close."""
+        """Solve the restricted problem.
+
+        Raises
+        ------
+        MasterError
+            If the regularizer or a constraint is not handled, or the gap does not close.
+        """
         omega = risk.regularizer.as_quadratic(risk.space)
         if omega is None or risk.constraints is not None:
             raise MasterError("newton handles squared norms and traces, without extra constraints")

@@ -105,6 +105,17 @@ def evaluate_rows(
     -----
     Features are scaled as on the whole table, or as on the rows that are learned from. That these
     overlap between groups is neglected in the standard errors, as usual.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from structsvm import MetricLearner, evaluate_rows
+    >>> from structsvm.problems import Clustering
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = MetricLearner(Clustering(), metric="diagonal").fit([X[::3]], [y[::3]])
+    >>> evaluation = evaluate_rows(learner, X[1::3], y[1::3])
+    >>> evaluation.learned_again, len(evaluation.groups.samples)
+    (False, 4)
     """
     check_is_fitted(learner)
     problem = learner.problem_

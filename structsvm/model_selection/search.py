@@ -18,6 +18,7 @@ from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_summary import TrainingSummary
 from structsvm.model_selection.candidates import Candidate, menu
 from structsvm.model_selection.folds import split
 from structsvm.model_selection.held_out import HeldOut
@@ -99,6 +100,18 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     In a fold, each kind of metric goes along its ``lam``, the largest first, from the cuts of the
     one before; every certificate is its own. What ``lam`` has no part in is done once. The choice
     is learned again from all recordings as :class:`MetricLearner` does it.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearnerCV
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> recordings = relevant_changes(8, n_samples=200, n_features=20, n_relevant=2, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> candidates = ["untrained", "diagonal"]
+    >>> search = MetricLearnerCV(candidates=candidates, lams=[0.1], cv=3, random_state=0)
+    >>> search = search.fit(Xs, ys)
+    >>> search.best_estimator_.metric, search.best_lam_
+    ('diagonal', 0.1)
     """
 
     __metadata_request__fit = DATA
@@ -169,7 +182,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         LearningError
             When no learned candidate gives a metric on every fold.
         """
-        data = self._training_set(Xs, ys, sample_weight, groups, feature_names)
+        data = self._training_set(
+            Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
+        )
         n = len(self._candidates)
         with share("choosing", 0.0, n / (n + 1)):
             learner = self.choose(data)
@@ -198,7 +213,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         check_n_jobs(self.n_jobs)
         for candidate in candidates:
             self._settings(candidate)  # refuses bad settings before any work
-        data = self._training_set(Xs, ys, sample_weight, groups, feature_names)
+        data = self._training_set(
+            Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
+        )
         traits = data.problem.traits
         numbers = contents(data.arrays)
         folds = split(
@@ -280,6 +297,10 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         """Samples as the metric sees them."""
         return self._fitted.prepare(Xs)
 
+    def measured(self, Xs: Any) -> list[Sample]:
+        """Samples as they were measured, checked against those it was learned from."""
+        return self._fitted.measured(Xs)
+
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Labels of samples as equivalence matrices, checked."""
         return self._fitted.encode(Xs, ys)
@@ -327,6 +348,11 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         return self._fitted.problem_
 
     @property
+    def training_data_(self) -> TrainingSummary:
+        """What was learned from."""
+        return self._fitted.training_data_
+
+    @property
     def n_features_in_(self) -> int:
         """P."""
         return int(self._fitted.n_features_in_)
@@ -357,18 +383,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
             traits.lams if self.lams is None else self.lams,
         )
 
-    def _training_set(
-        self,
-        Xs: Any,
-        ys: Any,
-        sample_weight: Any,
-        groups: Any,
-        feature_names: Sequence[str] | None,
-    ) -> TrainingSet:
+    def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once."""
-        if isinstance(Xs, TrainingSet):
-            return Xs
-        return TrainingSet.read(self._problem, Xs, ys, feature_names, sample_weight, groups=groups)
+        return TrainingSet.of(self._problem, Xs, ys, **given)
 
     def _judge_with_k(self) -> bool:
         """Whether partitions that know their number of clusters are judged."""

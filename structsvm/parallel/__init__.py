@@ -4,21 +4,32 @@ A :class:`Backend` places the parts on its workers once; then a task and an argu
 as one likes and the answers come back. What they are does not depend on the backend.
 """
 
-from structsvm.parallel.auto import BACKEND_NAMES, Auto, backend_from
-from structsvm.parallel.base import Backend, Serial, Session
-from structsvm.parallel.cluster import Dask
-from structsvm.parallel.limits import single_threaded
-from structsvm.parallel.local import Processes, Threads
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "BACKEND_NAMES",
-    "Auto",
-    "Backend",
-    "Dask",
-    "Processes",
-    "Serial",
-    "Session",
-    "Threads",
-    "backend_from",
-    "single_threaded",
-]
+from structsvm.support.lazy import lazy
+
+if TYPE_CHECKING:
+    from structsvm.parallel.auto import Auto as Auto
+    from structsvm.parallel.auto import backend_from as backend_from
+    from structsvm.parallel.base import Backend as Backend
+    from structsvm.parallel.base import Serial as Serial
+    from structsvm.parallel.base import Session as Session
+    from structsvm.parallel.cluster import Dask as Dask
+    from structsvm.parallel.limits import single_threaded as single_threaded
+    from structsvm.parallel.local import Processes as Processes
+    from structsvm.parallel.local import Threads as Threads
+else:
+    __getattr__, __dir__, __all__ = lazy(
+        __name__,
+        {
+            "Auto": "structsvm.parallel.auto",
+            "Backend": "structsvm.parallel.base",
+            "Dask": "structsvm.parallel.cluster",
+            "Processes": "structsvm.parallel.local",
+            "Serial": "structsvm.parallel.base",
+            "Session": "structsvm.parallel.base",
+            "Threads": "structsvm.parallel.local",
+            "backend_from": "structsvm.parallel.auto",
+            "single_threaded": "structsvm.parallel.limits",
+        },
+    )

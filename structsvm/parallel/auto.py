@@ -31,7 +31,16 @@ logger = logging.getLogger("structsvm")
 
 @dataclass(frozen=True)
 class Auto(Backend):
-    """Threads, processes or neither, as the CPU time of the first rounds suggests."""
+    """Threads, processes or neither, as the CPU time of the first rounds suggests.
+
+    Examples
+    --------
+    >>> import operator
+    >>> from structsvm.parallel import Auto
+    >>> with Auto(n_jobs=1).open([1, 2, 3]) as session:
+    ...     session.map(operator.mul, 10)
+    [10, 20, 30]
+    """
 
     n_jobs: int = -1
 
@@ -60,6 +69,14 @@ def backend_from(name: str | Backend, n_jobs: int | None) -> Backend:
     ------
     SettingsError
         When there is no such backend or number of workers.
+
+    Examples
+    --------
+    >>> from structsvm.parallel import backend_from
+    >>> backend_from("threads", n_jobs=2)
+    Threads(n_jobs=2)
+    >>> backend_from("auto", n_jobs=None)
+    Serial()
     """
     check_n_jobs(n_jobs)
     if isinstance(name, Backend):

@@ -41,7 +41,18 @@ class ShareResult:
 
 
 class Session(ABC):
-    """Parts of a data set on the workers of a backend, dealt out in turn."""
+    """Parts of a data set on the workers of a backend, dealt out in turn.
+
+    Examples
+    --------
+    >>> import operator
+    >>> from structsvm.parallel import Session, Threads
+    >>> with Threads(n_jobs=2).open([1, 2, 3]) as session:
+    ...     print(isinstance(session, Session))
+    ...     session.map(operator.mul, 10), session.map(operator.add, 10)
+    True
+    ([10, 20, 30], [11, 12, 13])
+    """
 
     @abstractmethod
     def shares(self, task: Task, argument: Any) -> list[ShareResult]:
@@ -57,7 +68,17 @@ class Session(ABC):
 
 
 class Backend(ABC):
-    """Where the parts of a data set are worked on. Settings only."""
+    """Where the parts of a data set are worked on. Settings only.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.parallel import Backend, Threads
+    >>> isinstance(Threads(), Backend)
+    True
+    >>> MetricLearner(backend=Threads(n_jobs=2)).backend
+    Threads(n_jobs=2)
+    """
 
     @abstractmethod
     def open(self, parts: Sequence[Any]) -> AbstractContextManager[Session]:
@@ -66,7 +87,16 @@ class Backend(ABC):
 
 @dataclass(frozen=True)
 class Serial(Backend):
-    """Here, one part after another."""
+    """Here, one part after another.
+
+    Examples
+    --------
+    >>> import operator
+    >>> from structsvm.parallel import Serial
+    >>> with Serial().open([1, 2, 3]) as session:
+    ...     session.map(operator.mul, 10)
+    [10, 20, 30]
+    """
 
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:

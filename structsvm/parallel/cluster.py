@@ -29,13 +29,26 @@ class Dask(Backend):
     ----------
     client : distributed.Client, optional
         The current one if it is not given.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.parallel import Dask
+    >>> MetricLearner(backend=Dask()).backend  # fit sends the work to the current client
+    Dask(client=None)
     """
 
     client: Any = None
 
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
-        """Scatter the shares, pinned to their workers; those of a lost worker move to another."""
+        """Scatter the shares, pinned to their workers; those of a lost worker move to another.
+
+        Raises
+        ------
+        SettingsError
+            If the cluster has no workers and none join within the waiting time.
+        """
         client = self._client()
         slots = _slots(client)
         if not slots:

@@ -26,6 +26,14 @@ def single_threaded() -> Iterator[None]:
     The BLAS setting belongs to the process: blocks that overlap in time share one limit, the first
     to enter sets it and the last to leave restores what the first one found. The OpenMP setting
     belongs to the calling thread.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.parallel import single_threaded
+    >>> with single_threaded():
+    ...     float((np.eye(3) @ np.eye(3)).sum())
+    3.0
     """
     controller = _controller(_native_libraries())
     _enter(controller)

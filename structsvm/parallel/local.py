@@ -28,7 +28,16 @@ logger = logging.getLogger("structsvm")
 
 @dataclass(frozen=True)
 class Threads(Backend):
-    """Threads of this process, through joblib: for oracles that release the interpreter's lock."""
+    """Threads of this process, through joblib: for oracles that release the interpreter's lock.
+
+    Examples
+    --------
+    >>> import operator
+    >>> from structsvm.parallel import Threads
+    >>> with Threads(n_jobs=2).open([1, 2, 3]) as session:
+    ...     session.map(operator.mul, 10)
+    [10, 20, 30]
+    """
 
     n_jobs: int = -1
 
@@ -50,6 +59,13 @@ class Processes(Backend):
 
     A worker reads each share it works on from a file, once. The files are readable by their owner
     alone; those that a killed process leaves are removed when the next one begins.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.parallel import Processes
+    >>> MetricLearner(backend=Processes(n_jobs=2)).backend
+    Processes(n_jobs=2)
     """
 
     n_jobs: int = -1

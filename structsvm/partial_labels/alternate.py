@@ -131,6 +131,11 @@ def alternate(
         Sees every iteration of the solver.
     backend : Backend, optional
         Where the oracles run.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If it comes before the first round has a metric.
     """
     labels = list(labels)
     rounds: list[Round] = []

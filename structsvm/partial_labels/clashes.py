@@ -52,6 +52,11 @@ def refuse_clashing_counts(counts: Sequence[Count]) -> None:
     Shortest paths by sweeps through the edges (Bellman, 1958; Ford, 1956), first those that lead
     forwards, in their order, then those that lead back (Yen, 1970): a path that turns a few times
     takes a few sweeps, however long it is.
+
+    Raises
+    ------
+    DataError
+        If no segmentation has all these counts; the message names those that clash.
     """
     edges = [_Edge(c.start, c.end, c.high, c.name) for c in sorted(counts, key=_start)]
     edges += [_Edge(c.end, c.start, -c.low, c.name) for c in sorted(counts, key=_end, reverse=True)]
@@ -102,7 +107,13 @@ def _cycle(last: dict[int, _Edge]) -> list[_Edge]:
 def refuse_clashing_links(
     n_samples: int, together: Sequence[Link], apart: Sequence[Link]
 ) -> list[list[int]]:
-    """The groups of rows that have to be in one cluster, in order; DataError if two have not to."""
+    """The groups of rows that have to be in one cluster, in order.
+
+    Raises
+    ------
+    DataError
+        If two rows of one group have to be apart; the message names the links.
+    """
     neighbours: list[list[Link]] = [[] for _ in range(n_samples)]
     for link in together:
         neighbours[link.i].append(link)

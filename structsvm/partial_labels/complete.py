@@ -191,7 +191,13 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
 
 
 def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any]:
-    """The labelling of each sample; a single sample may come with its labels alone."""
+    """The labelling of each sample; a single sample may come with its labels alone.
+
+    Raises
+    ------
+    DataError
+        If there are no labels, or not as many labellings as samples.
+    """
     if ys is None:
         raise DataError(
             "there are no labels: this requires y to be passed, but the target y is None"
@@ -230,7 +236,8 @@ def _with_known_count(
 ) -> Constraint:
     """The number of clusters, where the problem needs one: as many as there are labels."""
     traits = problem.traits
-    if not traits.given_k or constraint.n_clusters is not None:
+    nothing = constraint == Constraint()  # then the sample is left out
+    if not traits.given_k or constraint.n_clusters is not None or nothing:
         return constraint
     named = 0 if traits.contiguous or labels.codes is None else int(labels.codes.max()) + 1
     part = traits.words.part
@@ -255,6 +262,18 @@ def known_parts(
     return parts, truths
 
 
+def _partly_known(
+    problem: PartitionProblem, samples: Sequence[Sample], labels: Sequence[Known]
+) -> tuple[list[Sample], list[EquivalenceMatrix]]:
+    """The same as calibrating takes it, where different parts are known to be different."""
+    found = []
+    for sample, known in zip(samples, labels, strict=True):
+        for rows, truth in zip(*known.part, strict=True):
+            whole = known.truth is not None
+            found.append((sample, truth) if whole else problem.partly(sample, rows, truth))
+    return [sample for sample, _ in found], [truth for _, truth in found]
+
+
 def part_weights(labels: Sequence[Known], weights: Floats) -> Floats:
     """The weight of each of the :func:`known_parts`: that of the sample it is of."""
     return np.repeat(weights, [len(known.part[0]) for known in labels])
@@ -273,8 +292,13 @@ def calibrate_partial(
     rows alone, or those of whole tables where nothing but links between rows is known. ``weights``
     (N,) are those of the samples, in every mean.
     """
-    if not problem.traits.contiguous and any(known.part[0] for known in labels):
-        parts, truths = known_parts(problem, samples, labels)
+    traits = problem.traits
+    if not traits.convex and traits.given_k:
+        counts = {_count(problem, known) for known in labels}
+        usual = counts.pop() if len(counts) == 1 else None
+        return Calibration(np.empty(0), np.empty(0), n_clusters=usual)
+    if not traits.convex or (not traits.contiguous and any(known.part[0] for known in labels)):
+        parts, truths = _partly_known(problem, samples, labels)
         shares = None if weights is None else part_weights(labels, weights)
         return problem.calibrate(factor, parts, truths, shares)
     Zs = [sample.X @ factor for sample in samples]
@@ -318,7 +342,7 @@ def gain_over_nothing(
 ) -> Floats:
     """By how much the loss of each sample is smaller than if no change were found, (N,)."""
     pairs = list(zip(samples, labels, strict=True))
-    losses = [known.loss(metric.decode(problem, x, _count(known))) for x, known in pairs]
+    losses = [known.loss(metric.decode(problem, x, _count(problem, known))) for x, known in pairs]
     nothing = [
         known.loss(EquivalenceMatrix.from_labels(np.zeros(x.n_samples))) for x, known in pairs
     ]
@@ -351,7 +375,10 @@ class PartialRisk(Completions):
     def complete(self, w: Floats) -> list[EquivalenceMatrix]:
         """The best partitions that agree with what is known."""
         B, beta = self.objective.split(w)
-        return self.complete_with(Metric(metric_factor(B), beta))
+        factor = metric_factor(B)
+        if self.problem.traits.convex:
+            return self.complete_with(Metric(factor, beta))
+        return self.complete_with(self._calibrated(factor))
 
     def complete_with(self, metric: Metric) -> list[EquivalenceMatrix]:
         """The best ones in a metric of the features that learning sees."""
@@ -381,13 +408,22 @@ class PartialRisk(Completions):
         samples, labels = self.held_out
         if not len(samples):
             return None
-        problem, factor = self.problem, metric_factor(self.objective.split(w)[0])
-        calibration = calibrate_partial(problem, factor, self.samples, self.labels, self.weights)
-        metric = Metric(factor, calibration.penalty)
-        pairs = zip(samples, labels, strict=True)
-        found = [known.loss(metric.decode(problem, x, _count(known))) for x, known in pairs]
-        return float(np.mean(found))
+        problem, metric = self.problem, self._calibrated(metric_factor(self.objective.split(w)[0]))
+        losses = []
+        for x, known in zip(samples, labels, strict=True):
+            K = _count(problem, known)
+            losses.append(known.loss(metric.decode(problem, x, K)))
+        return float(np.mean(losses))
+
+    def _calibrated(self, factor: Floats) -> Metric:
+        """A metric with the price that suits the labels that are learned."""
+        known = self.samples, self.labels, self.weights
+        return calibrate_partial(self.problem, factor, *known).metric(factor)
 
 
-def _count(known: Known) -> int | None:
-    return known.constraint.n_clusters if known.truth is None else None
+def _count(problem: PartitionProblem, known: Known) -> int | None:
+    """The number of clusters to decode into: of full labels, where there is no price of one."""
+    if known.truth is None:
+        return known.constraint.n_clusters
+    traits = problem.traits
+    return known.truth.n_clusters if traits.given_k and not traits.convex else None

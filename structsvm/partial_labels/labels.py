@@ -60,6 +60,15 @@ class PartialLabels:
     DataError
         For labels that do not have these forms. Whether they suit a recording and do not contradict
         each other is looked at by :meth:`constraint`.
+
+    Examples
+    --------
+    >>> from structsvm import PartialLabels
+    >>> labels = PartialLabels(labels=[0, 0, -1, -1, 1, 1])
+    >>> labels.is_complete
+    False
+    >>> PartialLabels(regions=[(100, 200, "1+")]).regions
+    (Region(start=100, end=200, changes=1, or_more=True),)
     """
 
     labels: ArrayLike | None = None
@@ -294,7 +303,13 @@ def _codes(labels: ArrayLike, name: str) -> Ints:
 
 
 def region_from(given: Any) -> Region:
-    """A region from ``(start, end, changes)``."""
+    """A region from ``(start, end, changes)``.
+
+    Raises
+    ------
+    DataError
+        If ``given`` is no such triple, or the count is neither 0, 1, 2, ... nor "1+".
+    """
     if isinstance(given, Region):
         region = given
     else:

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, SettingsError
 from structsvm.partial_labels.complete import read_labels
+from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import Constraint, Oracle, Region
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
-
-if TYPE_CHECKING:
-    from structsvm.learner.learner import MetricLearner
 
 __all__ = ["Suggestion", "suggest_labels"]
 
 Floats = NDArray[np.float64]
+
+
+class FittedLearner(Protocol):
+    """What suggestions need of a :class:`structsvm.MetricLearner`."""
+
+    problem_: PartitionProblem
+    metric_: Metric
+
+    def prepare(self, Xs: Any) -> list[Sample]:
+        """Samples as the metric sees them."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +47,7 @@ class Suggestion:
 
 
 def suggest_labels(
-    learner: MetricLearner, Xs: Any, ys: Any = None, *, length: int, n: int = 1
+    learner: FittedLearner, Xs: Any, ys: Any = None, *, length: int, n: int = 1
 ) -> list[Suggestion]:
     """The stretches about which the learned metric is least certain.
 
@@ -66,6 +76,17 @@ def suggest_labels(
     ------
     SettingsError
         When the problem is not about segments.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner, suggest_labels
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs[:3], ys[:3])
+    >>> (stretch,) = suggest_labels(learner, Xs[3:], length=40)
+    >>> stretch.recording, stretch.end - stretch.start
+    (0, 40)
     """
     if length < 2 or n < 1:
         raise SettingsError(f"length must be >= 2 and n >= 1, got {length} and {n}")

@@ -7,7 +7,17 @@ from structsvm.support.lazy import lazy
 if TYPE_CHECKING:
     from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
     from structsvm.partitions.labelled import LabelledSample as LabelledSample
+    from structsvm.partitions.labelled import SearchedSample as SearchedSample
+    from structsvm.partitions.losses import adjusted_rand_index as adjusted_rand_index
+    from structsvm.partitions.losses import chi_square as chi_square
+    from structsvm.partitions.losses import covering as covering
+    from structsvm.partitions.losses import hausdorff as hausdorff
+    from structsvm.partitions.losses import margin_f1 as margin_f1
+    from structsvm.partitions.losses import partition_loss as partition_loss
+    from structsvm.partitions.losses import rand_index as rand_index
     from structsvm.partitions.metric import Metric as Metric
+    from structsvm.partitions.objective import MetricObjective as MetricObjective
+    from structsvm.partitions.oracle import UNCONSTRAINED as UNCONSTRAINED
     from structsvm.partitions.oracle import Argmax as Argmax
     from structsvm.partitions.oracle import Constraint as Constraint
     from structsvm.partitions.oracle import Oracle as Oracle
@@ -27,13 +37,23 @@ else:
             "EquivalenceMatrix": "structsvm.partitions.equivalence",
             "LabelledSample": "structsvm.partitions.labelled",
             "Metric": "structsvm.partitions.metric",
+            "MetricObjective": "structsvm.partitions.objective",
             "Oracle": "structsvm.partitions.oracle",
             "PartitionProblem": "structsvm.partitions.problem",
             "Quality": "structsvm.status",
             "Region": "structsvm.partitions.oracle",
             "Sample": "structsvm.partitions.sample",
+            "SearchedSample": "structsvm.partitions.labelled",
             "TraceObjective": "structsvm.partitions.trace_objective",
             "Traits": "structsvm.partitions.traits",
+            "UNCONSTRAINED": "structsvm.partitions.oracle",
             "Words": "structsvm.partitions.traits",
+            "adjusted_rand_index": "structsvm.partitions.losses",
+            "chi_square": "structsvm.partitions.losses",
+            "covering": "structsvm.partitions.losses",
+            "hausdorff": "structsvm.partitions.losses",
+            "margin_f1": "structsvm.partitions.losses",
+            "partition_loss": "structsvm.partitions.losses",
+            "rand_index": "structsvm.partitions.losses",
         },
     )

@@ -32,6 +32,17 @@ class EquivalenceMatrix:
     only in :meth:`dense`.
 
     Build one with :meth:`from_labels`, :meth:`from_breakpoints` or :meth:`from_factor`.
+
+    Examples
+    --------
+    >>> from structsvm import EquivalenceMatrix
+    >>> M = EquivalenceMatrix.from_labels(["rest", "rest", "walk"])
+    >>> M.n_clusters, M.breakpoints
+    (2, [2, 3])
+    >>> M.dense().round(3).tolist()
+    [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
+    >>> M == EquivalenceMatrix.from_breakpoints([2, 3])
+    True
     """
 
     labels: Ints | None
@@ -41,7 +52,13 @@ class EquivalenceMatrix:
 
     @classmethod
     def from_labels(cls, labels: ArrayLike) -> EquivalenceMatrix:
-        """The partition given by one label per sample (any values that can be compared)."""
+        """The partition given by one label per sample (any values that can be compared).
+
+        Raises
+        ------
+        DataError
+            If the labels are no vector, or an empty one.
+        """
         values = np.asarray(labels)
         if values.ndim != 1 or values.size == 0:
             raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
@@ -52,7 +69,13 @@ class EquivalenceMatrix:
 
     @classmethod
     def from_breakpoints(cls, breakpoints: ArrayLike) -> EquivalenceMatrix:
-        """The segmentation given by its sorted segment ends, the last being T (as in ruptures)."""
+        """The segmentation given by its sorted segment ends, the last being T (as in ruptures).
+
+        Raises
+        ------
+        DataError
+            If they are not positive, strictly increasing integers.
+        """
         ends = np.asarray(breakpoints)
         if ends.ndim != 1 or ends.size == 0 or not np.issubdtype(ends.dtype, np.integer):
             raise DataError("breakpoints must be a non-empty list of integers, the last being T")
@@ -66,7 +89,13 @@ class EquivalenceMatrix:
 
     @classmethod
     def from_factor(cls, factor: ArrayLike) -> EquivalenceMatrix:
-        """The projector on the columns of an orthonormal ``factor`` (T, K)."""
+        """The projector on the columns of an orthonormal ``factor`` (T, K).
+
+        Raises
+        ------
+        DataError
+            If the factor is no matrix of numbers, or its columns are not orthonormal.
+        """
         try:
             U = np.array(factor, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -104,7 +133,13 @@ class EquivalenceMatrix:
 
     @cached_property
     def boundaries(self) -> Ints:
-        """``0 = b_0 < ... < b_K = T`` of a segmentation, (K+1,); an error if not contiguous."""
+        """Boundaries ``0 = b_0 < ... < b_K = T`` of a segmentation, (K+1,).
+
+        Raises
+        ------
+        DataError
+            If a cluster is not a segment of consecutive samples, or the matrix is relaxed.
+        """
         labels = self._partition_labels()
         changes = np.flatnonzero(np.diff(labels)) + 1
         if changes.size != self.n_clusters - 1:
@@ -147,7 +182,13 @@ class EquivalenceMatrix:
         return diagonal
 
     def inner(self, other: EquivalenceMatrix) -> float:
-        """``Tr(M M')``: ``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` for two partitions."""
+        """``Tr(M M')``: ``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` for two partitions.
+
+        Raises
+        ------
+        DataError
+            If the two are of different numbers of samples.
+        """
         if self.n_samples != other.n_samples:
             raise DataError(
                 f"partitions of {self.n_samples} and of {other.n_samples} samples do not compare"

@@ -40,6 +40,16 @@ class LabelledSample(Contract):
     Made once per fit by :meth:`PartitionProblem.sample`. Its labellings, the true one and those
     that :meth:`separate` returns, are projectors of one type, known by ``n_clusters`` and
     ``inner``; only the sample knows what more there is to them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import SequentialOracle
+    >>> from structsvm.partitions import EquivalenceMatrix, LabelledSample, SearchedSample
+    >>> X, M = np.array([[0.0], [0.0], [3.0]]), EquivalenceMatrix.from_breakpoints([2, 3])
+    >>> sample = SearchedSample(X, M, SequentialOracle())
+    >>> isinstance(sample, LabelledSample), sample.n_samples
+    (True, 3)
     """
 
     @property
@@ -80,7 +90,17 @@ class LabelledSample(Contract):
 
 @dataclass(frozen=True, eq=False)
 class SearchedSample(LabelledSample):
-    """The samples themselves, and an oracle that looks for partitions of them."""
+    """The samples themselves, and an oracle that looks for partitions of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import SequentialOracle
+    >>> from structsvm.partitions import EquivalenceMatrix, SearchedSample
+    >>> X, M = np.array([[0.0], [0.0], [3.0]]), EquivalenceMatrix.from_breakpoints([2, 3])
+    >>> SearchedSample(X, M, SequentialOracle()).gram(M).tolist()
+    [[9.0]]
+    """
 
     X: Floats
     M: EquivalenceMatrix

@@ -48,6 +48,13 @@ def partition_loss(truth: Projector, guess: Projector) -> float:
 
     Lajugie et al., eq. (losses), times T: zero for equal partitions, at most ``K + K' - 2`` for
     partitions, a value that is attained. Symmetric.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import EquivalenceMatrix, partition_loss
+    >>> truth = EquivalenceMatrix.from_breakpoints([2, 4])
+    >>> partition_loss(truth, truth), partition_loss(truth, EquivalenceMatrix.from_breakpoints([4]))
+    (0.0, 1.0)
     """
     return float(truth.n_clusters + guess.n_clusters - 2.0 * truth.inner(guess))
 
@@ -57,6 +64,13 @@ def chi_square(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
 
     ``|M - M'|_F^2 = K + K' - 2 (chi^2 + T) / T``; the paper's section "Some standard loss" prints
     this identity (Hubert and Arabie, 1985) without the factor 2.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import EquivalenceMatrix, chi_square
+    >>> truth = EquivalenceMatrix.from_labels([0, 0, 1, 1])
+    >>> chi_square(truth, EquivalenceMatrix.from_labels([0, 1, 0, 1]))
+    0.0
     """
     observed = truth.contingency(guess)
     expected = np.outer(truth.sizes, guess.sizes) / truth.n_samples
@@ -68,6 +82,13 @@ def rand_index(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
 
     The same as ``sklearn.metrics.rand_score`` and, for segmentations,
     ``ruptures.metrics.randindex``; 1 for a single sample.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import EquivalenceMatrix, rand_index
+    >>> truth = EquivalenceMatrix.from_labels([0, 0, 1, 1])
+    >>> round(rand_index(truth, EquivalenceMatrix.from_labels([0, 0, 0, 1])), 3)
+    0.5
     """
     both, only_truth, only_guess, pairs = _pair_counts(truth, guess)
     if pairs == 0:
@@ -79,6 +100,13 @@ def adjusted_rand_index(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> f
     """Rand index corrected for chance (Hubert and Arabie, 1985): 0 in the mean for random labels.
 
     The same as ``sklearn.metrics.adjusted_rand_score``.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import EquivalenceMatrix, adjusted_rand_index
+    >>> truth = EquivalenceMatrix.from_labels([0, 0, 1, 1])
+    >>> adjusted_rand_index(truth, EquivalenceMatrix.from_labels([1, 1, 0, 0]))
+    1.0
     """
     both, in_truth, in_guess, pairs = _pair_counts(truth, guess)
     if pairs == 0:
@@ -93,6 +121,13 @@ def covering(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
 
     ``(1/T) sum_k |A_k| max_l |A_k n B_l| / |A_k u B_l|`` (Arbelaez et al., 2010; van den Burg and
     Williams, 2020). Not symmetric: each true cluster looks for its best match.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import EquivalenceMatrix, covering
+    >>> truth = EquivalenceMatrix.from_breakpoints([2, 4])
+    >>> covering(truth, EquivalenceMatrix.from_breakpoints([4]))
+    0.5
     """
     common = truth.contingency(guess)
     union = truth.sizes[:, None] + guess.sizes[None, :] - common
@@ -105,6 +140,18 @@ def hausdorff(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
     Boysen et al.; Lajugie et al., section "Hausdorff distance", times T. The same as
     ``ruptures.metrics.hausdorff`` where both have a change. Zero when neither has one, T when only
     one of them has.
+
+    Raises
+    ------
+    DataError
+        If the two have different numbers of samples, or one is no segmentation.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import EquivalenceMatrix, hausdorff
+    >>> truth = EquivalenceMatrix.from_breakpoints([40, 100])
+    >>> hausdorff(truth, EquivalenceMatrix.from_breakpoints([43, 100]))
+    3.0
     """
     a, b = _changes(truth), _changes(guess)
     if truth.n_samples != guess.n_samples:
@@ -115,25 +162,38 @@ def hausdorff(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
     return float(max(distance.min(axis=0).max(), distance.min(axis=1).max()))
 
 
-def margin_f1(truth: EquivalenceMatrix, guess: EquivalenceMatrix, margin: int = 5) -> float:
-    """F1 score of the changes, a hit being one within ``margin`` samples of a true change.
+def margin_f1(truth: EquivalenceMatrix, guess: EquivalenceMatrix, tolerance: int = 5) -> float:
+    """F1 score of the changes, a hit being one within ``tolerance`` samples of a true change.
 
     As in van den Burg and Williams (2020), the start of the recording counts as a change in both,
     so the score is defined when there is none; each change is matched at most once, and the
     matching is the largest possible (greedy in time order).
+
+    Raises
+    ------
+    DataError
+        If ``margin`` is negative, or one of the two is no segmentation.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import EquivalenceMatrix, margin_f1
+    >>> truth = EquivalenceMatrix.from_breakpoints([40, 100])
+    >>> guess = EquivalenceMatrix.from_breakpoints([43, 100])
+    >>> margin_f1(truth, guess, margin=5), margin_f1(truth, guess, margin=2)
+    (1.0, 0.5)
     """
-    if margin < 0:
-        raise DataError(f"margin must be >= 0 samples, got {margin}")
+    if tolerance < 0:
+        raise DataError(f"tolerance must be >= 0 samples, got {tolerance}")
     a, b = _changes(truth), _changes(guess)
-    hits = 1 + _matches(a, b, margin)
+    hits = 1 + _matches(a, b, tolerance)
     return 2.0 * hits / (a.size + b.size + 2)
 
 
-def _matches(a: Ints, b: Ints, margin: int) -> int:
-    """Size of the largest one-to-one matching of two sorted vectors within ``margin``."""
+def _matches(a: Ints, b: Ints, tolerance: int) -> int:
+    """Size of the largest one-to-one matching of two sorted vectors within ``tolerance``."""
     i = j = hits = 0
     while i < a.size and j < b.size:
-        if abs(a[i] - b[j]) <= margin:
+        if abs(a[i] - b[j]) <= tolerance:
             i, j, hits = i + 1, j + 1, hits + 1
         elif a[i] < b[j]:
             i += 1

@@ -40,7 +40,20 @@ SMOOTHING = 3
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """A Mahalanobis metric ``B = L L^T`` and the price of a cluster in its units."""
+    """A Mahalanobis metric ``B = L L^T`` and the price of a cluster in its units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import Metric, Sample
+    >>> from structsvm.problems import ChangePoint
+    >>> metric = Metric(np.diag([1.0, 0.0]), price=1.0)
+    >>> print(metric)
+    metric of 2 features, rank 2, price 1
+    >>> X = np.array([[0.0, 7.0], [0.0, -7.0], [5.0, 7.0], [5.0, -7.0]])
+    >>> metric.decode(ChangePoint(), Sample(X)).breakpoints
+    [2, 4]
+    """
 
     factor: Floats
     """``L``, (P, r)."""

@@ -38,6 +38,14 @@ class Region:
 
     A change between two samples belongs to a region that holds both of them: regions that touch
     leave the place where they touch open. (The labels of LOPART; Hocking and Srivastava, 2020.)
+
+    Examples
+    --------
+    >>> from structsvm import Region
+    >>> print(Region(100, 200, 1))
+    region 100..200 with 1 change
+    >>> print(Region(100, 200, 1, or_more=True))
+    region 100..200 with at least 1 change
     """
 
     start: int
@@ -91,6 +99,16 @@ class Constraint:
         For clusterings: disjoint groups of samples, each inside one cluster.
     apart : tuple of pairs of int
         For clusterings: pairs of samples in different clusters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import SequentialOracle
+    >>> from structsvm.partitions import Constraint, TraceObjective
+    >>> objective = TraceObjective(np.array([[0.0], [0.0], [9.0], [9.0], [9.0]]))
+    >>> constraint = Constraint(n_clusters=3, forced=(2,), forbidden=(1, 3))
+    >>> SequentialOracle().ask(objective, constraint).y.breakpoints
+    [2, 4, 5]
     """
 
     n_clusters: int | None = None
@@ -127,7 +145,14 @@ class Constraint:
         return self if n_clusters is None else replace(self, n_clusters=n_clusters)
 
     def validate(self, n_samples: int) -> None:
-        """Raise OracleError when no segmentation of ``n_samples`` samples satisfies this."""
+        """Check that some segmentation of ``n_samples`` samples satisfies this constraint.
+
+        Raises
+        ------
+        OracleError
+            If none does; the message names the boundary, the region or the number that cannot be
+            kept.
+        """
         K = self.n_clusters
         if K is not None and not 1 <= K <= n_samples:
             raise OracleError(f"cannot make {K} clusters out of {n_samples} samples")
@@ -206,7 +231,13 @@ class Constraint:
 
 
 def region_fits(region: Region, n_samples: int) -> None:
-    """Raise OracleError for a region that no segmentation of ``n_samples`` samples can have."""
+    """Check that some segmentation of ``n_samples`` samples has so many changes in the region.
+
+    Raises
+    ------
+    OracleError
+        If none has.
+    """
     if not 0 <= region.start < region.end <= n_samples:
         raise OracleError(f"{region} is not part of a recording of {n_samples} samples")
     if region.changes < 0 or (region.or_more and region.changes > 1):
@@ -220,7 +251,19 @@ UNCONSTRAINED = Constraint()
 
 @dataclass(frozen=True)
 class Argmax:
-    """The answer of an oracle to ``max_M Tr(A M)``."""
+    """The answer of an oracle to ``max_M Tr(A M)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import SequentialOracle
+    >>> from structsvm.partitions import TraceObjective
+    >>> answer = SequentialOracle().ask(TraceObjective(np.array([[0.0], [2.0]]), shift=-1.0))
+    >>> type(answer).__name__
+    'Argmax'
+    >>> answer.y.n_clusters, answer.value, answer.upper_bound, answer.quality.name
+    (2, 2.0, 2.0, 'EXACT')
+    """
 
     y: EquivalenceMatrix
     """The maximiser found."""
@@ -238,6 +281,23 @@ class Oracle(Contract):
     An oracle holds settings only; it is deterministic, does not modify its input and may be called
     from several threads and processes at once. Define :meth:`maximize`; what calls it is
     :meth:`ask`, which verifies the answer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import all_segmentations
+    >>> from structsvm.partitions import Argmax, EquivalenceMatrix, Oracle, Quality, TraceObjective
+    >>> class TwoSegments(Oracle):
+    ...     takes = frozenset()
+    ...
+    ...     def maximize(self, objective, constraint=None):
+    ...         rows = [y for y in all_segmentations(objective.n_samples) if y[-1] == 1]
+    ...         best = max(map(EquivalenceMatrix.from_labels, rows), key=objective.value)
+    ...         value = objective.value(best)
+    ...         return Argmax(best, value, value, Quality.EXACT)
+    >>> objective = TraceObjective(np.array([[0.0], [0.0], [9.0], [8.0]]))
+    >>> TwoSegments().ask(objective).y.breakpoints
+    [2, 4]
     """
 
     takes: ClassVar[frozenset[ConstraintKind]] = frozenset({"n_clusters", "boundaries"})
@@ -277,7 +337,14 @@ class Oracle(Contract):
         return _verified(self, "maximize", answer, objective, constraint)
 
     def refuse(self, constraint: Constraint, n_samples: int) -> None:
-        """Raise OracleError for a constraint that cannot be kept, before any work."""
+        """Check, before any work, that a constraint can be kept.
+
+        Raises
+        ------
+        OracleError
+            If it contradicts itself or the number of samples, or is of a kind that is not in
+            ``takes``.
+        """
         constraint.validate(n_samples)
         beyond = sorted(constraint.kinds - self.takes)
         if beyond:

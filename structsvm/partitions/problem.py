@@ -39,6 +39,27 @@ class PartitionProblem(Contract):
     Three definitions make a problem: :attr:`traits`, :meth:`decoder`, which partitions there are,
     and :meth:`encode`, how labels are written. All others have defaults, which are those of a
     problem whose score is ``<B, X^T M X> / T``. :class:`structsvm.MetricLearner` does the rest.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from structsvm.oracles import SequentialOracle
+    >>> from structsvm.partitions import EquivalenceMatrix, Metric, PartitionProblem, Sample, Traits
+    >>> @dataclass(frozen=True)
+    ... class Segments(PartitionProblem):
+    ...     @property
+    ...     def traits(self):
+    ...         return Traits(contiguous=True)
+    ...
+    ...     def decoder(self, sample):
+    ...         return SequentialOracle()
+    ...
+    ...     def encode(self, y, sample):
+    ...         return EquivalenceMatrix.from_breakpoints(y)
+    >>> sample = Sample(np.array([[0.0], [0.0], [4.0]]))
+    >>> Segments().partition(sample, Metric(np.eye(1), price=1.0)).breakpoints
+    [2, 3]
     """
 
     @property
@@ -98,8 +119,25 @@ class PartitionProblem(Contract):
         return sample.with_features(sample.X[rows])
 
     @hook
+    def partly(
+        self, sample: Sample, rows: Ints, truth: EquivalenceMatrix
+    ) -> tuple[Sample, EquivalenceMatrix]:
+        """Some labelled items of a sample and their partition, as :meth:`calibrate` takes them.
+
+        By default those items alone; the sample as a whole where the price of its parts is
+        another one.
+        """
+        return self.restrict(sample, rows), truth
+
+    @hook
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """Refuse training labels that teach nothing (DataError); warn of what teaches little."""
+        """Check that the training labels teach something, and warn if they teach little.
+
+        Raises
+        ------
+        DataError
+            If every sample is one single cluster.
+        """
         if all(truth.n_clusters == 1 for truth in truths):
             words = self.traits.words
             raise DataError(

@@ -15,7 +15,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """T items with P features each, such as a recording, a table or the nodes of a graph."""
+    """T items with P features each, such as a recording, a table or the nodes of a graph.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import Sample
+    >>> sample = Sample(np.zeros((5, 2)), side="a tree over the five items")
+    >>> sample.n_samples, sample.n_features, sample.side
+    (5, 2, 'a tree over the five items')
+    """
 
     X: Floats
     """(T, P), finite."""

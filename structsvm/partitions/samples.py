@@ -134,7 +134,13 @@ class Standardizer:
     def fit(
         cls, kind: str | None, Xs: Sequence[Floats], weights: Floats | None = None
     ) -> Standardizer:
-        """Learn what has to be learned from the training recordings, of these weights (N,)."""
+        """Learn what has to be learned from the training recordings, of these weights (N,).
+
+        Raises
+        ------
+        SettingsError
+            If ``kind`` is no kind of standardisation.
+        """
         if not among(kind, STANDARDIZE):
             raise SettingsError(f"standardize must be one of {STANDARDIZE}, got {kind!r}")
         if kind != "training":
@@ -172,7 +178,13 @@ def centred(X: Floats) -> Floats:
 def warn_about_constant_features(
     Xs: Sequence[Floats], names: Sequence[str] | None, words: Words = RECORDINGS
 ) -> None:
-    """Warn when a feature is constant within every recording; an error when all of them are."""
+    """Warn when a feature is constant within every recording.
+
+    Raises
+    ------
+    DataError
+        If all features are.
+    """
     constant = np.all([_inverse_scale(X) == 0 for X in Xs], axis=0)
     if constant.all():
         raise DataError(
@@ -220,7 +232,13 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
 
 
 def asked_counts(asked: int | str | None, truths: Sequence[Any] | None) -> Counts:
-    """A number of clusters for all, or for each that of its truth if "true" was asked for."""
+    """A number of clusters for all, or for each that of its truth if "true" was asked for.
+
+    Raises
+    ------
+    SettingsError
+        If ``asked`` is another text than "true", or is "true" and there are no truths.
+    """
     if not isinstance(asked, str):
         return asked
     if asked != "true":
@@ -233,7 +251,13 @@ def asked_counts(asked: int | str | None, truths: Sequence[Any] | None) -> Count
 def cluster_counts(
     n_clusters: Counts, sizes: Sequence[int], words: Words = RECORDINGS
 ) -> list[int | None]:
-    """One number of clusters per sample, checked against the sizes T of the samples."""
+    """One number of clusters per sample, checked against the sizes T of the samples.
+
+    Raises
+    ------
+    DataError
+        If there are not as many numbers as samples, or one is not in ``1..T``.
+    """
     if n_clusters is None:
         return [None] * len(sizes)
     given: Any = n_clusters
@@ -298,7 +322,13 @@ def _column_names(X: Any) -> list[str] | None:
 
 
 def checked_names(feature_names: Any) -> list[str]:
-    """Names of features, as many as there may be; raises DataError for what is none."""
+    """Names of features as a list of str, whatever their number.
+
+    Raises
+    ------
+    DataError
+        If ``feature_names`` is no list of names.
+    """
     if not isinstance(feature_names, str | bytes):
         try:
             names = list(feature_names)

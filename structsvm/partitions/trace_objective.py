@@ -45,6 +45,16 @@ class TraceObjective:
     -----
     The arrays are held as read-only views: an oracle that writes to them would change what it is
     asked, and with it what its answer seems to be worth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import EquivalenceMatrix, TraceObjective
+    >>> objective = TraceObjective(np.array([[0.0], [2.0], [2.0]]), shift=-1.0)
+    >>> round(objective.value(EquivalenceMatrix.from_breakpoints([1, 3])), 3)
+    6.0
+    >>> round(objective.value(EquivalenceMatrix.from_breakpoints([3])), 3)
+    4.333
     """
 
     Z: Floats

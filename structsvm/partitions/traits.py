@@ -9,7 +9,15 @@ __all__ = ["GRAPHS", "IMAGES", "RECORDINGS", "TABLES", "Traits", "Words"]
 
 @dataclass(frozen=True)
 class Words:
-    """Nouns in the singular; their plural ends in s."""
+    """Nouns in the singular; their plural ends in s.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import Words
+    >>> words = Words("table", "cluster", "row")
+    >>> words.wholes(1), words.parts(3), words.items(150)
+    ('1 table', '3 clusters', '150 rows')
+    """
 
     whole: str
     """What is partitioned."""
@@ -45,7 +53,17 @@ IMAGES = Words("image", "part", "pixel")
 
 @dataclass(frozen=True)
 class Traits:
-    """What is true of a family of partitions, whatever the data."""
+    """What is true of a family of partitions, whatever the data.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import Traits
+    >>> from structsvm.problems import ChangePoint
+    >>> Traits(contiguous=True, given_k=True).learns_price
+    True
+    >>> ChangePoint().traits.contiguous, ChangePoint().traits.given_k
+    (True, False)
+    """
 
     words: Words = RECORDINGS
     """What samples and clusters are called in messages."""

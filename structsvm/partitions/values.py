@@ -33,7 +33,7 @@ def no_array(X: Any) -> str | None:
 
 
 def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
-    """Raise DataError for what converting to floats would change: masks, imaginary parts, times.
+    """Refuse what converting to floats would change: masks, imaginary parts, times.
 
     Parameters
     ----------
@@ -42,6 +42,11 @@ def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
         What to call it in the message.
     names : sequence of str, optional
         Of the columns.
+
+    Raises
+    ------
+    DataError
+        If there is any; the message says where and what to do.
     """
     if isinstance(X, list | tuple) and any(np.ma.isMaskedArray(row) for row in X):
         try:
@@ -118,7 +123,13 @@ def missing_labels(values: NDArray[Any]) -> Bools:
 
 
 def refuse_missing(values: NDArray[Any], item: str) -> None:
-    """Raise DataError, naming the first label that is missing and how to leave it open."""
+    """Refuse labels of which some are missing.
+
+    Raises
+    ------
+    DataError
+        If one is missing; the message names the first one and how to leave it open.
+    """
     missing = missing_labels(values)
     if missing.any():
         where = int(np.flatnonzero(missing)[0])

@@ -50,13 +50,27 @@ def plot_clusters(
     ------
     SettingsError
         For an image, of which :func:`plot_cut` draws the parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.plotting import plot_clusters
+    >>> from structsvm.problems import Clustering
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 10)
+    >>> tables = [np.c_[3.0 * y + rng.normal(size=20), rng.normal(size=20)] for _ in range(2)]
+    >>> learner = MetricLearner(Clustering(), metric="diagonal").fit(tables, [y, y])
+    >>> axes = plot_clusters(learner, tables[0], y, n_clusters=2)
+    >>> axes.has_data()
+    True
     """
-    check_drawable(learner, X, "plot_clusters", in_order=False)
-    truths = None if y is None else learner.encode([X], [y])
+    measured, sample = check_drawable(learner, X, "plot_clusters", in_order=False)
+    truths = None if y is None else learner.encode([sample], [y])
     truth = None if truths is None else partition_of(truths[0])
-    found = learner.predict_partitions([X], asked_counts(n_clusters, truths))[0]
+    found = learner.predict_partitions([sample], asked_counts(n_clusters, truths))[0]
     assert found.labels is not None
-    names, values = traces(learner, X, "components", 2)
+    names, values = traces(learner, measured, sample, "components", 2)
     points = values if len(values) > 1 else np.vstack([values, np.zeros(values.shape[1])])
 
     ax = plain(new_axes(ax, width=6.4, height=4.8))

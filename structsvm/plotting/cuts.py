@@ -38,6 +38,18 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
     Returns
     -------
     array of uint8 of shape (H, W, 3)
+
+    Raises
+    ------
+    DataError
+        If the labels do not have one entry for each pixel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.plotting import overlay
+    >>> overlay(np.zeros((4, 6)), np.repeat([[0, 0, 0, 1, 1, 1]], 4, axis=0)).shape
+    (4, 6, 3)
     """
     pixels = np.asarray(image)
     parts = np.asarray(labels)
@@ -70,6 +82,14 @@ def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.plotting import plot_cut
+    >>> axes = plot_cut(np.zeros((4, 6)), np.repeat([[0, 0, 0, 1, 1, 1]], 4, axis=0))
+    >>> axes.has_data()
+    True
     """
     pixels = np.asarray(image)
     H, W = pixels.shape[:2]

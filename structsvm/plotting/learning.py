@@ -56,6 +56,18 @@ def plot_gap(
     ------
     SettingsError
         For anything else, and for solutions of which only some have a gap.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.plotting import plot_gap
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> axes = plot_gap(learner, against="oracle_calls")
+    >>> axes.has_data()
+    True
     """
     if not isinstance(against, str) or against not in GAP_AXES:
         raise SettingsError(f"against must be one of {sorted(GAP_AXES)}, got {against!r}")
@@ -129,6 +141,27 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     matplotlib.axes.Axes
         Bars are standard errors; candidates that are not learned have no ``lam``: a line each. The
         learned candidate that was taken is ringed.
+
+    Raises
+    ------
+    SettingsError
+        If ``search`` is no MetricLearnerCV.
+    sklearn.exceptions.NotFittedError
+        If it has not been fitted.
+    MissingExtraError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearnerCV
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.plotting import plot_path
+    >>> recordings = relevant_changes(8, n_samples=200, n_features=20, n_relevant=2, random_state=0)
+    >>> candidates = ["untrained", "diagonal"]
+    >>> search = MetricLearnerCV(candidates=candidates, lams=[0.1], cv=3, random_state=0)
+    >>> axes = plot_path(search.fit(*arrays_and_labels(recordings)))
+    >>> axes.get_ylabel()
+    'mean held-out loss'
     """
     if not isinstance(search, MetricLearnerCV):
         raise SettingsError(
@@ -180,6 +213,18 @@ def plot_label_fraction(table: Any, *, ylabel: str = "loss", ax: Axes | None = N
     ------
     DataError
         Naming the column that is missing, or the fraction that cannot be.
+
+    Examples
+    --------
+    >>> from structsvm.plotting import plot_label_fraction
+    >>> rows = [
+    ...     {"fraction": 0.1, "method": "learned", "mean": 2.1, "se": 0.2},
+    ...     {"fraction": 1.0, "method": "learned", "mean": 1.4, "se": 0.1},
+    ...     {"fraction": 1.0, "method": "untrained", "mean": 2.5, "se": None},
+    ... ]
+    >>> axes = plot_label_fraction(rows, ylabel="loss")
+    >>> axes.get_ylabel()
+    'loss'
     """
     rows = _fraction_rows(table)
     methods = list(dict.fromkeys(row[0] for row in rows))

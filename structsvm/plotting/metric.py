@@ -35,6 +35,18 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
     Returns
     -------
     matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.plotting import plot_weights
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> axes = plot_weights(learner, n_features=3)
+    >>> axes.has_data()
+    True
     """
     weights, names = feature_weights(learner), learner.metric_feature_names_
     top = np.argsort(-weights, kind="stable")[:n_features]
@@ -73,6 +85,18 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     Returns
     -------
     matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.plotting import plot_metric
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> axes = plot_metric(learner, n_features=3)
+    >>> axes.has_data()
+    True
     """
     B, names = scaled_metric(learner), learner.metric_feature_names_
     top = np.argsort(-np.diag(B), kind="stable")[:n_features]
@@ -107,6 +131,18 @@ def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.plotting import plot_spectrum
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> axes = plot_spectrum(learner)
+    >>> axes.has_data()
+    True
     """
     values = eigenvalues(learner)
     places = np.arange(1, values.size + 1)

@@ -75,14 +75,26 @@ def plot_segmentation(
     ------
     SettingsError
         For a learner whose partitions are no segments.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.plotting import plot_segmentation
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> axes = plot_segmentation(learner, Xs[0], ys[0], show="features", n_traces=2)
+    >>> axes.has_data()
+    True
     """
-    check_drawable(learner, X, "plot_segmentation", in_order=True)
-    truths = None if y is None else learner.encode([X], [y])
+    measured, sample = check_drawable(learner, X, "plot_segmentation", in_order=True)
+    truths = None if y is None else learner.encode([sample], [y])
     truth = None if truths is None else truths[0]
     K = asked_counts(n_clusters, truths)
-    names, values = traces(learner, X, show, n_traces)
-    learned = learner.predict_breakpoints([X], K)[0]
-    untrained = learner.decode_with(learner.baselines_["untrained"], [X], K)[0].breakpoints
+    names, values = traces(learner, measured, sample, show, n_traces)
+    learned = learner.predict_breakpoints([sample], K)[0]
+    untrained = learner.decode_with(learner.baselines_["untrained"], [sample], K)[0].breakpoints
     strips = [
         _Strip("learned", learned, LEARNED),
         _Strip("untrained", untrained, UNTRAINED),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
+from structsvm.partitions.sample import Sample
 from structsvm.views.samples import is_image, unscaled
 from structsvm.views.words import feature_weights, heaviest_directions
 
@@ -17,21 +18,24 @@ __all__ = ["check_drawable", "traces"]
 Floats = NDArray[np.float64]
 
 
-def traces(learner: MetricLearner, X: Any, show: str, n: int) -> tuple[list[str], Floats]:
-    """Names and values, (n, T), of what is drawn of a sample."""
+def traces(
+    learner: MetricLearner, measured: Sample, prepared: Sample, show: str, n: int
+) -> tuple[list[str], Floats]:
+    """Names and values, (n, T), of what is drawn of a sample, see :func:`check_drawable`."""
     if show == "features":
         names = learner.metric_feature_names_
         top = np.argsort(-feature_weights(learner), kind="stable")[:n]
-        return [names[j] for j in top], unscaled(learner, learner.measured([X]))[0].T[top]
+        return [names[j] for j in top], unscaled(learner, [measured])[0].T[top]
     if show != "components":
         raise SettingsError(f"show must be 'components' or 'features', got {show!r}")
     titles, directions = heaviest_directions(learner, n)
-    (sample,) = learner.prepare([X])
-    return titles, np.asarray(sample.X @ directions.T).T
+    return titles, np.asarray(prepared.X @ directions.T).T
 
 
-def check_drawable(learner: MetricLearner, X: Any, picture: str, *, in_order: bool) -> None:
-    """Refuse a sample of which the picture cannot be drawn.
+def check_drawable(
+    learner: MetricLearner, X: Any, picture: str, *, in_order: bool
+) -> tuple[Sample, Sample]:
+    """The sample as it was measured and as the metric sees it, if the picture can be drawn of it.
 
     Parameters
     ----------
@@ -60,3 +64,5 @@ def check_drawable(learner: MetricLearner, X: Any, picture: str, *, in_order: bo
             f"gives {traits.words.part}s without such an order: plot_clusters draws a "
             f"{traits.words.whole}"
         )
+    (prepared,) = learner.inputs_([sample])
+    return sample, prepared

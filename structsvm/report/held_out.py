@@ -48,9 +48,16 @@ class HeldOut:
         names: Sequence[str] | None,
         n_clusters: int | str | None,
         tolerance: int,
+        measured: Sequence[Sample] | None = None,
     ) -> HeldOut:
-        """Partition and score them; parameters as for ``report_page``."""
-        measured = learner.measured(Xs)
+        """Partition and score them; parameters as for ``report_page``.
+
+        Raises
+        ------
+        DataError
+            If there are not as many names as samples, or samples and labels do not fit.
+        """
+        measured = learner.measured(Xs) if measured is None else measured
         images = _images(Xs, measured)
         words = IMAGES if images else learner.problem_.traits.words
         names = [str(i) for i in range(len(measured))] if names is None else list(names)

@@ -11,6 +11,7 @@ from typing import Any
 
 from structsvm import __version__
 from structsvm.learner.learner import MetricLearner
+from structsvm.partitions.sample import Sample
 from structsvm.report.content import content, notes
 from structsvm.report.held_out import HeldOut
 from structsvm.report.pictures import Pictures
@@ -44,6 +45,7 @@ def report_page(
     title: str = "What the metric is worth",
     n_clusters: int | str | None = None,
     tolerance: int = 5,
+    measured: Sequence[Sample] | None = None,
 ) -> str:
     """A page on what a metric is worth on held-out samples, as text to write into a file.
 
@@ -63,6 +65,8 @@ def report_page(
         What to call the samples; their numbers otherwise.
     title : str
         Heading of the page.
+    measured : sequence of Sample, optional
+        The same samples as ``learner.measured`` has them, if they have been checked already.
 
     Returns
     -------
@@ -73,8 +77,21 @@ def report_page(
     ------
     DataError, SettingsError
         Naming the sample or the parameter.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.report import report_page
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> more = relevant_changes(2, n_samples=200, n_features=4, n_relevant=1, random_state=1)
+    >>> page = report_page(learner, *arrays_and_labels(more), title="Four features")
+    >>> "<title>Four features</title>" in page
+    True
     """
-    held_out = HeldOut.of(learner, Xs, ys, names, n_clusters, tolerance)
+    held_out = HeldOut.of(learner, Xs, ys, names, n_clusters, tolerance, measured)
     pictures = Pictures.of(held_out)
     verdict, whole = held_out.evaluation.verdict, pictures.words.whole
     sure, bounds = SURE if learner.problem_.traits.convex else LOCAL

@@ -1,7 +1,21 @@
 """What practitioners try first: classifiers of samples and of boundaries, tuned on their labels."""
 
-from structsvm.rivals.boundary_classifier import BoundaryClassifier
-from structsvm.rivals.frame_classifier import FrameClassifier
-from structsvm.rivals.viterbi import best_path, best_path_of
+from typing import TYPE_CHECKING
 
-__all__ = ["BoundaryClassifier", "FrameClassifier", "best_path", "best_path_of"]
+from structsvm.support.lazy import lazy
+
+if TYPE_CHECKING:
+    from structsvm.rivals.boundary_classifier import BoundaryClassifier as BoundaryClassifier
+    from structsvm.rivals.frame_classifier import FrameClassifier as FrameClassifier
+    from structsvm.rivals.viterbi import best_path as best_path
+    from structsvm.rivals.viterbi import best_path_of as best_path_of
+else:
+    __getattr__, __dir__, __all__ = lazy(
+        __name__,
+        {
+            "BoundaryClassifier": "structsvm.rivals.boundary_classifier",
+            "FrameClassifier": "structsvm.rivals.frame_classifier",
+            "best_path": "structsvm.rivals.viterbi",
+            "best_path_of": "structsvm.rivals.viterbi",
+        },
+    )

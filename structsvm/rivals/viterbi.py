@@ -34,6 +34,16 @@ def best_path(scores: Floats, price: float) -> Ints:
     ------
     SettingsError
         When the price is negative or not a number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.rivals import best_path
+    >>> scores = np.array([[1.0, 0.0], [0.0, 0.4], [1.0, 0.0], [0.0, 3.0]])
+    >>> best_path(scores, price=0.0).tolist()
+    [0, 1, 0, 1]
+    >>> best_path(scores, price=0.5).tolist()
+    [0, 0, 0, 1]
     """
     if not price >= 0:
         raise SettingsError(f"the price of a change must be 0 or more, got {price!r}")
@@ -60,6 +70,14 @@ def best_path_of(scores: Floats, n_segments: int) -> Ints:
     ------
     SettingsError
         When there are no such sequences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.rivals import best_path_of
+    >>> scores = np.array([[1.0, 0.0], [0.0, 0.4], [1.0, 0.0], [0.0, 3.0]])
+    >>> best_path_of(scores, n_segments=2).tolist()
+    [0, 0, 0, 1]
     """
     T = len(scores)
     if isinstance(n_segments, bool) or not isinstance(n_segments, int | np.integer):

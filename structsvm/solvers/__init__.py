@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from structsvm.masters.cvxpy import CvxpyMaster as CvxpyMaster
     from structsvm.masters.interior import InteriorPointMaster as InteriorPointMaster
     from structsvm.masters.newton import NewtonMaster as NewtonMaster
+    from structsvm.solvers.auto import solver_from as solver_from
     from structsvm.solvers.base import Solver as Solver
     from structsvm.solvers.cccp import CCCP as CCCP
     from structsvm.solvers.cutting_plane import CuttingPlane as CuttingPlane
@@ -33,5 +34,6 @@ else:
             "QuasiNewton": "structsvm.solvers.quasi_newton",
             "Solver": "structsvm.solvers.base",
             "Stopping": "structsvm.solvers.stopping",
+            "solver_from": "structsvm.solvers.auto",
         },
     )

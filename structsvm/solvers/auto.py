@@ -40,6 +40,14 @@ def solver_from(
     SettingsError
         When no solver or master has that name; the message lists those there are. And when
         ``master`` or ``slack`` is given to what has none, or to a solver, which has its own.
+
+    Examples
+    --------
+    >>> from structsvm.solvers import Stopping, solver_from
+    >>> solver_from("one-slack", Stopping(tol=0.001)).slack
+    'one'
+    >>> type(solver_from("auto", convex=False)).__name__
+    'QuasiNewton'
     """
     own = isinstance(name, Solver)
     names = SOLVER_NAMES if convex else DESCENT_NAMES

@@ -37,6 +37,15 @@ class Solver(ABC):
 
     A solver declares what it needs (:meth:`check`) and how it iterates; one loop keeps certificate,
     history, budgets and interruptions for all of them.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.solvers import CuttingPlane, Solver
+    >>> isinstance(CuttingPlane(), Solver)
+    True
+    >>> MetricLearner(solver=CuttingPlane(slack="one")).solver.slack
+    'one'
     """
 
     stopping: Stopping
@@ -185,7 +194,13 @@ class ConvexSolver(Solver):
         """Raise SettingsError if this solver cannot minimise such a convex risk."""
 
     def check(self, risk: Outline) -> None:
-        """Convexity, and what the method needs."""
+        """Check that the risk is convex and has what the method needs.
+
+        Raises
+        ------
+        SettingsError
+            If it is not, or lacks it.
+        """
         if not risk.is_convex:
             raise SettingsError(
                 f"{type(self).__name__} is for convex objectives, and this one is not: use "
@@ -206,7 +221,13 @@ class DescentSolver(Solver):
         """Descend, and call ``done`` after each step."""
 
     def check(self, risk: Outline) -> None:
-        """A composite risk, and what the method needs."""
+        """Check that the risk is composite and has what the method needs.
+
+        Raises
+        ------
+        SettingsError
+            If it is convex, or lacks it.
+        """
         if risk.is_convex:
             raise SettingsError(
                 f"{type(self).__name__} is for objectives that are not convex, and this one is: "

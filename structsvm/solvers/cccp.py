@@ -60,6 +60,22 @@ class CCCP(DescentSolver):
     inner : CuttingPlane
         Of the convex problem in each round; its ``tol`` is the first one, and is lowered as soon as
         the answers are too rough to tell whether there is anything left to gain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.problems import NormalizedCut
+    >>> from structsvm.solvers import CCCP, Stopping
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 6)
+    >>> X = np.c_[y + rng.normal(scale=0.1, size=12), rng.normal(size=12)]
+    >>> graphs = [(np.ones((12, 12)), X)]
+    >>> solver = CCCP(Stopping(max_iter=5))
+    >>> learner = MetricLearner(NormalizedCut(), metric="diagonal", solver=solver)
+    >>> learner = learner.fit(graphs, [y])
+    >>> bool(learner.solution_.upper <= learner.solution_.null)
+    True
     """
 
     stopping: Stopping = field(default_factory=lambda: Stopping(tol=1e-6, max_iter=100))
@@ -77,7 +93,13 @@ class CCCP(DescentSolver):
             raise SettingsError(f"proximal must be > 0, got {self.proximal}")
 
     def check_composite(self, risk: Outline) -> None:
-        """A regularizer of the same curvature everywhere."""
+        """Check that the regularizer is quadratic, with the same curvature everywhere.
+
+        Raises
+        ------
+        SettingsError
+            If it is not.
+        """
         omega = quadratic(risk, "CCCP")
         if not np.all(omega.curvature == omega.curvature[0]):
             raise SettingsError("CCCP needs a regularizer of the same curvature everywhere")

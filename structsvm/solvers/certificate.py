@@ -15,6 +15,7 @@ from structsvm.errors import CertificateError
 from structsvm.masters.bounds import CERTIFIED, ROUNDING
 from structsvm.solution import History, HistoryEntry, Solution, relative_gap
 from structsvm.solvers.planes import Planes
+from structsvm.solvers.requirements import ADMISSIBLE
 from structsvm.status import Quality, Status
 
 __all__ = ["Certificate"]
@@ -126,7 +127,10 @@ class Certificate:
         ------
         CertificateError
         """
-        if self.lower > self.upper and Quality.HEURISTIC not in self.qualities:
+        crossed = self.lower - self.upper
+        if self.bound != CERTIFIED:  # weights keep further constraints to this accuracy only
+            crossed -= ADMISSIBLE * (abs(self.lower) + abs(self.upper))
+        if crossed > 0 and Quality.HEURISTIC not in self.qualities:
             raise CertificateError(
                 f"the lower bound {self.lower!r} is above the upper bound {self.upper!r} by more "
                 f"than rounding explains ({self.bound}): an oracle claims to be exact and is not, "
@@ -175,7 +179,9 @@ class Certificate:
         self.require_consistent()
         return Solution(
             w=self.best,
-            lower=self.lower,
+            lower=self.lower
+            if Quality.HEURISTIC in self.qualities
+            else min(self.lower, self.upper),
             upper=self.upper,
             null=self.null,
             status=status,

@@ -75,6 +75,18 @@ class CuttingPlane(ConvexSolver):
         before the oracles: while their planes violate the working set by a tenth of the gap, the
         master is solved again with those, N / 5 times in a round at most (at least once). The upper
         bound is left to the oracles. 0 for none.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.solvers import CuttingPlane, Stopping
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> solver = CuttingPlane(Stopping(tol=0.001), slack="one")
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal", solver=solver).fit(Xs, ys)
+    >>> learner.solution_.status.name, bool(learner.solution_.gap <= 0.001)
+    ('OPTIMAL', True)
     """
 
     stopping: Stopping = field(default_factory=Stopping)
@@ -107,7 +119,13 @@ class CuttingPlane(ConvexSolver):
             raise SettingsError(f"cached_planes must be at least 0, got {self.cached_planes}")
 
     def check_convex(self, risk: Outline) -> None:
-        """Every cone, regularizer and constraint will do."""
+        """Check that ``max_cuts`` leaves two cuts for each slack.
+
+        Raises
+        ------
+        SettingsError
+            If it leaves fewer.
+        """
         n_groups = risk.n_samples if self.slack == "n" else 1
         if self.max_cuts is not None and self.max_cuts < 2 * n_groups:
             raise SettingsError(

@@ -39,7 +39,13 @@ TRIALS = (1.0, -1.0, 10.0, -10.0)
 
 
 def check_separation(problem: Problem, answer: object, sample: int, method: str) -> Separation:
-    """The answer of ``separate`` or ``improve``, unless it is none."""
+    """Check what ``separate`` or ``improve`` returned, and return it.
+
+    Raises
+    ------
+    PluginError
+        If it is no Separation, or its quality or its slack is none.
+    """
     asked = f"sample {sample}: {type(problem).__name__}.{method}"
     if not isinstance(answer, Separation):
         raise PluginError(f"{asked} returned {shown(answer)}: return Separation(y, slack, quality)")
@@ -57,7 +63,13 @@ def check_separation(problem: Problem, answer: object, sample: int, method: str)
 
 
 def check_feature(problem: Problem, phi: object, dim: int, sample: int) -> Floats:
-    """What ``joint_feature`` returned: one vector of floats."""
+    """Check that ``joint_feature`` returned one vector of floats, (d,), and return it.
+
+    Raises
+    ------
+    PluginError
+        If it returned something else.
+    """
     asked = f"sample {sample}: {type(problem).__name__}.joint_feature"
     if not isinstance(phi, np.ndarray) or phi.shape != (dim,):
         raise PluginError(
@@ -72,7 +84,13 @@ def check_feature(problem: Problem, phi: object, dim: int, sample: int) -> Float
 
 
 def check_buffer(problem: Problem, phi: Floats, held: Floats, sample: int) -> None:
-    """A joint feature is still what it was when another one has been asked for."""
+    """Check that a joint feature is unchanged after another one has been asked for.
+
+    Raises
+    ------
+    PluginError
+        If the second call wrote to the array of the first.
+    """
     if not np.array_equal(phi, held, equal_nan=True):
         raise PluginError(
             f"sample {sample}: {type(problem).__name__}.joint_feature writes to an array that it "
@@ -81,7 +99,13 @@ def check_buffer(problem: Problem, phi: Floats, held: Floats, sample: int) -> No
 
 
 def check_loss(problem: Problem, loss: object, sample: int, *, signed: bool) -> float:
-    """What ``loss`` returned: one number, negative only where it may be."""
+    """Check that ``loss`` returned one number, negative only where it may be, and return it.
+
+    Raises
+    ------
+    PluginError
+        If it returned something else.
+    """
     asked = f"sample {sample}: {type(problem).__name__}.loss"
     if not isinstance(loss, int | float | np.bool_ | np.integer | np.floating):
         raise PluginError(f"{asked} returned {shown(loss)}: return a float")
@@ -92,7 +116,13 @@ def check_loss(problem: Problem, loss: object, sample: int, *, signed: bool) -> 
 
 @contextmanager
 def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
-    """Refuse a problem that changes the sample or the labelling it was given in the meantime."""
+    """Refuse a problem that changes the sample or the labelling it was given in the meantime.
+
+    Raises
+    ------
+    PluginError
+        If the problem changed one of them.
+    """
     held = [("sample", x, _snapshot(x)), ("labelling", y, _snapshot(y))]
     yield
     for what, now, before in held:
@@ -106,10 +136,15 @@ def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
 def check_truth(
     problem: Problem, x: Any, y: Any, found: Any, sample: int, dim: int, *, signed: bool
 ) -> None:
-    """The truth costs nothing, and another labelling than the truth something.
+    """Check that the truth has loss 0, and that some other labelling has a positive loss.
 
     ``found`` is the answer at the first weight. If it costs nothing, others are looked for: with a
     loss that is negative wherever it is not zero, the truth is always the best answer.
+
+    Raises
+    ------
+    PluginError
+        If the truth has another loss, or ``separate`` or ``loss`` returns what it may not.
     """
     name = f"sample {sample}: {type(problem).__name__}"
     scale = 1.0 + abs(float(problem.loss(y, found)))

@@ -48,6 +48,18 @@ class BlockFrankWolfe(ConvexSolver):
         Planes kept per sample, at most; 0 for none.
     random_state : int
         Seed of the order of the samples.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.solvers import BlockFrankWolfe, Stopping
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> solver = BlockFrankWolfe(Stopping(tol=0.05))
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal", solver=solver).fit(Xs, ys)
+    >>> learner.solution_.status.name
+    'OPTIMAL'
     """
 
     stopping: Stopping = field(default_factory=Stopping)

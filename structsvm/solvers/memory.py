@@ -30,6 +30,39 @@ class Memory:
             solution = solver.solve(risk, memory=memory)
 
     Every run has its own certificate, which is as good as that of a run without memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.problem import Problem, RegularizedRisk, Separation
+    >>> from structsvm.partitions import Quality
+    >>> from structsvm.regularizers import SquaredNorm
+    >>> from structsvm.solvers import CuttingPlane, Memory
+    >>> from structsvm.weights import Free
+    >>> class Signs(Problem):
+    ...     def weight_space(self):
+    ...         return Free(2)
+    ...
+    ...     def joint_feature(self, x, y):
+    ...         return y * x
+    ...
+    ...     def loss(self, y, y_hat):
+    ...         return float(y != y_hat)
+    ...
+    ...     def predict(self, w, x):
+    ...         return 1.0 if w @ x > 0 else -1.0
+    ...
+    ...     def separate(self, w, x, y):
+    ...         worst = max((1.0, -1.0), key=lambda s: self.loss(y, s) + s * (w @ x))
+    ...         return Separation(worst, 0.0, Quality.EXACT)
+    >>> xs, ys = [np.array([1.0, 0.2]), np.array([-1.0, 0.1])], [1.0, -1.0]
+    >>> memory, solver = Memory(), CuttingPlane()
+    >>> problem, share, null = Signs(), np.full(2, 0.5), np.zeros(2)
+    >>> for lam in (1.0, 0.1):
+    ...     risk = RegularizedRisk(problem, xs, ys, SquaredNorm(lam), share, null)
+    ...     print(solver.solve(risk, memory=memory).status.name)
+    OPTIMAL
+    OPTIMAL
     """
 
     def __init__(self) -> None:

@@ -32,6 +32,22 @@ class QuasiNewton(DescentSolver):
     stopping : Stopping
         Its ``tol`` is a gradient with respect to the factor; a step that lowers the objective by
         less than ``tol**2`` of itself ends the run, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.problems import NormalizedCut
+    >>> from structsvm.solvers import QuasiNewton, Stopping
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 6)
+    >>> X = np.c_[y + rng.normal(scale=0.1, size=12), rng.normal(size=12)]
+    >>> graphs = [(np.ones((12, 12)), X)]
+    >>> solver = QuasiNewton(Stopping(tol=1e-3, max_iter=100))
+    >>> learner = MetricLearner(NormalizedCut(), metric="diagonal", solver=solver)
+    >>> learner = learner.fit(graphs, [y])
+    >>> learner.predict(graphs)[0].tolist()
+    [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
     """
 
     stopping: Stopping = field(default_factory=lambda: Stopping(tol=1e-3))
@@ -41,7 +57,13 @@ class QuasiNewton(DescentSolver):
         check_stopping(self.stopping)
 
     def check_composite(self, risk: Outline) -> None:
-        """A metric, full or diagonal, and a regularizer whose gradient is known."""
+        """Check that the weight is a metric, full or diagonal, and the regularizer quadratic.
+
+        Raises
+        ------
+        SettingsError
+            If they are not.
+        """
         if not isinstance(risk.space, PSD | Nonnegative):
             raise SettingsError(f"QuasiNewton needs a metric, full or diagonal, not {risk.space}")
         quadratic(risk, "QuasiNewton")

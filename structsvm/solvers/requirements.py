@@ -9,9 +9,13 @@ from structsvm.errors import SettingsError
 from structsvm.problem import Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
 
-__all__ = ["is_admissible", "strongly_convex"]
+__all__ = ["ADMISSIBLE", "is_admissible", "strongly_convex"]
 
 Floats = NDArray[np.float64]
+
+ADMISSIBLE = 1e-6
+"""By how much of its size a weight may break further constraints, which conic solvers keep to their
+accuracy only."""
 
 
 def strongly_convex(risk: Outline, solver: str) -> Quadratic:
@@ -37,11 +41,11 @@ def strongly_convex(risk: Outline, solver: str) -> Quadratic:
 
 
 def is_admissible(risk: RegularizedRisk, w: Floats) -> bool:
-    """Whether ``w`` keeps the further constraints up to 1e-6 of its size."""
+    """Whether ``w`` keeps the further constraints up to ``ADMISSIBLE`` of its size."""
     if risk.constraints is None:
         return True
     B, _, _ = risk.space.variable()
     metric = risk.space.to_metric(w)
     B.value = metric
     size = max(1.0, float(np.abs(metric).max()))
-    return all(np.max(c.violation()) <= 1e-6 * size for c in risk.further_constraints(B))
+    return all(np.max(c.violation()) <= ADMISSIBLE * size for c in risk.further_constraints(B))

@@ -66,6 +66,13 @@ class Block:
         """Call the oracle of the ``j``-th sample: its row, its quality, and its size.
 
         The first sample of all is looked at closely when it is first asked.
+
+        Raises
+        ------
+        OracleError
+            If the oracle raises an error that is not of this library.
+        PluginError
+            If the answer to the first sample breaks the contract of a problem.
         """
         sample, w = int(self.indices[j]), planes.w
         closely = self.looks and sample == 0 and not self._looked

@@ -40,6 +40,12 @@ class Stopping:
         returns is not ended.
     max_calls : int or None
         Oracle calls. The first N are always made, and no round of N is begun that exceeds it.
+
+    Examples
+    --------
+    >>> from structsvm.solvers import CuttingPlane, Stopping
+    >>> CuttingPlane(Stopping(tol=0.001, max_seconds=60.0)).stopping.tol
+    0.001
     """
 
     tol: float = 1e-2
@@ -74,7 +80,13 @@ class Stopping:
 
 
 def check_stopping(stopping: Any) -> None:
-    """Raise SettingsError for what is no stopping rule."""
+    """Check that a stopping rule is one.
+
+    Raises
+    ------
+    SettingsError
+        If it is not.
+    """
     if not isinstance(stopping, Stopping):
         raise SettingsError(f"stopping must be a Stopping, got {stopping!r}")
 

@@ -34,6 +34,18 @@ class ProjectedSubgradient(ConvexSolver):
     ----------
     stopping : Stopping
         An iteration is N oracle calls; every tenth makes N more at the averaged weight.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.solvers import ProjectedSubgradient, Stopping
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> solver = ProjectedSubgradient(Stopping(tol=0.1, max_iter=500))
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal", solver=solver).fit(Xs, ys)
+    >>> learner.solution_.status.name
+    'OPTIMAL'
     """
 
     stopping: Stopping = field(default_factory=Stopping)

@@ -41,7 +41,13 @@ class Archive:
     def write(
         self, path: str | PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]
     ) -> None:
-        """Write a file so that a reader finds all of it or what was there before."""
+        """Write a file so that a reader finds all of it or what was there before.
+
+        Raises
+        ------
+        StructSVMError
+            Of the type ``error`` of this archive, if the file cannot be written.
+        """
         named = {"format": self.format, "version": self.version, **header}
         text = json.dumps(named, indent=1).encode()
         contents = {**arrays, "header": np.frombuffer(text, dtype=np.uint8)}
@@ -59,6 +65,12 @@ class Archive:
 
         What they may take in memory is ``max_bytes``, as in
         :func:`structsvm.storage.limits.check_bytes`.
+
+        Raises
+        ------
+        StructSVMError
+            Of the type ``error`` of this archive, if the file is missing, damaged, of another kind
+            or of another version.
         """
         arrays = self._load(path, max_bytes)
         checksum = arrays.pop("sha256", None)

@@ -16,6 +16,11 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
 
     The content goes to a file beside it first, which then takes its place. What is not a regular
     file, such as ``/dev/stdout``, is written to directly.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written; what was there before is then unchanged.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():

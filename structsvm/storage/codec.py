@@ -73,7 +73,8 @@ class Codec:
         if "array" in plain:
             return np.array(arrays[plain["array"]])
         if "strings" in plain:
-            return np.array(plain["strings"], dtype=object)
+            texts = np.array(plain["strings"], dtype=object)
+            return texts.reshape(plain.get("shape", texts.shape))
         for kind, collection in COLLECTIONS.items():
             if kind in plain:
                 return collection(self.unpack(item, arrays) for item in plain[kind])
@@ -88,9 +89,10 @@ class Codec:
 
     def _pack_array(self, value: NDArray[Any], arrays: Arrays) -> Any:
         if value.dtype.kind in "OUS":
-            return {"strings": [str(item) for item in value.ravel().tolist()]}
+            texts = [str(item) for item in value.ravel().tolist()]
+            return {"strings": texts, "shape": list(value.shape)}
         key = f"array.{len(arrays)}"
-        arrays[key] = np.ascontiguousarray(value)
+        arrays[key] = np.asarray(value, order="C")
         return {"array": key}
 
     def _pack_instance(self, value: Any, arrays: Arrays) -> Any:

@@ -22,7 +22,13 @@ class Unstored:
 
 
 def refuse_unstored(parameters: Mapping[str, Any]) -> None:
-    """Raise SettingsError, naming the parameter, if a setting was lost in a model file."""
+    """Check that no setting was lost in a model file.
+
+    Raises
+    ------
+    SettingsError
+        If one was; the message names the parameter.
+    """
     for name, value in parameters.items():
         if isinstance(value, Unstored):
             raise SettingsError(

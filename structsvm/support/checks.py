@@ -51,7 +51,13 @@ def is_seed(value: Any) -> TypeGuard[int]:
 
 
 def refuse_bad_seed(value: Any) -> None:
-    """Raise SettingsError for a ``random_state`` that seeds no generator."""
+    """Check that a ``random_state`` seeds a generator.
+
+    Raises
+    ------
+    SettingsError
+        If it does not.
+    """
     if not is_seed(value):
         raise SettingsError(
             f"random_state must be an integer from 0 to {LARGEST_SEED}, got {value!r}"
@@ -59,7 +65,13 @@ def refuse_bad_seed(value: Any) -> None:
 
 
 def check_n_jobs(value: Any) -> None:
-    """Raise SettingsError for what is no number of workers; None is one."""
+    """Check that a number of workers is one; None stands for one worker.
+
+    Raises
+    ------
+    SettingsError
+        If it is not an integer other than 0.
+    """
     if value is not None and not (is_whole(value) and value and abs(value) <= LARGEST_SEED):
         raise SettingsError(f"n_jobs must be an integer other than 0 or None, got {value!r}")
 

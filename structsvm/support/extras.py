@@ -21,6 +21,11 @@ def require(module: str, extra: str, purpose: str) -> Any:
         The extra of this distribution that brings it.
     purpose : str
         What needs it, the beginning of the message.
+
+    Raises
+    ------
+    MissingExtraError
+        If the library is not installed.
     """
     try:
         return import_module(module)

@@ -66,7 +66,13 @@ def _equal(before: Any, now: Any) -> bool:
 
 @contextmanager
 def nothing_written(method: str) -> Iterator[None]:
-    """Name the method that writes to what it was given, which is read-only."""
+    """Name the method that writes to what it was given, which is read-only.
+
+    Raises
+    ------
+    PluginError
+        If the block writes to a read-only array.
+    """
     try:
         yield
     except ValueError as error:

@@ -78,7 +78,13 @@ class GivenSample:
         return len(self.members)
 
     def require(self, kept: bool, complaint: str) -> None:
-        """Refuse the oracle unless a promise was kept here."""
+        """Check one promise of the oracle at this sample.
+
+        Raises
+        ------
+        PluginError
+            If it was not kept.
+        """
         if not kept:
             name = f"{type(self.problem).__name__}, {type(self.oracle).__name__}"
             raise PluginError(f"{name}: {complaint} [{self.where}]")

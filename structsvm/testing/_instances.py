@@ -112,7 +112,13 @@ class Instance:
         )
 
     def require(self, kept: bool, complaint: str) -> None:
-        """Refuse the oracle unless a promise was kept here."""
+        """Check one promise of the oracle at this question.
+
+        Raises
+        ------
+        PluginError
+            If it was not kept.
+        """
         if not kept:
             raise PluginError(f"{complaint} [{self.described()}]")
 

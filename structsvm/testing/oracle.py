@@ -71,6 +71,13 @@ def check_oracle(
     ------
     PluginError
         At the first broken promise; the message says which one and what to fix.
+
+    Examples
+    --------
+    >>> from structsvm.oracles import ExhaustiveOracle
+    >>> from structsvm.testing import check_oracle
+    >>> oracle = ExhaustiveOracle(contiguous=True)
+    >>> check_oracle(oracle, contiguous=True, processes=False, n_instances=4)
     """
     _takes(oracle)
     check_oracles(
@@ -100,7 +107,13 @@ def check_oracles(
     n_instances: int,
     seed: int,
 ) -> None:
-    """As :func:`check_oracle`, with an oracle for each number of items; None for none."""
+    """As :func:`check_oracle`, with an oracle for each number of items; None for none.
+
+    Raises
+    ------
+    PluginError
+        If a promise is not kept.
+    """
     rng = np.random.default_rng(seed)
     oracles = [oracle for oracle in map(oracle_of, range(1, MOST + 1)) if oracle is not None]
     if not oracles:

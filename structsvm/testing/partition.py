@@ -129,7 +129,13 @@ class Kit:
     _families: dict[int, list[EquivalenceMatrix]] = field(default_factory=dict, compare=False)
 
     def require(self, kept: bool, complaint: str) -> None:
-        """Refuse the problem unless a promise was kept."""
+        """Check one promise of the problem.
+
+        Raises
+        ------
+        PluginError
+            If it was not kept.
+        """
         if not kept:
             raise PluginError(f"{self.name}: {complaint}")
 
@@ -139,7 +145,14 @@ class Kit:
         return type(self.problem).__name__
 
     def check_settings(self) -> None:
-        """What the problem says of itself, and that it is a value."""
+        """Check what the problem says of itself, and that it is a value.
+
+        Raises
+        ------
+        PluginError
+            If a trait is out of its range, or the problem is no frozen dataclass that can be
+            pickled.
+        """
         problem = self.problem
         parameters = getattr(type(problem), "__dataclass_params__", None)
         self.require(
@@ -212,7 +225,13 @@ class Kit:
             )
 
     def check_labels(self, samples: Sequence[Sample], ys: Sequence[Any]) -> list[Any]:
-        """Labels to equivalence matrices and back."""
+        """Check that labels become equivalence matrices, and these the same labels.
+
+        Raises
+        ------
+        PluginError
+            If ``encode`` and ``decode`` do not fit each other or the samples.
+        """
         if len(ys) != len(samples):
             raise PluginError(f"give as many labels as samples, got {len(ys)} for {len(samples)}")
         truths = []
@@ -303,7 +322,13 @@ class Kit:
             )
 
     def check_restriction(self, rng: np.random.Generator, samples: Sequence[Sample]) -> None:
-        """Some of the items of a sample are a sample, side information included."""
+        """Check that some of the items of a sample are a sample, side information included.
+
+        Raises
+        ------
+        PluginError
+            If ``restrict`` returns something else, or what the decoder cannot partition.
+        """
         for i, sample in enumerate(samples):
             T = sample.n_samples
             rows = np.sort(rng.permutation(T)[: (T + 1) // 2])
@@ -330,7 +355,13 @@ class Kit:
                 ) from error
 
     def check_calibration(self, samples: Sequence[Sample], truths: Sequence[Any]) -> Metric:
-        """The price without learning, the same for a weight of 2 as for a sample that is twice."""
+        """Check the price without learning: a weight of 2 counts as a sample that is there twice.
+
+        Raises
+        ------
+        PluginError
+            If it does not, or the decoder fails on the samples.
+        """
         problem = self.problem
         try:
             factor = problem.untrained_factor(samples)

@@ -86,6 +86,16 @@ def check_problem(
     ------
     PluginError
         At the first broken promise; the message says which one and what to fix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.problems import ChangePoint
+    >>> from structsvm.testing import check_problem
+    >>> Xs = list(np.random.default_rng(0).normal(size=(2, 5, 1)))
+    >>> report = check_problem(ChangePoint(), Xs, [[2, 5], [3, 5]])
+    >>> type(report).__name__
+    'Report'
     """
     if isinstance(problem, type) and issubclass(problem, Problem | PartitionProblem):
         raise PluginError(f"{problem.__name__} is a class: make an instance, {problem.__name__}()")

@@ -42,7 +42,13 @@ class Asked:
     """What the problem is called in messages; that of its class by default."""
 
     def require(self, kept: bool, complaint: str) -> None:
-        """Refuse the problem unless a promise was kept here."""
+        """Check one promise of the problem at this sample and weight.
+
+        Raises
+        ------
+        PluginError
+            If it was not kept.
+        """
         if not kept:
             raise PluginError(f"{self.called}: {complaint} [{self.where}]")
 
@@ -88,7 +94,13 @@ class Asked:
         return TOLERANCE * (1.0 + float(np.abs(w) @ np.abs(self.feature(self.y))))
 
     def unmodified(self, method: str, *arguments: Any) -> Any:
-        """The answer of a method that leaves its input, and the problem, as they were."""
+        """The answer of a method that leaves its input, and the problem, as they were.
+
+        Raises
+        ------
+        PluginError
+            If the method fails, or changes its input or the problem.
+        """
         before = Snapshot((vars(self.problem), arguments))
         try:
             answer = getattr(self.problem, method)(*arguments)
@@ -104,7 +116,13 @@ class Asked:
 
 
 def random_weights(problem: Problem, rng: np.random.Generator) -> list[Floats]:
-    """Weights of several sizes in the cone, the null one among them."""
+    """Weights of several sizes in the cone, the null one among them.
+
+    Raises
+    ------
+    PluginError
+        If ``weight_space`` returns something else than a weight space.
+    """
     space = problem.weight_space()
     if not isinstance(space, WeightSpace):
         raise PluginError(

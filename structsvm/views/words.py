@@ -45,6 +45,17 @@ def feature_weights(learner: MetricLearner) -> Floats:
     """How much each feature counts, (P,); untrained, all are 1.
 
     The diagonal of :func:`scaled_metric`.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.report import feature_weights
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> int(feature_weights(learner).argmax())
+    0
     """
     components, unit = _scaled(learner)
     return np.asarray(np.einsum("rp,rp->p", components, components) * unit)
@@ -56,13 +67,37 @@ def scaled_metric(learner: MetricLearner) -> Floats:
     What a partition is scored by is ``B`` against the price of a cluster: it is ``B / price``, in
     units of the untrained metric with its best price. Where no price is paid in units of the
     metric, as for normalized cuts, it is ``B`` in units of the untrained metric.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.report import scaled_metric
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> scaled_metric(learner).shape
+    (4, 4)
     """
     components, unit = _scaled(learner)
     return np.asarray(components.T @ components * unit)
 
 
 def eigenvalues(learner: MetricLearner) -> Floats:
-    """Of :func:`scaled_metric`, the largest first, (P,); those beyond the rank are zero."""
+    """Of :func:`scaled_metric`, the largest first, (P,); those beyond the rank are zero.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.report import eigenvalues
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> values = eigenvalues(learner)
+    >>> values.shape, bool(values[0] >= values[-1] >= 0)
+    ((4,), True)
+    """
     components, unit = _scaled(learner)
     values = np.zeros(learner.n_metric_features_)
     found = np.linalg.svd(components, compute_uv=False) ** 2
@@ -75,6 +110,18 @@ def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floa
 
     A direction of a single feature has its name. A sample as the metric sees it is projected by
     ``X @ directions.T``.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.report import heaviest_directions
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> names, directions = heaviest_directions(learner, 1)
+    >>> names, directions.shape
+    (['x0'], (1, 4))
     """
     check_is_fitted(learner)
     directions, names = learner.components_, learner.metric_feature_names_
@@ -88,7 +135,19 @@ def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floa
 
 
 def spectrum_in_words(learner: MetricLearner) -> str:
-    """Among how many directions the metric is spread."""
+    """Among how many directions the metric is spread.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.report import spectrum_in_words
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> print(spectrum_in_words(learner))
+    rank 4 of 4; 1 direction carries half of the metric, 3 carry 90 %
+    """
     values = eigenvalues(learner)
     return f"rank {learner.metric_.rank} of {values.size}; {spread_in_words(values)}"
 
@@ -101,7 +160,19 @@ def spread_in_words(eigenvalues: Floats) -> str:
 
 
 def certificate_in_words(solution: Solution) -> str:
-    """How far from the best metric the learned one can be, or that nothing is known of it."""
+    """How far from the best metric the learned one can be, or that nothing is known of it.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.report import certificate_in_words
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> "certified" in certificate_in_words(learner.solution_)
+    True
+    """
     without = f"without learning {solution.null:.6g}"
     if solution.stationarity is not None:
         return (
@@ -148,7 +219,19 @@ def perfect_in_words(titles: Mapping[str, str]) -> str:
 
 
 def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
-    """What the metric was learned on: recordings with segments, or tables with clusters."""
+    """What the metric was learned on: recordings with segments, or tables with clusters.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.report import training_in_words
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> print(training_in_words(learner.training_data_))
+    4 recordings of 200 samples and 6 to 9 segments, 800 samples and 28 segments in all
+    """
     sizes, parts = _range(data.n_samples), _range(data.n_clusters)
     each = f"{words.wholes(len(data))} of {sizes} {words.item}s and {parts} {words.part}s"
     if len(data) == 1:
@@ -160,7 +243,19 @@ def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
 
 
 def unit_in_words(learner: MetricLearner) -> str:
-    """What the weight of a feature is measured against."""
+    """What the weight of a feature is measured against.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.report import unit_in_words
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> print(unit_in_words(learner))
+    the price of a segment
+    """
     if _price_ratio(learner) is None:
         return "the untrained metric"
     return f"the price of a {learner.problem_.traits.words.part}"

@@ -66,7 +66,7 @@ def test_regions_are_enough(run, place) -> None:
         ("recording;start;end;changes\nr0;0;9;1\n", "separated by commas, and has recording;start"),
         (
             "recording,start,end,changes\nr0,0,9,1\nr0,3,7,2\n",
-            "region 0..9 with 1 change and region",
+            "region 0..9 with 1 change",
         ),
         ("recording,start,end,changes\nr0,0,9,few\n", "line 2: a region is"),
         ("recording,start,end,changes\nr9,0,9,1\n", "no recording is called 'r9'"),
@@ -101,6 +101,6 @@ def test_chunks_of_rows_that_belong_together(run, tmp_path) -> None:
     assert run(open_number)[0] == 0
     code, _, err = run(line)
     assert code == 1
-    assert "cluster_count='unknown'" in err
+    assert "--set cluster_count=unknown" in err
     (labels,) = learner.predict([X], 2)
     assert max(np.mean(labels == y), np.mean(labels != y)) > 0.95

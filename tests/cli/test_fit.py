@@ -75,7 +75,7 @@ class TestFit:
             "fit change-point train --metric diagonal --max-iter 3 --tol 1e-12 -o", tmp_path / "m"
         )
         assert code == 0
-        assert "warning: stopped at max_iter with the certified gap shown" in err
+        assert "warning: stopped at max_iter before the tolerance was reached" in err
 
     def test_constant_features_and_a_single_recording_are_warnings(self, run, tmp_path):
         X, y = TRAIN[0].X.copy(), TRAIN[0].y

@@ -12,6 +12,7 @@ from structsvm.cli import main
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets import read_images
 from structsvm.datasets.image_folder import images_and_labels
+from structsvm.errors import VerdictWarning
 from structsvm.graphs.images import GraphOfImage
 from structsvm.support.progress import share, stage, watching
 
@@ -138,7 +139,8 @@ class TestProgress:
         search = MetricLearnerCV(problem, candidates=("untrained", "full"), cv=2)
         training = MetricLearner(problem).read(images, masks)
         notes = []
-        with watching(lambda words, part: notes.append((words, part))):
+        told = pytest.warns(VerdictWarning, match="Too few to tell")
+        with told, watching(lambda words, part: notes.append((words, part))):
             search.fit(training)
         parts = [part for _, part in notes]
         assert parts == sorted(parts)

@@ -97,7 +97,7 @@ def test_marks_of_changes_are_asked_about(run, place):
     assert K == len(np.flatnonzero(np.diff(TRAIN[0].y))) + 1
     code, out, err = run(f"evaluate {place / 'c.structsvm'} {place / 'marks.csv'} --json")
     assert code == 0, err
-    assert json.loads(out)["recordings"][0]["n_segments"] == K
+    assert json.loads(out)["recordings"][0]["n_clusters"] == K
     assert run(f"predict {place / 'c.structsvm'} {place / 'test.csv'}")[0] == 0  # has other labels
 
 

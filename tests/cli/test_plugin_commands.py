@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from structsvm.learner.files import load
+from structsvm import load
 
 
 class TestLists:

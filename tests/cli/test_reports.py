@@ -133,9 +133,7 @@ class TestShowAndPlot:
     def test_show(self, run):
         code, out, err = run("show m.structsvm --top 3")
         assert (code, err) == (0, "")
-        assert (
-            "change-point (segment_count unknown, penalty learned, kappa 1.0, min_length 1" in out
-        )
+        assert "change-point (segment_count unknown, penalty learned, kappa 1.0" in out
         assert "4 recordings of 200 samples" in out
         listed = [line.split()[0] for line in out.splitlines() if "━" in line]
         assert len(listed) == 3

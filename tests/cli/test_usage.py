@@ -57,7 +57,7 @@ class TestHelpAndUsage:
             ("fit change-point train", "the following arguments are required: -o/--output"),
             ("fit change-point train -o x --metric round", "(choose from full, diagonal)"),
             ("fit change-point train -o x --regularizer l3", "(choose from squared, trace)"),
-            ("fit change-point train -o x --lam much", "invalid float value: 'much'"),
+            ("fit change-point train -o x --lam much", "expected a number > 0 or 'cv', got 'much'"),
             ("predict m.structsvm test --n-clusters 0", "expected an integer >= 1, got '0'"),
             ("evaluate m.structsvm test --n-clusters all", "an integer >= 1 or 'true', got 'all'"),
         ],
@@ -151,6 +151,19 @@ class TestProcess:
             [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=LONG
         )
         assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+    def test_ctrl_c_while_a_dataclass_is_made(self, tmp_path):
+        """Its methods are made by exec, after which ``python -m`` would end with the signal."""
+        (tmp_path / "sitecustomize.py").write_text(
+            "import sys\n"
+            "class Interrupted:\n"
+            "    def find_spec(self, name, *_):\n"
+            "        if name == 'sklearn': exec('raise KeyboardInterrupt')\n"
+            "sys.meta_path.insert(0, Interrupted())\n"
+        )
+        path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+        done = self.python_m("show", "m.structsvm", env=os.environ | {"PYTHONPATH": path})
+        assert (done.returncode, done.stderr) == (130, "interrupted\n")
 
     def test_the_version_needs_no_library(self):
         code = (

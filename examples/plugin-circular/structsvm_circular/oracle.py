@@ -6,9 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    EquivalenceMatrix,
+    Oracle,
+    Quality,
+    TraceObjective,
+)
 
 __all__ = ["CircularOracle"]
 

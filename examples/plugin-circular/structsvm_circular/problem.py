@@ -6,11 +6,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import DataError
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.traits import Traits
+from structsvm.partitions import EquivalenceMatrix, Oracle, PartitionProblem, Sample, Traits
 from structsvm_circular.oracle import CircularOracle
 
 __all__ = ["Circular"]
@@ -24,10 +20,7 @@ class Circular(PartitionProblem):
     first one, the segment goes on around the corner.
     """
 
-    @property
-    def traits(self) -> Traits:
-        """Not contiguous: a segment may hold both ends, so there are no breakpoints."""
-        return Traits()
+    traits = Traits()  # a segment may hold both ends, so that clusters are not contiguous
 
     def decoder(self, sample: Sample) -> Oracle:
         """Exact dynamic programming around the circle."""
@@ -35,11 +28,9 @@ class Circular(PartitionProblem):
 
     def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
         """Runs of equal labels, the last of which joins the first if its label is the same."""
-        labels = np.asarray(y)
-        if labels.shape != (sample.n_samples,):
-            raise DataError(
-                f"labels of shape {labels.shape} for {sample.n_samples} samples: one for each"
-            )
+        labels, T = np.asarray(y), sample.n_samples
+        if labels.shape != (T,):
+            raise DataError(f"labels of shape {labels.shape} for {T} samples: one for each")
         segment = np.concatenate(([0], np.cumsum(labels[1:] != labels[:-1])))
         if labels[-1] == labels[0]:
             segment[segment == segment[-1]] = 0

@@ -6,11 +6,9 @@ from structsvm_circular import Circular, CircularOracle
 
 from structsvm import MetricLearner
 from structsvm.errors import DataError, OracleError
-from structsvm.oracles.exhaustive import all_partitions
-from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions import Constraint, Sample, TraceObjective
 from structsvm.plugins import oracle_class, problem_class
-from structsvm.testing import check_oracle, check_problem
+from structsvm.testing import all_partitions, check_oracle, check_problem
 
 
 def around_the_corner(seed, n=4, T=36):
@@ -65,11 +63,14 @@ def test_boundaries_are_refused():
 
 
 def test_labels_join_around_the_corner():
-    assert Circular().encode(["a", "a", "b", "a"], 4).labels.tolist() == [0, 0, 1, 0]
-    assert Circular().encode(["a", "b", "b", "c"], 4).labels.tolist() == [0, 1, 1, 2]
-    assert Circular().encode([5, 5, 5], 3).n_clusters == 1
+    def encoded(labels, T):
+        return Circular().encode(labels, Sample(np.zeros((T, 1))))
+
+    assert encoded(["a", "a", "b", "a"], 4).labels.tolist() == [0, 0, 1, 0]
+    assert encoded(["a", "b", "b", "c"], 4).labels.tolist() == [0, 1, 1, 2]
+    assert encoded([5, 5, 5], 3).n_clusters == 1
     with pytest.raises(DataError, match=r"labels of shape \(3,\) for 4 samples"):
-        Circular().encode([0, 1, 1], 4)
+        encoded([0, 1, 1], 4)
 
 
 def test_learning_beats_the_untrained_metric_on_new_sequences():

@@ -1,0 +1,70 @@
+"""What is read is checked once and standardised once, whatever the command."""
+
+import json
+
+import numpy as np
+import pytest
+from cli_kit import TEST, TRAIN
+from sklearn.datasets import load_iris
+
+from structsvm.partitions import samples
+from structsvm.partitions.samples import Standardizer
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Return counts of the arrays that were checked, and of those that were standardised."""
+    counts = {"checked": 0, "standardised": 0}
+    check, standardise = samples.check_samples, Standardizer.__call__
+
+    def checked(Xs, *args, **kwargs):
+        found = check(Xs, *args, **kwargs)
+        counts["checked"] += len(found[0])
+        return found
+
+    def standardised(self, X):
+        counts["standardised"] += 1
+        return standardise(self, X)
+
+    monkeypatch.setattr(samples, "check_samples", checked)
+    monkeypatch.setattr(Standardizer, "__call__", standardised)
+    return counts
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fit change-point train --metric diagonal --quiet -o {out}",
+        "fit distribution-change train --metric diagonal --quiet --set n_moments=2 -o {out}",
+        "fit change-point train --metric diagonal --quiet --json --standardize training -o {out}",
+        "predict m.structsvm test --quiet",
+        "predict m.structsvm test --quiet -o {out}",
+        "evaluate m.structsvm test --quiet",
+        "evaluate m.structsvm test --quiet --n-clusters true --json",
+        "report m.structsvm test --quiet -o {out}.html",
+        "plot m.structsvm test/synthetic_00.npz --quiet -o {out}.png",
+        "plot m.structsvm test/synthetic_00.npz --show features --quiet -o {out}.png",
+        "compare change-point train --metric diagonal --tol 0.1 --quiet",
+    ],
+)
+def test_recordings_are_checked_and_standardised_once(run, counted, tmp_path, line):
+    code, _, err = run(line.format(out=tmp_path / "out"))
+    assert (code, err) == (0, "")
+    n = 1 if line.startswith("plot") else len(TRAIN)
+    assert len(TRAIN) == len(TEST)
+    assert counted == {"checked": n, "standardised": n}
+
+
+def test_a_table_that_was_not_learned_from_is_checked_once(run, counted, tmp_path):
+    """It is standardised twice: its groups of rows are decoded, and then the whole."""
+    X, y = load_iris(return_X_y=True)
+    for name, rows in (("learn", slice(0, None, 2)), ("other", slice(1, None, 2))):
+        np.savez(tmp_path / f"{name}.npz", X=X[rows], y=y[rows])
+    model = tmp_path / "t.structsvm"
+    assert run(f"fit clustering {tmp_path / 'learn.npz'} --quiet -o", model)[0] == 0
+    assert counted == {"checked": 1, "standardised": 1}
+    counted.update(checked=0, standardised=0)
+    code, out, err = run(f"evaluate {model} {tmp_path / 'other.npz'} --quiet --json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["learned_again"] is False
+    assert counted == {"checked": 1, "standardised": 2}

@@ -1,0 +1,36 @@
+"""The packages and modules that users import names from, and what these names stand for."""
+
+from importlib import import_module
+from typing import Any
+
+ROOMS = (
+    "structsvm",
+    "structsvm.datasets",
+    "structsvm.features",
+    "structsvm.graphs",
+    "structsvm.interop",
+    "structsvm.oracles",
+    "structsvm.parallel",
+    "structsvm.partitions",
+    "structsvm.plotting",
+    "structsvm.problems",
+    "structsvm.regularizers",
+    "structsvm.report",
+    "structsvm.rivals",
+    "structsvm.solvers",
+    "structsvm.testing",
+)
+MODULES = ("structsvm.regularizers",)
+"""The rooms that are a single module, which loads its names when it is imported."""
+
+
+def public_things() -> dict[str, Any]:
+    """Return what is public under its address, each thing once, without the version."""
+    found: dict[int, tuple[str, Any]] = {}
+    for room in ROOMS:
+        module = import_module(room)
+        for name in module.__all__:
+            value = getattr(module, name)
+            if not isinstance(value, str):
+                found.setdefault(id(value), (f"{room}.{name}", value))
+    return dict(found.values())

@@ -1,0 +1,185 @@
+"""Settings and what was learned, as JSON and arrays, and back."""
+
+import json
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import pytest
+
+from structsvm import ChangePoint, MetricLearner, NormalizedCut, load, save
+from structsvm.features import HermiteMoments
+from structsvm.graphs import GraphOfImage
+from structsvm.learner.files import read_header
+from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.regularizers import SquaredNorm
+from structsvm.solvers.base import Stopping
+from structsvm.solvers.cccp import CCCP
+from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.frank_wolfe import BlockFrankWolfe
+from structsvm.solvers.quasi_newton import QuasiNewton
+from structsvm.solvers.subgradient import ProjectedSubgradient
+from structsvm.storage.codec import Codec, is_lost
+from structsvm.storage.unstored import Unstored
+
+
+class Colour(Enum):
+    """Of two."""
+
+    RED = 1
+    BLUE = 2
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value with values in it."""
+
+    place: tuple
+    colour: Colour = Colour.RED
+
+
+CODEC = Codec({"Point": Point, "Colour": Colour, "HermiteMoments": HermiteMoments})
+
+VALUES = {
+    "nothing": None,
+    "truth": True,
+    "number": 3,
+    "fraction": 0.1,
+    "text": "spam",
+    "tuple": (1, 2.5, "a"),
+    "empty": (),
+    "list of tuples": [(1, 2), (3,), []],
+    "tuple of lists of tuples": ([(1, (2, (3,)))], ()),
+    "mapping": {"a": (1, 2), 3: {"b": [None]}, (1, 2): "pair"},
+    "set": {1, 2, 3},
+    "frozenset": frozenset({("a", 1), ("b", 2)}),
+    "enum": Colour.BLUE,
+    "instance": Point((1, (2, 3)), Colour.BLUE),
+    "nested instances": [Point((Point(()), {"x": Point((0,))}))],
+}
+
+
+def through(value):
+    """As a file has it: the JSON is text in between."""
+    arrays = {}
+    packed = CODEC.pack(value, arrays)
+    assert not is_lost(packed)
+    return CODEC.unpack(json.loads(json.dumps(packed)), arrays)
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+def test_values_come_back_with_their_types(value):
+    found = through(value)
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_numbers_of_numpy_become_numbers():
+    assert through(np.float64(0.1)) == 0.1
+    assert type(through(np.int64(3))) is int
+    assert through(float("inf")) == np.inf
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6.0).reshape(2, 3),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.zeros((0, 4)),
+        np.array(3.5),
+        np.array([True, False]),
+        np.array([1, 2], dtype=np.int8),
+    ],
+)
+def test_arrays_keep_shape_type_and_bits(array):
+    for found in (through(array), through({"a": (array,)})["a"][0]):
+        np.testing.assert_array_equal(found, array)
+        assert (found.dtype, found.shape) == (array.dtype, array.shape)
+
+
+def test_texts_keep_their_shape():
+    names = np.array([["a", "b"], ["c", "d"]])
+    np.testing.assert_array_equal(through(names), names)
+    assert through(np.array([], dtype=str)).shape == (0,)
+
+
+def test_a_transformer_comes_back_fitted():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    fitted = HermiteMoments(3).fit([X])
+    found = through(fitted)
+    assert found is not fitted
+    assert found.get_params() == fitted.get_params()
+    np.testing.assert_array_equal(found.location_, fitted.location_)
+    np.testing.assert_array_equal(found.transform([X])[0], fitted.transform([X])[0])
+    assert found.n_features_in_ == 2
+    assert not hasattr(through(HermiteMoments(3)), "location_")
+
+
+def test_what_has_no_name_is_noted_and_stays_noted():
+    packed = CODEC.pack({"f": [print]}, {})
+    assert is_lost(packed)
+    lost = CODEC.unpack(packed, {})["f"][0]
+    assert isinstance(lost, Unstored)
+    assert "print" in lost.description
+    assert CODEC.unpack(CODEC.pack(lost, {}), {}) == lost
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        {"type": "Popen", "settings": {}},
+        {"type": "Point", "settings": {"spam": 1}},
+        {"enum": "Colour", "member": "GREEN"},
+        {"enum": "Point", "member": "RED"},
+        {"array": "array.7"},
+        {},
+    ],
+)
+def test_what_no_file_of_ours_says_is_refused(plain):
+    with pytest.raises((LookupError, TypeError, ValueError)):
+        CODEC.unpack(plain, {})
+
+
+RNG = np.random.default_rng(3)
+YS = [np.repeat([0, 1, 2], 15)] * 3
+XS = [RNG.normal(size=(45, 3)) + 2.0 * RNG.normal(size=(3, 3))[y] for y in YS]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"solver": CuttingPlane(Stopping(0.05, 50), slack="one", damping=0.5, max_cuts=40)},
+        {"solver": CuttingPlane(master=CvxpyMaster("CLARABEL"))},
+        {"solver": BlockFrankWolfe(Stopping(0.05, 300), random_state=4)},
+        {"solver": ProjectedSubgradient(Stopping(0.2, 300))},
+        {"regularizer": SquaredNorm(2.0, center=np.arange(3.0))},
+        {"features": HermiteMoments(2), "problem": ChangePoint(min_length=3)},
+    ],
+    ids=lambda settings: next(iter(settings)),
+)
+def test_settings_come_back_in_model_files(settings, tmp_path):
+    before = MetricLearner(**{"metric": "diagonal", **settings}).fit(XS, YS)
+    save(before, tmp_path / "m")
+    after = load(tmp_path / "m")
+    for name, value in settings.items():
+        found = getattr(after, name)
+        assert type(found) is type(value)
+        assert repr(found) == repr(value)
+    again = after.fit(XS, YS)
+    np.testing.assert_array_equal(again.components_, before.components_)
+
+
+@pytest.mark.parametrize("solver", [QuasiNewton(Stopping(1e-3, 50)), CCCP(Stopping(1e-3, 50))])
+def test_problems_and_solvers_of_cuts_come_back(solver, tmp_path):
+    image = GraphOfImage(nodes="pixels", radius=1.5, features="colour+position")
+    problem = NormalizedCut(image=image, rounding="qr", kappa=0.5)
+    picture = np.zeros((6, 8))
+    picture[:, 4:] = 0.8
+    picture += 0.02 * np.random.default_rng(0).random((6, 8))
+    learner = MetricLearner(problem, solver=solver).fit([picture], [np.indices((6, 8))[1] // 4])
+    save(learner, tmp_path / "m")
+    after = load(tmp_path / "m")
+    assert after.problem_ == learner.problem_ == problem
+    assert after.solver == solver
+    assert read_header(tmp_path / "m")["problem"]["settings"]["kappa"] == 0.5
+    np.testing.assert_array_equal(after.predict(picture)[0], learner.predict(picture)[0])

@@ -1,0 +1,226 @@
+"""Graphs and images of which some nodes or pixels are labelled: scribbles."""
+
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+from cut_cases import planted
+
+from structsvm import Alternation, MetricLearner, NormalizedCut, PartialLabels, load, save
+from structsvm.errors import DataError
+from structsvm.graphs import GraphOfImage
+from structsvm.partitions.losses import adjusted_rand_index
+
+
+def hidden(labels, share, seed=0):
+    """The labels of some nodes, of each cluster at least two; -1 elsewhere."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for y in labels:
+        kept = rng.random(y.size) < share
+        for k in np.unique(y):
+            kept[rng.choice(np.flatnonzero(y == k), 2, replace=False)] = True
+        found.append(np.where(kept, y, -1))
+    return found
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return planted(np.random.default_rng(7), n=10, T=50)
+
+
+def agreement(learner, Xs, ys):
+    truths = [t.M for t in learner.encode(Xs, ys)]
+    guesses = learner.predict_partitions(Xs)
+    return np.mean([adjusted_rand_index(t, g) for t, g in zip(truths, guesses, strict=True)])
+
+
+@pytest.mark.parametrize("counts", ["known", "unknown"])
+def test_some_nodes_are_enough_to_learn_which_feature_counts(graphs, counts):
+    Xs, ys = graphs
+    some = hidden(ys[:6], 0.2)
+    learner = MetricLearner(NormalizedCut(cluster_count=counts)).fit(Xs[:6], some)
+    B = np.diag(learner.get_mahalanobis_matrix())
+    assert B[0] > 3 * B[1:].max()
+    learned = agreement(learner, Xs[6:], ys[6:])
+    untrained = learner.decode_with(learner.baselines_["untrained"], Xs[6:])
+    truths = [t.M for t in learner.encode(Xs[6:], ys[6:])]
+    before = [adjusted_rand_index(t, g) for t, g in zip(truths, untrained, strict=True)]
+    assert learned > 0.9
+    assert learned > np.mean(before) + 0.1
+    if counts == "unknown":
+        assert learner.metric_.price is not None
+        assert [M.n_clusters for M in learner.predict_partitions(Xs[6:])] == [2] * 4
+        assert [M.n_clusters for M in learner.alternated_.labels] == [2] * 6
+    else:
+        assert learner.metric_.n_clusters == 2
+
+
+def test_completed_labels_keep_those_that_are_known(graphs):
+    Xs, ys = graphs
+    some = hidden(ys[:4], 0.3)
+    some[1] = ys[1]  # one graph in full
+    learner = MetricLearner(NormalizedCut()).fit(Xs[:4], some)
+    done = learner.alternated_
+    assert len(done.labels) == 4
+    for y, M in zip(some, done.labels, strict=True):
+        rows = np.flatnonzero(y >= 0)
+        labels = np.asarray(getattr(M, "M", M).labels)
+        same = labels[rows][:, None] == labels[rows][None]
+        np.testing.assert_array_equal(same, y[rows][:, None] == y[rows][None])
+
+
+def test_a_vector_partial_labels_and_a_mapping_are_the_same_labels():
+    graphs, labels = planted(np.random.default_rng(2), n=3, sparse=True)
+    made = []
+    for graph in graphs:
+        found = nx.Graph()
+        found.add_nodes_from(range(graph.n_samples))
+        found.add_edges_from(graph.edges.T.tolist())
+        for node in found:
+            found.nodes[node]["features"] = graph.X[node]
+        made.append(found)
+    some = hidden(labels, 0.4)
+    mappings = [{i: int(k) for i, k in enumerate(y) if k >= 0} for y in some]
+    learners = [
+        MetricLearner(NormalizedCut()).fit(Xs, ys)
+        for Xs, ys in (
+            (made, some),
+            (made, [PartialLabels(labels=y) for y in some]),
+            (made, mappings),
+        )
+    ]
+    for learner in learners[1:]:
+        np.testing.assert_allclose(learner.components_, learners[0].components_)
+
+
+def test_links_between_nodes_are_learned_from(graphs):
+    Xs, ys = graphs
+    rng = np.random.default_rng(0)
+    linked = []
+    for y in ys[:4]:
+        pairs = rng.integers(0, y.size, (40, 2)).tolist()
+        alike = [(i, j) for i, j in pairs if i != j and y[i] == y[j]]
+        unlike = [(i, j) for i, j in pairs if y[i] != y[j]]
+        linked.append(PartialLabels(must_link=alike, cannot_link=unlike, n_clusters=2))
+    learner = MetricLearner(NormalizedCut()).fit(Xs[:4], linked)
+    assert agreement(learner, Xs[6:], ys[6:]) > 0.8
+    for y, M, some in zip(ys, learner.alternated_.labels, linked, strict=False):
+        labels = np.asarray(getattr(M, "M", M).labels)
+        assert labels.size == y.size
+        assert all(labels[i] == labels[j] for i, j in some.must_link)
+
+
+def test_cannot_link_alone_is_learned_from_where_the_number_is_known(graphs):
+    Xs, ys = graphs
+    rng = np.random.default_rng(1)
+    linked = []
+    for y in ys[:4]:
+        pairs = rng.integers(0, y.size, (40, 2)).tolist()
+        linked.append([(i, j) for i, j in pairs if y[i] != y[j]])
+    told = [PartialLabels(cannot_link=pairs, n_clusters=2) for pairs in linked]
+    learner = MetricLearner(NormalizedCut()).fit(Xs[:4], told)
+    assert agreement(learner, Xs[6:], ys[6:]) > 0.8
+    with pytest.raises(DataError, match="links between nodes do not tell the number of clusters"):
+        MetricLearner(NormalizedCut(cluster_count="unknown")).fit(
+            Xs[:4], [PartialLabels(cannot_link=pairs) for pairs in linked]
+        )
+
+
+def test_held_out_graphs_choose_the_round(graphs):
+    Xs, ys = graphs
+    for problem in (NormalizedCut(), NormalizedCut(cluster_count="unknown")):
+        for others in (ys[6:8], hidden(ys[6:8], 0.5)):
+            learner = MetricLearner(problem).fit(
+                Xs[:4],
+                hidden(ys[:4], 0.2),
+                held_out=(Xs[6:8], others),
+                alternation=Alternation(safeguard=False),
+            )
+            losses = [r.held_out for r in learner.alternated_.rounds]
+            assert np.isfinite(losses).all()
+            assert learner.alternated_.kept == int(np.argmin(losses))
+
+
+def disc(seed, size=32):
+    """An image of a disc, told by hue under loud brightness, and its label map."""
+    rng = np.random.default_rng(seed)
+    row, column = rng.integers(11, size - 11, 2)
+    y, x = np.mgrid[:size, :size]
+    mask = (y - row) ** 2 + (x - column) ** 2 < 64
+    light = 0.1 + 0.9 * np.kron(rng.random((4, 4)), np.ones((size // 4, size // 4)))
+    colour = np.where(mask[..., None], [1.0, 0.9, 0.8], [0.8, 0.9, 1.0])
+    image = np.round(255 * light[..., None] * colour).astype(np.uint8)
+    return image, mask.astype(int)
+
+
+def scribbled(mask):
+    """Two strokes: one through the disc, one along two borders of the image."""
+    found = np.full(mask.shape, -1)
+    rows, columns = np.nonzero(mask)
+    middle = int(np.median(rows))
+    inside = np.sort(columns[rows == middle])[2:-2]
+    found[middle - 1 : middle + 2, inside] = 1
+    found[:3], found[:, :3] = 0, 0
+    found[found >= 0] = np.where(mask[found >= 0] == found[found >= 0], found[found >= 0], -1)
+    return found
+
+
+def test_scribbles_on_images_are_learned_from(tmp_path):
+    images, masks = zip(*map(disc, range(10)), strict=True)
+    scribbles = [scribbled(mask) for mask in masks]
+    assert max(np.mean(s >= 0) for s in scribbles) < 0.25
+    problem = NormalizedCut(image=GraphOfImage(n_segments=60))
+    learner = MetricLearner(problem).fit(list(images[:5]), scribbles[:5])
+    found = learner.predict(list(images[5:]))
+    assert [cut.shape for cut in found] == [mask.shape for mask in masks[5:]]
+    learned = -learner.score(list(images[5:]), list(masks[5:]))
+    truths = learner.encode(list(images[5:]), list(masks[5:]))
+    from structsvm.partitions.losses import partition_loss
+
+    guesses = learner.decode_with(learner.baselines_["untrained"], list(images[5:]))
+    before = np.mean([partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)])
+    assert learned < before
+    save(learner, tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").predict(images[7])[0], found[2])
+    with pytest.raises(DataError, match=r"graph 0: is labelled in part only .*-1 marks nodes"):
+        learner.score([images[0]], [scribbles[0]])
+
+
+def test_a_graph_without_any_label_is_left_out(graphs):
+    Xs, ys = graphs
+    some = hidden(ys[:3], 0.4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner = MetricLearner(NormalizedCut()).fit(Xs[:4], [*some, np.full(50, -1)])
+    again = MetricLearner(NormalizedCut()).fit(Xs[:3], some)
+    np.testing.assert_array_equal(learner.components_, again.components_)
+    assert len(learner.training_data_) == 3
+
+
+def test_weights_count_graphs_in_part_too(graphs):
+    Xs, ys = graphs
+    some = hidden(ys[:3], 0.4)
+    weighted = MetricLearner(NormalizedCut()).fit(Xs[:3], some, sample_weight=[2, 0, 1])
+    repeated = MetricLearner(NormalizedCut()).fit(
+        [Xs[0], Xs[0], Xs[2]], [some[0], some[0], some[2]]
+    )
+    B, C = (learner.get_mahalanobis_matrix() for learner in (weighted, repeated))
+    np.testing.assert_allclose(B, C, atol=1e-3 * np.abs(C).max())
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.where(np.arange(50) < 20, 3, -1), "graph 0: .*labels that name 1 of them do not give"),
+        (np.full(50, -1), "no label says that anything"),
+        (np.full(49, -1), r"graph 0: .*49"),
+        (PartialLabels(labels=[0, 1]), "graph 0"),
+        (PartialLabels(regions=[(0, 9, 1)]), "graph 0"),
+        (PartialLabels([0, 1, 2] + [-1] * 47, n_clusters=2), "graph 0"),
+    ],
+)
+def test_labels_that_teach_nothing_are_refused(graphs, labels, message):
+    with pytest.raises(DataError, match=message):
+        MetricLearner(NormalizedCut()).fit(graphs[0][:1], [labels])

@@ -1,0 +1,61 @@
+"""Every public name has an example in its docstring, and the example runs."""
+
+import doctest
+import inspect
+from importlib import import_module
+from itertools import pairwise
+
+import matplotlib as mpl
+import pytest
+from public_rooms import public_things
+
+THINGS = public_things()
+
+
+@pytest.mark.parametrize("address", THINGS)
+def test_the_example_of_a_public_name_runs(address, tmp_path, monkeypatch):
+    room, _, name = address.rpartition(".")
+    example = _examples(inspect.cleandoc(THINGS[address].__doc__ or ""))
+    assert example, f"{address} has no section Examples"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.setattr("socket.socket.connect", _no_network)
+    test = doctest.DocTestParser().get_doctest(example, {"__name__": "__main__"}, address, None, 0)
+    assert test.examples, f"the section Examples of {address} has no line that runs"
+    assert name in example, f"{address} is not in its example"
+    report: list[str] = []
+    with mpl.rc_context({"backend": "Agg"}):
+        doctest.DocTestRunner(verbose=False).run(test, out=report.append)
+    assert not report, "".join(report)
+    assert list(tmp_path.iterdir()) == [], f"the example of {address} leaves files behind"
+    if room == "structsvm.plotting":
+        import_module("matplotlib.pyplot").close("all")
+
+
+def test_a_wrong_example_is_seen():
+    report: list[str] = []
+    test = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "wrong", None, 0)
+    doctest.DocTestRunner(verbose=False).run(test, out=report.append)
+    assert "Expected:\n    3\nGot:\n    2" in "".join(report)
+
+
+def test_a_section_ends_where_another_begins():
+    text = "One.\n\nExamples\n--------\n>>> 1\n1\n\nReferences\n----------\nSomebody."
+    assert _examples(text) == ">>> 1\n1\n"
+    assert _examples("One.\n\nExamples of this are few.") == ""
+
+
+def _examples(text: str) -> str:
+    """Return the section Examples of a docstring, without what follows it."""
+    lines = text.splitlines()
+    underlined = [
+        i for i in range(len(lines) - 1) if set(lines[i + 1]) == {"-"} and lines[i].strip()
+    ]
+    for start, end in pairwise([*underlined, len(lines)]):
+        if lines[start] == "Examples":
+            return "\n".join(lines[start + 2 : end]).rstrip() + "\n"
+    return ""
+
+
+def _no_network(*arguments: object) -> None:
+    raise AssertionError("an example asks the network")

@@ -1,0 +1,254 @@
+"""Segmentations that keep a rule: exact against enumeration, and learned like any other problem."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from wrong_plugins import recordings
+
+from structsvm import ChangePoint, MetricLearner, PartialLabels, load, save
+from structsvm.errors import DataError, OracleError, PluginError, SettingsError
+from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle
+from structsvm.oracles.exhaustive import all_segmentations
+from structsvm.partitions import Constraint, EquivalenceMatrix, Region, TraceObjective
+from structsvm.problems import SegmentProblem
+from structsvm.testing import check_oracle, check_problem
+
+
+@dataclass(frozen=True)
+class MinDwell(SegmentProblem):
+    min_length: int = 5
+
+    def allows(self, start: Any, end: Any, n_samples: int) -> Any:
+        return end - start >= min(self.min_length, n_samples)
+
+
+@dataclass(frozen=True)
+class Even(SegmentProblem):
+    """Segments of an even length, the last one apart."""
+
+    def allows(self, start: Any, end: Any, n_samples: int) -> Any:
+        return ((end - start) % 2 == 0) | (end == n_samples)
+
+
+def at_least(m: int) -> Callable[[Any, Any, int], Any]:
+    return lambda starts, end, n: end - starts >= min(m, n)
+
+
+def between(m: int, most: int) -> Callable[[Any, Any, int], Any]:
+    return lambda starts, end, n: (end - starts >= m) & (end - starts <= most)
+
+
+def random_rule(seed: int) -> Callable[[Any, Any, int], Any]:
+    """Each segment allowed or not, whatever the others are."""
+    kept = np.random.default_rng(seed).random((20, 20)) < 0.7
+    return lambda starts, end, n: kept[starts, end]
+
+
+def shrinking(starts: Any, end: Any, n: int) -> Any:
+    """Neighbours all of them, whose first and last starts move back now and then."""
+    return (starts <= end - 1 - end % 3) & (starts >= max(0, end - 4 + end % 2))
+
+
+RULES = {
+    "anything": lambda starts, end, n: True,
+    "at least 2": at_least(2),
+    "at least 3": at_least(3),
+    "1 to 3": between(1, 3),
+    "2 to 4": between(2, 4),
+    "even": Even().allows,
+    "on the hour": lambda starts, end, n: (starts % 3 == 0) & ((end % 3 == 0) | (end == n)),
+    "shrinking": shrinking,
+    "random": random_rule(0),
+    "random too": random_rule(1),
+}
+
+
+def keeps(rule: Callable[[Any, Any, int], Any], M: EquivalenceMatrix) -> bool:
+    pairs = zip(M.boundaries[:-1].tolist(), M.boundaries[1:].tolist(), strict=True)
+    return all(np.all(rule(np.array([s]), t, M.n_samples)) for s, t in pairs)
+
+
+def constraints(rng: np.random.Generator, T: int) -> list[Constraint]:
+    at = rng.permutation(np.arange(1, T))
+    a, b = np.sort(rng.permutation(T + 1)[:2]).tolist()
+    return [
+        Constraint(),
+        Constraint(n_clusters=int(rng.integers(1, min(T, 5) + 1))),
+        Constraint(forced=tuple(at[:1].tolist()), forbidden=tuple(at[1:3].tolist())),
+        Constraint(n_clusters=min(T, 3), forbidden=tuple(at[:2].tolist())),
+        Constraint(regions=(Region(a, b, 0),)),
+    ]
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_answers_are_those_of_enumeration(rule: Callable[[Any, Any, int], Any]) -> None:
+    rng = np.random.default_rng(0)
+    oracle, refused, answered = AllowedSegmentsOracle(rule), 0, 0
+    for number in range(60):
+        T = int(rng.integers(1, 11))
+        Z = rng.standard_normal((T, int(rng.integers(0, 4)))) + rng.choice([0.0, 100.0])
+        truth = EquivalenceMatrix.from_labels(np.cumsum(rng.random(T) < 0.3))
+        signs = rng.choice([-1.0, 1.0], Z.shape[1]) if number % 4 == 0 else None
+        objective = TraceObjective(
+            rng.choice([0.3, 1.0, 3.0]) * Z,
+            truth if number % 2 else None,
+            float(rng.choice([0.5, 2.0])) if number % 2 else 0.0,
+            float(rng.choice([-3.0, -1.0, -0.2, 0.0, 0.5])),
+            signs,
+        )
+        found = [EquivalenceMatrix.from_labels(row) for row in all_segmentations(T)]
+        family = [M for M in found if keeps(rule, M)]
+        for constraint in constraints(rng, T):
+            allowed = [M for M in family if constraint.violation(M) is None]
+            if not allowed:
+                with pytest.raises(OracleError):
+                    oracle.ask(objective, constraint)
+                refused += 1
+                continue
+            answer = oracle.ask(objective, constraint)
+            assert answer.y in allowed
+            best = max(objective.value(M) for M in allowed)
+            assert answer.value == pytest.approx(best, rel=1e-9, abs=1e-9 * np.sum(objective.Z**2))
+            answered += 1
+    assert answered > 60
+    assert refused > 0
+
+
+@pytest.mark.parametrize("shift", [-30.0, -3.0, -0.1])
+@pytest.mark.parametrize("weight", [0.0, 2.0])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+def test_starts_that_are_left_out_lose_nothing(shift: float, weight: float, scale: float) -> None:
+    """Without a rule, the value is that of the oracle that knows no rules; longer recordings."""
+    rng = np.random.default_rng(1)
+    truth = EquivalenceMatrix.from_breakpoints([70, 90, 160, 300])
+    Z = scale * (rng.standard_normal((300, 2)) + 2.0 * (truth.labels % 2)[:, None])
+    objective = TraceObjective(Z, truth if weight else None, weight, shift)
+    signed = replace(
+        objective, Z=np.column_stack([Z, np.zeros(300)]), signs=np.array([1.0, 1.0, -1.0])
+    )
+    for constraint in (Constraint(), Constraint(forced=(50, 120), forbidden=(70,))):
+        exact = SequentialOracle().ask(objective, constraint)
+        answer = AllowedSegmentsOracle(RULES["anything"]).ask(objective, constraint)
+        assert answer.value == pytest.approx(exact.value, rel=1e-10)
+        dwell = AllowedSegmentsOracle(at_least(8)).ask(objective, constraint)
+        # A column of negative sign, in which there is nothing: no start may be left out then.
+        whole = AllowedSegmentsOracle(at_least(8)).ask(signed, constraint)
+        assert dwell.value == pytest.approx(whole.value, rel=1e-10)
+        assert dwell.y.sizes.min() >= 8
+
+
+def test_no_segment_at_all_is_an_oracle_error() -> None:
+    nothing = AllowedSegmentsOracle(lambda starts, end, n: np.zeros(starts.size, dtype=bool))
+    with pytest.raises(OracleError, match="no segmentation of 5 samples keeps the rule"):
+        nothing.ask(TraceObjective(np.ones((5, 1)), shift=-1.0))
+    with pytest.raises(OracleError, match="no segmentation into 3 segments of 5 samples"):
+        AllowedSegmentsOracle(at_least(2)).ask(TraceObjective(np.ones((5, 1))), Constraint(3))
+
+
+@pytest.mark.parametrize(
+    ("constraint", "complaint"),
+    [
+        (Constraint(regions=(Region(0, 9, 1),)), "AllowedSegmentsOracle does not take regions"),
+        (Constraint(together=((0, 1),)), "AllowedSegmentsOracle does not take links"),
+    ],
+)
+def test_what_it_does_not_take_is_refused(constraint: Constraint, complaint: str) -> None:
+    with pytest.raises(OracleError, match=complaint):
+        AllowedSegmentsOracle(at_least(2)).ask(TraceObjective(np.ones((12, 1))), constraint)
+
+
+def test_a_truth_that_is_no_segmentation_is_refused() -> None:
+    truth = EquivalenceMatrix.from_labels([0, 1, 0])
+    with pytest.raises(OracleError, match="the truth is not a segmentation"):
+        AllowedSegmentsOracle(at_least(1)).ask(TraceObjective(np.ones((3, 1)), truth, 2.0))
+
+
+def everything(starts: Any, end: Any, n_samples: int) -> Any:
+    return np.ones(starts.shape, dtype=bool)
+
+
+def test_the_oracle_keeps_its_contract() -> None:
+    check_oracle(AllowedSegmentsOracle(everything), contiguous=True)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        MinDwell(1),
+        MinDwell(2),
+        MinDwell(8),
+        ChangePoint(min_length=3),
+        ChangePoint(max_length=20),
+        ChangePoint("known", min_length=2, max_length=25),
+    ],
+    ids=repr,
+)
+def test_one_method_makes_a_problem(problem: Any) -> None:
+    report = check_problem(problem, *recordings(2, (14, 10, 16)))
+    assert min(report.given) > 5
+
+
+def test_a_rule_may_look_at_where_a_segment_begins() -> None:
+    Xs, ys = recordings(2, (14, 10, 16))
+    assert min(check_problem(Even(), Xs, ys).given) > 5
+
+
+def test_learning_saving_and_labels_in_part(tmp_path: Any, monkeypatch: Any) -> None:
+    Xs, ys = recordings(4)
+    learner = MetricLearner(MinDwell(6), metric="diagonal").fit(Xs, ys)
+    for ends in learner.predict_breakpoints(Xs):
+        assert np.diff([0, *ends]).min() >= 6
+    ys[1] = np.where((ys[1] == 1) | (np.arange(40) == 15), ys[1], -1)
+    partial = MetricLearner(MinDwell(6), metric="diagonal").fit(Xs, ys)
+    assert partial.alternated_.labels[1].sizes.min() >= 6
+    assert 16 in partial.alternated_.labels[1].breakpoints
+    known = MetricLearner(ChangePoint(min_length=6), metric="diagonal").fit(Xs, ys)
+    save(known, tmp_path / "m.structsvm")
+    again = load(tmp_path / "m.structsvm")
+    assert again.problem == ChangePoint(min_length=6)
+    assert all(map(np.array_equal, again.predict(Xs), known.predict(Xs)))
+    with pytest.raises(PluginError, match="MinDwell has no name"):
+        save(learner, tmp_path / "n.structsvm")
+    monkeypatch.setattr("structsvm.plugins.entry_points", lambda group: [Entry()])
+    save(learner, tmp_path / "n.structsvm")
+    again = load(tmp_path / "n.structsvm")
+    assert again.problem == MinDwell(6)
+    assert all(map(np.array_equal, again.predict(Xs), learner.predict(Xs)))
+
+
+class Entry:
+    """What a distribution with MinDwell declares."""
+
+    name, value, dist = "min-dwell", "test_segment_problem:MinDwell", None
+
+    def load(self) -> type:
+        return MinDwell
+
+
+def test_labels_that_break_the_rule_are_named() -> None:
+    Xs, ys = recordings(2)
+    with pytest.raises(DataError, match=r"recording 0: the segment 0\.\.14 is none that MinDwell"):
+        MetricLearner(MinDwell(15)).fit(Xs, ys)
+
+
+def test_counted_regions_are_refused_with_their_recording() -> None:
+    Xs, ys = recordings(3)
+    ys[2] = PartialLabels(regions=[(0, 30, 1)])
+    with pytest.raises(DataError, match="recording 2: AllowedSegmentsOracle does not take regions"):
+        MetricLearner(MinDwell(), metric="diagonal").fit(Xs, ys)
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"min_length": 0}, "min_length must be an integer >= 1, got 0"),
+        ({"min_length": 2.5}, "min_length must be an integer"),
+        ({"min_length": 5, "max_length": 4}, "an integer >= min_length=5, got 4"),
+    ],
+)
+def test_lengths_that_make_no_sense_are_refused(settings: Any, complaint: str) -> None:
+    with pytest.raises(SettingsError, match=complaint):
+        ChangePoint(**settings)
