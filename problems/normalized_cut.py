@@ -325,6 +325,11 @@ class NormalizedCut(PartitionProblem):
         training graphs nothing changes, so their midpoints are all there is to try; of several as
         good as each other, the middle one. Thresholds that count more than twice as many clusters
         as any training graph has, and two, are not tried.
+
+        Raises
+        ------
+        DataError
+            If the number of clusters is learned and the labels of no graph tell it, such as links alone.
         """
         truths = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
         if self.traits.given_k:

@@ -79,6 +79,14 @@ class MetricObjective(Objective, SignedProblem):
     Training samples ``x`` are :class:`LabelledSample`; their labellings are what they make them.
     With a known number of clusters the weight is ``B``; otherwise it is ``B``, or ``(B, beta)``
     when the price is learned.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import MetricObjective
+    >>> from structsvm.problems import ChangePoint
+    >>> objective = ChangePoint().objective("diagonal", 3)
+    >>> type(objective).__name__, objective.weight_space().dim
+    ('MetricObjective', 4)
     """
 
     partition: PartitionProblem
