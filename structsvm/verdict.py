@@ -292,7 +292,7 @@ class Verdict:
 
     @property
     def found(self) -> str:
-        """What the answer rests on, and what to do."""
+        """The figures that the answer rests on, and what to do next."""
         told = (self.untrained, self.rival, self._level)
         rivals = map(str, {c.rival: c for c in told if c is not None}.values())
         found = (
@@ -314,7 +314,7 @@ class Verdict:
 
     @property
     def answer(self) -> str:
-        """The verdict alone."""
+        """The verdict without the figures that it rests on."""
         if not self.is_supported:
             n, whole = self.untrained.units, self.words.whole
             what = f"group{'' if n == 1 else 's'} of {whole}s"

@@ -76,7 +76,7 @@ class AnnotatedProfile:
 
     @property
     def labels(self) -> PartialLabels:
-        """For :meth:`structsvm.MetricLearner.fit`."""
+        """The regions as partial labels, for :meth:`structsvm.MetricLearner.fit`."""
         return PartialLabels(regions=self.regions)
 
 

@@ -133,12 +133,12 @@ class HeldOut:
 
     @property
     def best(self) -> Candidate:
-        """The best of all."""
+        """The candidate that is chosen from all."""
         return self.candidates[self._chosen(self.criterion)]
 
     @property
     def best_learned(self) -> Candidate:
-        """The best of those that are learned.
+        """The candidate that is chosen from the learned ones.
 
         Raises
         ------

@@ -33,14 +33,14 @@ class Projector(Protocol):
 
     @property
     def n_samples(self) -> int:
-        """T."""
+        """The number of samples, T."""
 
     @property
     def n_clusters(self) -> int:
         """``Tr M``."""
 
     def inner(self, other: Any) -> float:
-        """``Tr(M M')`` with another of the same form."""
+        """Return ``Tr(M M')`` with another projector of the same form."""
 
 
 def partition_loss(truth: Projector, guess: Projector) -> float:

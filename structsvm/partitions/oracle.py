@@ -83,7 +83,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Constraint:
-    """Which partitions are allowed.
+    """A description of the partitions that are allowed.
 
     Parameters
     ----------
