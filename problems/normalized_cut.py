@@ -509,7 +509,7 @@ class CutRisk(CompositeRisk):
     regularizer: Regularizer
     start: Floats
     shares: Floats
-    """Of the graphs in the mean, (N,)."""
+    """Shares of the graphs in the mean, (N,)."""
     rounder: CutDecoder | None = None
     """Rounds the most violated cuts to partitions; None leaves them relaxed."""
 

@@ -164,7 +164,7 @@ class Contrast:
 
     @classmethod
     def paired(cls, rival: str, losses: Mapping[str, Floats]) -> Contrast:
-        """Of the losses of independent recordings, by metric, :data:`LEARNED` among them."""
+        """Compare the losses of independent recordings, by metric, :data:`LEARNED` among them."""
         ours = losses[LEARNED]
         return cls.of(rival, losses[rival] - ours, np.arange(ours.size))
 
@@ -240,7 +240,7 @@ class Verdict:
     def of(
         cls, losses: Mapping[str, Floats], words: Words, measure: str, copies: int = 0
     ) -> Verdict:
-        """From the losses of independent recordings, by metric, nothing having been chosen."""
+        """Judge by the losses of independent recordings, by metric, nothing having been chosen."""
         contrasts = {name: Contrast.paired(name, losses) for name in losses if name != LEARNED}
         rivals = strongest_first(contrasts)
         return cls(

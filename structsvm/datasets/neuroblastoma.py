@@ -67,7 +67,7 @@ class AnnotatedProfile:
     """
 
     profile: str
-    """Of whom; what a held-out profile shares nothing with."""
+    """The name of the profile, which is held out as a whole."""
     recording: Recording
     """``X`` is the logratio, (T, 1), in the order of the positions."""
     positions: NDArray[np.float64]

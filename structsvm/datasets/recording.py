@@ -48,7 +48,7 @@ class Recording:
         return self.name if self.source is None else self.source
 
     def with_features(self, features: Sequence[str], owner: str) -> Recording:
-        """The same recording with its columns in the order of ``features``, matched by name.
+        """Return the recording with its columns in the order of ``features``, matched by name.
 
         Raises
         ------

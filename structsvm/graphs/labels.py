@@ -85,7 +85,7 @@ class NodeLabels:
         return self.M == other.M and np.array_equal(self.counts, other.counts)
 
     def __hash__(self) -> int:
-        """Of the partition of the nodes."""
+        """Return the hash of the partition of the nodes."""
         return hash(self.M)
 
 

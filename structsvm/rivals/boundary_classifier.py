@@ -40,7 +40,7 @@ SPREADS = (0, 1, 2, 3, 4, 6)
 """Samples on either side whose probabilities are added, to choose from."""
 
 QUANTILES = np.linspace(0.5, 0.995, 34)
-"""Of the sums at held-out samples: thresholds to choose from."""
+"""Quantiles of the sums at held-out samples, which are the thresholds to choose from."""
 
 
 class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]

@@ -69,7 +69,7 @@ class Memory:
         self.best: Planes | None = None
         """At the best weight of the run before, without its cuts."""
         self.state: Mapping[str, NDArray[Any]] | None = None
-        """Of the solver, as :meth:`structsvm.solvers.base.Solver.iterations` takes it."""
+        """The state of the solver, from which the next run starts."""
         self._seen: dict[bytes, Planes] = {}
         self._owner: tuple[tuple[Any, ...], type, list[Any]] | None = None
 
