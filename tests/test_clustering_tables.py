@@ -90,11 +90,11 @@ class TestRealTables:
             for seed in range(2):
                 train, test = halves(X, y, seed)
                 learner = MetricLearner(Clustering()).fit(*train)
-                truths, samples = learner.encode(*train), [learner.inputs_.standardizer(train[0])]
-                decoder, (truth,) = learner.problem_.decoder, learner.encode(*test)
+                truths, samples = learner.encode(*train), learner.prepare(train[0])
+                (truth,) = learner.encode(*test)
                 losses.append([-learner.score(*test)])
                 for name in ("lda", "rca"):
-                    rival = baselines.fit(name, decoder, samples, truths, shrinkage=1e-3)
+                    rival = baselines.fit(name, learner.problem_, samples, truths, shrinkage=1e-3)
                     guess = learner.decode_with(rival, test[0], truth.n_clusters)[0]
                     losses[-1].append(partition_loss(truth, guess))
             ours, *rivals = np.array(losses).T

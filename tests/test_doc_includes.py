@@ -20,6 +20,7 @@ def test_there_are_some() -> None:
     assert {path for _, path, _ in FOUND} >= {
         "examples/plugin-circular/structsvm_circular/problem.py",
         "examples/plugin-circular/setup.cfg",
+        "examples/plugin-tree/structsvm_tree/problem.py",
     }
     marks = sum(p.read_text("utf-8").count("<!-- include:") for p in ROOT.glob("docs/**/*.md"))
     assert marks == len(FOUND), "a mark is not followed by a fenced block"

@@ -243,6 +243,18 @@ def test_interrupting_returns_the_best_certified_iterate(data):
     assert learner.predict(data[0])[0].shape == (60,)
 
 
+def test_interrupting_before_there_is_a_metric_is_what_it_is(data):
+    """Nothing to return: the best weight so far is the null metric."""
+
+    def interrupt(entry):
+        raise KeyboardInterrupt
+
+    learner = MetricLearner(lam=1e6, regularizer="trace")
+    with pytest.raises(KeyboardInterrupt):
+        learner.fit(*data, callback=interrupt)
+    assert not hasattr(learner, "metric_")
+
+
 def with_value(data, value, where=(2, 7, 1)):
     Xs = [X.copy() for X in data[0]]
     Xs[where[0]][where[1:]] = value

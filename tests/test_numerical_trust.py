@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import structsvm.masters.conic
-from structsvm import MetricLearner, Status
+from structsvm import ChangePoint, MetricLearner, Status
 from structsvm.errors import CertificateError, DataError, DataWarning, OracleError, SettingsError
 from structsvm.masters.base import Master, MasterSolution
 from structsvm.masters.conic import dual_bound
@@ -16,6 +16,7 @@ from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import Argmax, Quality
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problems.clustering import Clustering
@@ -169,12 +170,15 @@ class TestSettingsAndValues:
 def test_jumps_that_leave_the_noise_no_digits_are_warned_of(data):
     X = data[0][0][:, :1]
     metric = Metric(np.eye(1), 10.0)
-    quiet = metric.decode(SequentialOracle(), X)
+    quiet = metric.decode(ChangePoint(), Sample(X))
     steps = 1e8 * (np.arange(len(X)) >= 25)[:, None]
     with pytest.warns(DataWarning, match="rounding may hide changes"):
-        metric.decode(SequentialOracle(), X + steps)
+        metric.decode(ChangePoint(), Sample(X + steps))
     steps = 1e4 * (np.arange(len(X)) >= 20)[:, None]
-    assert set(quiet.breakpoints) <= {20, *metric.decode(SequentialOracle(), X + steps).breakpoints}
+    assert set(quiet.breakpoints) <= {
+        20,
+        *metric.decode(ChangePoint(), Sample(X + steps)).breakpoints,
+    }
 
 
 class TestContradiction:

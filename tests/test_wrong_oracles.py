@@ -212,7 +212,7 @@ class Unlinked(Oracle):
 
 
 def test_links_are_asked_for_where_they_are_taken() -> None:
-    for oracle in (ClusterDecoder(), ClusteringOracle(n_random=1)):
+    for oracle in (ClusterDecoder(), ClusteringOracle()):
         check_oracle(oracle, processes=False, n_instances=40)
     with pytest.raises(PluginError, match="obey the constraint"):
         check_oracle(Unlinked(), processes=False)

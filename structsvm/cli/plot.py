@@ -73,10 +73,11 @@ def _draw(args: argparse.Namespace, learner: MetricLearner, given: Given, figure
     """A recording with its segments, a table with its clusters, or an image with its parts."""
     (X,), (y,), (name,) = given.Xs, given.ys, given.names
     K, whole = args.n_clusters, given.words.whole
+    of_whole = () if given.words is IMAGES else ("components",)
     if learner.problem_.traits.contiguous:
         show = _shown(args.show, OF_DATA, f"a {whole}")
         plot_segmentation(learner, X, y, n_clusters=K, show=show, ax=figure.subplots())
-    elif args.show is not None:
+    elif args.show not in (None, *of_whole):
         raise SettingsError(f"there is no {args.show} of {_a(whole)} to show: leave out --show")
     elif given.words is IMAGES:
         _draw_image(learner, X, y, K, name, figure)

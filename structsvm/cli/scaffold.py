@@ -91,7 +91,7 @@ from structsvm.testing import check_problem
 def recordings(seed, n=4, T=30):
     """Return recordings whose first feature tells the partition; replace them by your own."""
     rng = np.random.default_rng(seed)
-    ys = [np.repeat([0, 1, 2], np.diff([0, *sorted(rng.choice(range(4, T - 4), 2, False)), T]))
+    ys = [np.repeat([0, 1, 2], np.diff([0, *sorted(rng.choice(range(4, T - 3, 4), 2, False)), T]))
           for _ in range(n)]
     Xs = [np.column_stack([2.0 * (y % 2), np.zeros(T)]) + rng.standard_normal((T, 2)) * [0.3, 2]
           for y in ys]

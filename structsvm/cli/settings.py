@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from structsvm.features import HermiteMoments, RecordingTransformer
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import Plugin, problem_class, problem_name, problems
 
-__all__ = ["Kind", "flat", "kind_name", "kinds", "settings_of"]
+__all__ = ["Kind", "flat", "kind_name", "kinds", "problem_with", "settings_of"]
 
 FEATURES: dict[str, type[RecordingTransformer]] = {"distribution-change": HermiteMoments}
 """What stands in front of the problem, for the kinds of :data:`~structsvm.cli.names.FEATURED`."""
@@ -41,7 +41,7 @@ class Kind:
             When no problem has that name, or it is not what a problem has to be.
         """
         if name not in FEATURES:
-            return cls(name, _problem(name, problem_class(name), given, {}))
+            return cls(name, problem_with(name, given))
         parameters = _parameters(FEATURES[name])
         own = {
             setting: _value(setting, parameters[setting].annotation, value)
@@ -49,7 +49,7 @@ class Kind:
             if setting in parameters
         }
         rest = {setting: value for setting, value in given.items() if setting not in parameters}
-        problem = _problem(name, problem_class(FEATURED[name]), rest, parameters)
+        problem = problem_with(FEATURED[name], rest, parameters)
         return cls(name, problem, FEATURES[name](**own))
 
 
@@ -104,10 +104,13 @@ def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _problem(
-    name: str, cls: type[PartitionProblem], given: Mapping[str, Any], more: Mapping[str, Any]
-) -> PartitionProblem:
-    """A problem with the settings that were given; ``more`` are those of what is in front of it."""
+def problem_with(name: str, given: Mapping[str, Any], more: Iterable[str] = ()) -> PartitionProblem:
+    """The problem of a name with the settings that were given, as texts or as values.
+
+    ``more`` are the settings of what is in front of it, which messages list as well. Errors are
+    those of :meth:`Kind.typed`.
+    """
+    cls = problem_class(name)
     own = {field.name: field for field in fields(cls) if field.init}  # type: ignore[arg-type]
     groups = {setting: group for setting, field in own.items() if (group := _group(field))}
     inside = {

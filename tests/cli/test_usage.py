@@ -152,6 +152,19 @@ class TestProcess:
         )
         assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
+    def test_ctrl_c_while_a_dataclass_is_made(self, tmp_path):
+        """Its methods are made by exec, after which ``python -m`` would end with the signal."""
+        (tmp_path / "sitecustomize.py").write_text(
+            "import sys\n"
+            "class Interrupted:\n"
+            "    def find_spec(self, name, *_):\n"
+            "        if name == 'sklearn': exec('raise KeyboardInterrupt')\n"
+            "sys.meta_path.insert(0, Interrupted())\n"
+        )
+        path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+        done = self.python_m("show", "m.structsvm", env=os.environ | {"PYTHONPATH": path})
+        assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
     def test_the_version_needs_no_library(self):
         code = (
             "import sys\nfrom structsvm.cli import main\nmain(['--version'])\n"
