@@ -148,7 +148,7 @@ class ClusteringOracle(Oracle):
     def _starts(
         self, objective: TraceObjective, grouped: GroupedObjective, K: int | None
     ) -> Iterator[Ints]:
-        """What data and truth suggest."""
+        """Return the partitions (T,) that data and truth suggest, from which the search starts."""
         points = grouped.points
         if K is not None:
             yield kmeans(points, K, self.n_init, self.random_state)

@@ -94,7 +94,7 @@ class SemidefiniteOracle(Oracle):
     random_state: int = 0
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
-        """Maximise ``Tr(A M)``: a true partition and a certified bound.
+        """Return a true partition of large ``Tr(A M)`` and a certified upper bound.
 
         The quality is exact when they meet, and otherwise that of a relaxation.
 

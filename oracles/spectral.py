@@ -59,7 +59,7 @@ class CompressedArgmax:
     upper_bound: float
     """No partition has a larger value."""
     quality: Quality
-    """Always ``Quality.RELAXATION``."""
+    """The quality of the answer, always ``Quality.RELAXATION``."""
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ class ChangePoint(SegmentProblem):
 
     @property
     def traits(self) -> Traits:
-        """Segments, whose number is given or priced."""
+        """The traits of segmentations, whose number of segments is given or priced."""
         return Traits(
             contiguous=True,
             given_k=self.segment_count == "known",
@@ -97,16 +97,16 @@ class ChangePoint(SegmentProblem):
 
     @property
     def feature_map(self) -> FeatureMap:
-        """``X^T M X / T``."""
+        """The feature map ``X^T M X / T``."""
         return SECOND_MOMENT
 
     @property
     def loss(self) -> Loss:
-        """``|M - M_i|_F^2``."""
+        """The loss ``|M - M_i|_F^2``."""
         return SQUARED_DISTANCE
 
     def allows(self, start: Any, end: Any, n_samples: int) -> Any:
-        """Neither too short, unless the recording is, nor too long."""
+        """Allow segments of at least ``min_length`` and at most ``max_length`` samples."""
         length = end - start
         longest = np.inf if self.max_length is None else self.max_length
         return (length >= min(self.min_length, n_samples)) & (length <= longest)
@@ -118,7 +118,7 @@ class ChangePoint(SegmentProblem):
         return AllowedSegmentsOracle(self.allows)
 
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """At least one change, and better more than one recording.
+        """Check that there is a change, and warn of a single recording.
 
         Raises
         ------

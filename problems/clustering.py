@@ -117,20 +117,20 @@ class Clustering(PartitionProblem):
 
     @property
     def feature_map(self) -> FeatureMap:
-        """``X^T M X / T``."""
+        """The feature map ``X^T M X / T``."""
         return SECOND_MOMENT
 
     @property
     def loss(self) -> Loss:
-        """``|M - M_i|_F^2``."""
+        """The loss ``|M - M_i|_F^2``."""
         return SQUARED_DISTANCE
 
     def decoder(self, sample: Sample) -> Oracle:
-        """K-means++ or Ward, then Hartigan moves."""
+        """Return the oracle: K-means++ or Ward, then Hartigan moves."""
         return ClusterDecoder(self.n_init, self.random_state)
 
     def seeded(self, random_state: int) -> Self:
-        """The same with another seed."""
+        """Return the same problem with another seed."""
         return replace(self, random_state=random_state)
 
     def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample:
@@ -194,7 +194,7 @@ class Clustering(PartitionProblem):
         return calibrate_tree(Zs, truths, penalties, weights, self.random_state)
 
     def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
-        """Partition of T rows from a label for each: numbers or names.
+        """Return the partition of T rows from a label for each, numbers or names.
 
         Raises
         ------
@@ -251,24 +251,24 @@ class CompressedSample(LabelledSample):
 
     @property
     def truth(self) -> CompressedProjector:
-        """``M_i``."""
+        """The true labelling ``M_i``."""
         return CompressedProjector.of_truth(self.data)
 
     @property
     def n_samples(self) -> int:
-        """T."""
+        """The number of rows, T."""
         return self.data.n_samples
 
     def gram(self, y: CompressedProjector) -> Floats:
-        """``X^T M X``, (P, P)."""
+        """Return ``X^T M X`` of a labelling, (P, P)."""
         return y.gram()
 
     def gram_diagonal(self, y: CompressedProjector) -> Floats:
-        """The diagonal of ``X^T M X``, (P,)."""
+        """Return the diagonal of ``X^T M X`` of a labelling, (P,)."""
         return y.gram_diagonal()
 
     def separate(self, scoring: Scoring, given_k: bool) -> Separation:
-        """One small eigendecomposition, whatever T."""
+        """Find the most violated relaxed labelling by one small eigendecomposition, whatever T."""
         objective = CompressedObjective(self.data, scoring.B, scoring.truth_weight, scoring.shift)
         constraint = Constraint(n_clusters=self.truth.n_clusters if given_k else None)
         answer = SpectralOracle().maximize_compressed(objective, constraint)

@@ -144,14 +144,14 @@ class NormalizedCut(PartitionProblem):
 
     @property
     def loss_weight(self) -> float:
-        """``kappa``, or its default."""
+        """The factor ``kappa`` of the loss, or its default."""
         if self.kappa is not None:
             return self.kappa
         return 1.0 if self.objective_kind == "normalized" else 0.3
 
     @property
     def traits(self) -> Traits:
-        """Clusters of nodes; an objective that is not convex."""
+        """The traits of clusters of nodes, whose objective is not convex."""
         return Traits(
             words=GRAPHS,
             given_k=self.cluster_count == "known",
@@ -177,13 +177,13 @@ class NormalizedCut(PartitionProblem):
 
     @property
     def rounder(self) -> CutDecoder:
-        """Spectral relaxation and rounding."""
+        """The decoder that relaxes a cut to eigenvectors and rounds them."""
         return CutDecoder(
             self.decoding == "normalized", self.rounding, random_state=self.random_state
         )
 
     def seeded(self, random_state: int) -> Self:
-        """The same with another seed."""
+        """Return the same problem with another seed."""
         return replace(self, random_state=random_state)
 
     # ---- what comes in and goes out
@@ -231,7 +231,7 @@ class NormalizedCut(PartitionProblem):
         return graph.label_map(np.array(M.labels))
 
     def restrict(self, sample: Sample, rows: Ints) -> Sample:
-        """The graph of some of the nodes, with the edges between them."""
+        """Return the graph of some of the nodes, with the edges between them."""
         return Sample(sample.X[rows], sample.side.induced(rows))
 
     def partly(self, sample: Sample, rows: Ints, truth: EquivalenceMatrix) -> tuple[Sample, Any]:
@@ -252,7 +252,7 @@ class NormalizedCut(PartitionProblem):
     # ---- learning
 
     def untrained_factor(self, samples: Sequence[Sample], weights: Floats | None = None) -> Floats:
-        """A scale for each feature, at which learning starts."""
+        """Return the scale of each feature at which learning starts, (P, P)."""
         weights = np.ones(len(samples)) if weights is None else weights
         return np.diag(start_scale([_graph(sample) for sample in samples], weights))
 
@@ -268,7 +268,7 @@ class NormalizedCut(PartitionProblem):
         return LearningUnits(untrained.factor, 1.0)
 
     def objective(self, metric: str, n_features: int) -> Objective:
-        """A composite risk."""
+        """Return the objective, a composite risk of P features."""
         return CutObjective(self, metric, n_features)
 
     # ---- prediction
@@ -325,6 +325,11 @@ class NormalizedCut(PartitionProblem):
         training graphs nothing changes, so their midpoints are all there is to try; of several as
         good as each other, the middle one. Thresholds that count more than twice as many clusters
         as any training graph has, and two, are not tried.
+
+        Raises
+        ------
+        DataError
+            If the number of clusters is learned and no label tells it, because all are links.
         """
         truths = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
         if self.traits.given_k:
@@ -431,11 +436,11 @@ class CutObjective(Objective):
         return metric_space(self.metric, self.n_features)
 
     def split(self, w: Floats) -> tuple[Floats, float]:
-        """The metric; a cut has no price."""
+        """Return the metric and the price 0, because a cut has no price."""
         return self.weight_space().to_metric(w), 0.0
 
     def start(self) -> Floats:
-        """``B = I``."""
+        """Return the weight of ``B = I``, (d,)."""
         return self.weight_space().identity()
 
     def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
@@ -504,17 +509,17 @@ class CutRisk(CompositeRisk):
     regularizer: Regularizer
     start: Floats
     shares: Floats
-    """Of the graphs in the mean, (N,)."""
+    """Shares of the graphs in the mean, (N,)."""
     rounder: CutDecoder | None = None
     """Rounds the most violated cuts to partitions; None leaves them relaxed."""
 
     @property
     def n_samples(self) -> int:
-        """N."""
+        """The number of graphs, N."""
         return len(self.hinges)
 
     def losses(self, w: Floats) -> tuple[float, Floats]:
-        """Mean hinge loss and its gradient.
+        """Return the mean hinge loss and its gradient, (d,).
 
         Raises
         ------
@@ -535,7 +540,7 @@ class CutRisk(CompositeRisk):
         return total, self.vector(gradient)
 
     def model(self, w: Floats, regularizer: Regularizer) -> RegularizedRisk:
-        """The convex risk around ``w``."""
+        """Return the convex risk around ``w``."""
         L = metric_factor(self.space.to_metric(w))
         return RegularizedRisk(
             problem=TangentModel(self),
@@ -548,11 +553,11 @@ class CutRisk(CompositeRisk):
         )
 
     def regularized(self, regularizer: Regularizer) -> CutRisk:
-        """The same with another Omega."""
+        """Return the same risk with another regularizer."""
         return replace(self, regularizer=regularizer)
 
     def started(self, start: Floats) -> CutRisk:
-        """The same with another start."""
+        """Return the same risk with another start, (d,)."""
         return replace(self, start=start)
 
     def part(self, which: Sequence[int]) -> CutRisk:
@@ -562,7 +567,7 @@ class CutRisk(CompositeRisk):
 
     @property
     def order(self) -> int:
-        """P."""
+        """The number of features, P."""
         return int(self.hinges[0].similarity.X.shape[1])
 
     def vector(self, G: Floats) -> Floats:
@@ -622,19 +627,19 @@ class TangentModel(SignedProblem):
 
     @property
     def signed_losses(self) -> bool:
-        """An offset is of either sign."""
+        """True: an offset may have either sign."""
         return True
 
     def weight_space(self) -> WeightSpace:
-        """That of the metric."""
+        """Return the cone of the metric."""
         return self.risk.space
 
     def joint_feature(self, x: _Sample, y: Tangent) -> Floats:
-        """The slope."""
+        """Return the slope of the tangent, (d,)."""
         return y.slope
 
     def loss(self, y: Tangent, y_hat: Tangent) -> float:
-        """The offset, in which the loss is."""
+        """Return the offset of the tangent, which contains the loss."""
         return y_hat.offset
 
     def separate(self, w: Floats, x: _Sample, y: Tangent) -> Separation:

@@ -48,12 +48,12 @@ class SegmentProblem(PartitionProblem):
     @property
     @hook
     def traits(self) -> Traits:
-        """Segments of consecutive samples, whose price is learned."""
+        """The traits of segmentations whose price of a segment is learned."""
         return Traits(contiguous=True)
 
     @hook
     def decoder(self, sample: Sample) -> Oracle:
-        """Exact dynamic programming over the allowed segments."""
+        """Return the exact dynamic program over the allowed segments."""
         return AllowedSegmentsOracle(self.allows)
 
     @hook

@@ -190,4 +190,4 @@ OWN: dict[str, Callable[..., Metric]] = {
     "lda": _lda,
 }
 NAMES = (*OWN, *METRIC_LEARN)
-"""Of the metrics that :func:`fit` makes for every problem."""
+"""Names of the metrics that :func:`fit` makes for every problem."""

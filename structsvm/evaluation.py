@@ -105,7 +105,7 @@ class Evaluation:
 
     @property
     def learned(self) -> dict[str, float | None]:
-        """Means over the samples, in the learned metric."""
+        """The means over the samples of the scores in the learned metric."""
         return self._means(LEARNED)
 
     @property
@@ -119,7 +119,7 @@ class Evaluation:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether learning paid; ``print`` it."""
+        """The verdict on whether learning paid, ready to print."""
         copies = len(self.contents) - len(set(self.contents))
         return Verdict.of(self._judged, self.words, self.measure, copies)
 

@@ -56,11 +56,11 @@ class Problem(Contract):
 
     @abstractmethod
     def weight_space(self) -> WeightSpace:
-        """The cone in which ``w`` lives."""
+        """Return the cone in which ``w`` lives."""
 
     @abstractmethod
     def joint_feature(self, x: Any, y: Any) -> Floats:
-        """``phi(x, y)``, (d,)."""
+        """Return the joint features ``phi(x, y)``, (d,)."""
 
     @abstractmethod
     def loss(self, y: Any, y_hat: Any) -> float:
@@ -88,18 +88,18 @@ class Scorer(Protocol):
     """Loss-augmented inference at one weight."""
 
     def separate(self, x: Any, y: Any) -> Separation:
-        """As :meth:`Problem.separate`."""
+        """Return the most violated labelling, as :meth:`Problem.separate` does."""
 
 
 @dataclass(frozen=True, eq=False)
 class AtWeight:
-    """A problem at a weight."""
+    """A problem at a fixed weight."""
 
     problem: Problem
     w: Floats
 
     def separate(self, x: Any, y: Any) -> Separation:
-        """As :meth:`Problem.separate`."""
+        """Return the most violated labelling, as :meth:`Problem.separate` does."""
         return self.problem.separate(self.w, x, y)
 
 
@@ -123,7 +123,7 @@ class SignedProblem(Problem):
     @property
     @abstractmethod
     def signed_losses(self) -> bool:
-        """Whether it does."""
+        """Whether a loss may be negative."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,24 +254,24 @@ class RegularizedRisk:
 
     @property
     def n_samples(self) -> int:
-        """N."""
+        """The number of samples, N."""
         return len(self.xs)
 
     @property
     def outline(self) -> Outline:
-        """What a solver looks at before any work."""
+        """The parts that a solver checks before any work."""
         return Outline(self.space, self.regularizer, self.constraints, self.n_samples)
 
     def penalty(self, w: Floats) -> float:
-        """Omega(w)."""
+        """Return Omega(w)."""
         return self.regularizer.value(w, self.space)
 
     def regularized(self, regularizer: Regularizer) -> RegularizedRisk:
-        """The same with another Omega."""
+        """Return the same risk with another regularizer."""
         return replace(self, regularizer=regularizer)
 
     def started(self, start: Floats) -> RegularizedRisk:
-        """The same with another start."""
+        """Return the same risk with another start, (d,)."""
         return replace(self, start=start)
 
 
@@ -292,7 +292,7 @@ class CompositeRisk(Contract):
     @property
     @abstractmethod
     def n_samples(self) -> int:
-        """N."""
+        """The number of samples, N."""
 
     @abstractmethod
     def losses(self, w: Floats) -> tuple[float, Floats]:
@@ -304,11 +304,11 @@ class CompositeRisk(Contract):
 
     @abstractmethod
     def regularized(self, regularizer: Regularizer) -> CompositeRisk:
-        """The same with another Omega."""
+        """Return the same risk with another regularizer."""
 
     @abstractmethod
     def started(self, start: Floats) -> CompositeRisk:
-        """The same with another start."""
+        """Return the same risk with another start, (d,)."""
 
     @abstractmethod
     def model(self, w: Floats, regularizer: Regularizer) -> RegularizedRisk:
@@ -316,11 +316,11 @@ class CompositeRisk(Contract):
 
     @property
     def outline(self) -> Outline:
-        """What a solver looks at before any work."""
+        """The parts that a solver checks before any work."""
         return Outline(self.space, self.regularizer, None, self.n_samples, is_convex=False)
 
     def penalty(self, w: Floats) -> float:
-        """Omega(w)."""
+        """Return Omega(w)."""
         return self.regularizer.value(w, self.space)
 
 

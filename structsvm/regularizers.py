@@ -62,7 +62,7 @@ class Regularizer(ABC):
 
     @abstractmethod
     def value(self, w: Floats, space: WeightSpace) -> float:
-        """Omega(w)."""
+        """Return Omega(w), for ``w`` of shape (d,)."""
 
     @abstractmethod
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
@@ -70,7 +70,7 @@ class Regularizer(ABC):
 
     @abstractmethod
     def scaled(self, factor: float) -> Regularizer:
-        """``factor * Omega``."""
+        """Return the regularizer ``factor * Omega``."""
 
     @abstractmethod
     def as_quadratic(self, space: WeightSpace) -> Quadratic | None:
@@ -136,42 +136,42 @@ class SquaredNorm(Regularizer):
             )
 
     def value(self, w: Floats, space: WeightSpace) -> float:
-        """Omega(w)."""
+        """Return ``weight / 2 * |w - center|^2``, for ``w`` of shape (d,)."""
         away = w - self._center(space)
         return float(0.5 * self.weight * (away @ away))
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
-        """A sum of squares."""
+        """Return Omega as a sum of squares."""
         import cvxpy as cp
 
         omega: cp.Expression = 0.5 * self.weight * cp.sum_squares(w - self._center(space))
         return omega
 
     def scaled(self, factor: float) -> SquaredNorm:
-        """``factor * Omega``."""
+        """Return the regularizer ``factor * Omega``."""
         return replace(self, weight=self.weight * factor)
 
     def as_quadratic(self, space: WeightSpace) -> Quadratic:
-        """The same curvature everywhere."""
+        """Return Omega as a quadratic of the same curvature everywhere."""
         center = self._center(space)
         return Quadratic(np.full(space.dim, self.weight), center, np.zeros(space.dim))
 
     def floor(self, space: WeightSpace) -> float:
-        """A square is nonnegative."""
+        """Return 0, because a square is nonnegative."""
         return 0.0
 
     @property
     def has_closed_form(self) -> bool:
-        """Yes: a projection."""
+        """True: the minimum is a projection."""
         return True
 
     def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
-        """Attained at ``Pi_C(center - slope / weight)``."""
+        """Return the minimum, attained at ``Pi_C(center - slope / weight)``."""
         w = space.project(self._center(space) - slope / self.weight)
         return self.value(w, space) + float(slope @ w)
 
     def max_scale(self, slope: Floats, space: WeightSpace) -> float:
-        """Always 1: the square wins."""
+        """Return 1, because a square outgrows every linear term."""
         return 1.0
 
     def _center(self, space: WeightSpace) -> Floats:
@@ -203,31 +203,31 @@ class Trace(Regularizer):
         _check_weight(self.weight)
 
     def value(self, w: Floats, space: WeightSpace) -> float:
-        """Omega(w)."""
+        """Return ``weight * Tr B``, for ``w`` of shape (d,)."""
         return float(self._linear(space) @ w)
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
-        """A linear function."""
+        """Return Omega as a linear expression."""
         omega: cp.Expression = self._linear(space) @ w
         return omega
 
     def scaled(self, factor: float) -> Trace:
-        """``factor * Omega``."""
+        """Return the regularizer ``factor * Omega``."""
         return replace(self, weight=self.weight * factor)
 
     def as_quadratic(self, space: WeightSpace) -> Quadratic:
-        """No curvature."""
+        """Return Omega as a quadratic without curvature."""
         zero = np.zeros(space.dim)
         return Quadratic(zero, zero, self._linear(space))
 
     def floor(self, space: WeightSpace) -> float:
-        """The trace is nonnegative on the cone."""
+        """Return 0, because the trace is nonnegative on the cone."""
         self._linear(space)
         return 0.0
 
     @property
     def has_closed_form(self) -> bool:
-        """Yes: an eigenvalue."""
+        """True: the minimum follows from an eigenvalue."""
         return True
 
     def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
@@ -283,23 +283,23 @@ class Custom(Regularizer):
         _check_weight(self.weight)
 
     def value(self, w: Floats, space: WeightSpace) -> float:
-        """Omega(w)."""
+        """Return the value of the expression times ``weight``, for ``w`` of shape (d,)."""
         import cvxpy as cp
 
         value = self._checked(cp.Constant(space.to_metric(w))).value
         return float(self.weight * value)
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
-        """The expression, checked to be convex."""
+        """Return the expression, checked to be convex."""
         omega: cp.Expression = self.weight * self._checked(B)
         return omega
 
     def scaled(self, factor: float) -> Custom:
-        """``factor * Omega``."""
+        """Return the regularizer ``factor * Omega``."""
         return replace(self, weight=self.weight * factor)
 
     def as_quadratic(self, space: WeightSpace) -> Quadratic | None:
-        """Not known to be one."""
+        """Return None, because the expression is not known to be a quadratic."""
         return None
 
     def floor(self, space: WeightSpace) -> float:
@@ -309,15 +309,15 @@ class Custom(Regularizer):
 
     @property
     def has_closed_form(self) -> bool:
-        """No: a conic solver is needed."""
+        """False: the minimum needs a conic solver."""
         return False
 
     def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
-        """No formula is known, hence no bound."""
+        """Return minus infinity, because no formula of the minimum is known."""
         return -np.inf
 
     def max_scale(self, slope: Floats, space: WeightSpace) -> float:
-        """No formula is known."""
+        """Return 1, because no formula is known."""
         return 1.0
 
     def _checked(self, B: Any) -> Any:
@@ -359,11 +359,11 @@ class Separable(Regularizer):
             raise SettingsError(f"parts must be a tuple of regularizers, got {self.parts!r}")
 
     def value(self, w: Floats, space: WeightSpace) -> float:
-        """Sum over the blocks."""
+        """Return the sum of the values of the parts, for ``w`` of shape (d,)."""
         return sum(p.value(v, s) for p, v, s in self._blocks(w, space))
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
-        """Sum over the blocks; ``B`` belongs to the first."""
+        """Return the sum of the expressions of the parts; ``B`` belongs to the first."""
         assert isinstance(space, Product)
         ends = np.cumsum([0] + [factor.dim for factor in space.factors])
         terms = []
@@ -373,11 +373,11 @@ class Separable(Regularizer):
         return sum(terms[1:], start=terms[0])
 
     def scaled(self, factor: float) -> Separable:
-        """Every part scaled."""
+        """Return the same sum with every part scaled."""
         return Separable(tuple(part.scaled(factor) for part in self.parts))
 
     def as_quadratic(self, space: WeightSpace) -> Quadratic | None:
-        """Block by block, if every part is one."""
+        """Return the quadratics of the parts, block by block, or None if one is none."""
         assert isinstance(space, Product)
         pairs = zip(self.parts, space.factors, strict=True)
         forms = [form for p, s in pairs if (form := p.as_quadratic(s)) is not None]
@@ -390,22 +390,22 @@ class Separable(Regularizer):
         )
 
     def floor(self, space: WeightSpace) -> float:
-        """Sum over the blocks."""
+        """Return the sum of the lower bounds of the parts."""
         assert isinstance(space, Product)
         pairs = zip(self.parts, space.factors, strict=True)
         return sum(part.floor(factor) for part, factor in pairs)
 
     @property
     def has_closed_form(self) -> bool:
-        """Whether every part has one."""
+        """Whether the minimum of every part is an exact formula."""
         return all(part.has_closed_form for part in self.parts)
 
     def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
-        """Sum over the blocks: each part is at most the whole."""
+        """Return the sum of the minima of the parts, each of which is at most the whole."""
         return sum(p.minimum(v, s, upper) for p, v, s in self._blocks(slope, space))
 
     def max_scale(self, slope: Floats, space: WeightSpace) -> float:
-        """The smallest of the blocks."""
+        """Return the smallest scale of the parts."""
         return min(p.max_scale(v, s) for p, v, s in self._blocks(slope, space))
 
     def _blocks(

@@ -29,7 +29,7 @@ def relative_gap(lower: float, upper: float, null: float) -> float:
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """One iteration."""
+    """The state of a run after one iteration."""
 
     iteration: int
     seconds: float
@@ -63,7 +63,7 @@ class History:
         return self.entries[index]
 
     def as_dict(self) -> dict[str, list[Any]]:
-        """Columns, ready for ``pandas.DataFrame``."""
+        """Return the history as columns, ready for ``pandas.DataFrame``."""
         rows = [asdict(entry) for entry in self.entries]
         names = HistoryEntry.__dataclass_fields__
         return {name: [row[name] for row in rows] for name in names}
@@ -110,7 +110,7 @@ class Solution:
         return relative_gap(self.lower, self.upper, self.null)
 
     def summary(self) -> str:
-        """One paragraph for people."""
+        """Return one paragraph that says how the run ended and how good the answer is."""
         if self.stationarity is not None:
             return (
                 f"{self.status.value}. Objective {self.upper:.6g} (at the start {self.null:.6g}), "

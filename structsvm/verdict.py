@@ -164,7 +164,7 @@ class Contrast:
 
     @classmethod
     def paired(cls, rival: str, losses: Mapping[str, Floats]) -> Contrast:
-        """Of the losses of independent recordings, by metric, :data:`LEARNED` among them."""
+        """Compare the losses of independent recordings, by metric, :data:`LEARNED` among them."""
         ours = losses[LEARNED]
         return cls.of(rival, losses[rival] - ours, np.arange(ours.size))
 
@@ -240,7 +240,7 @@ class Verdict:
     def of(
         cls, losses: Mapping[str, Floats], words: Words, measure: str, copies: int = 0
     ) -> Verdict:
-        """From the losses of independent recordings, by metric, nothing having been chosen."""
+        """Judge by the losses of independent recordings, by metric, nothing having been chosen."""
         contrasts = {name: Contrast.paired(name, losses) for name in losses if name != LEARNED}
         rivals = strongest_first(contrasts)
         return cls(
@@ -292,7 +292,7 @@ class Verdict:
 
     @property
     def found(self) -> str:
-        """What the answer rests on, and what to do."""
+        """The figures that the answer rests on, and what to do next."""
         told = (self.untrained, self.rival, self._level)
         rivals = map(str, {c.rival: c for c in told if c is not None}.values())
         found = (
@@ -314,7 +314,7 @@ class Verdict:
 
     @property
     def answer(self) -> str:
-        """The verdict alone."""
+        """The verdict without the figures that it rests on."""
         if not self.is_supported:
             n, whole = self.untrained.units, self.words.whole
             what = f"group{'' if n == 1 else 's'} of {whole}s"

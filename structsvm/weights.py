@@ -58,11 +58,11 @@ class WeightSpace(ABC):
     @property
     @abstractmethod
     def dim(self) -> int:
-        """d."""
+        """The number of weights, d."""
 
     @abstractmethod
     def project(self, w: Floats) -> Floats:
-        """Euclidean projection on the cone."""
+        """Return the Euclidean projection of a vector (d,) on the cone."""
 
     @abstractmethod
     def projection(self, u: Floats) -> Projection:
@@ -81,11 +81,11 @@ class WeightSpace(ABC):
 
     @abstractmethod
     def to_metric(self, w: Any) -> Any:
-        """``w`` as its users see it: a vector, or a symmetric matrix."""
+        """Return ``w`` as its users see it, a vector or a symmetric matrix."""
 
     @abstractmethod
     def from_metric(self, B: Any) -> Floats:
-        """The inverse of :meth:`to_metric`."""
+        """Return the weight of a metric, the inverse of :meth:`to_metric`."""
 
     @abstractmethod
     def variable(self) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
@@ -94,41 +94,41 @@ class WeightSpace(ABC):
 
 @dataclass(frozen=True)
 class Free(WeightSpace):
-    """All of R^d."""
+    """The whole of R^d, for weights without a constraint."""
 
     size: int
 
     @property
     def dim(self) -> int:
-        """d."""
+        """The number of weights, d."""
         return self.size
 
     def project(self, w: Floats) -> Floats:
-        """``w`` itself."""
+        """Return ``w`` unchanged."""
         return w
 
     def projection(self, u: Floats) -> Projection:
-        """The identity."""
+        """Return the point ``u`` unchanged, with the identity as derivative."""
         return Projection(u, lambda rows: rows)
 
     def dual_margin(self, s: Floats) -> float:
-        """Minus the norm of ``s``: the dual cone is {0}."""
+        """Return minus the norm of ``s``, because the dual cone is {0}."""
         return -float(np.linalg.norm(s))
 
     def identity(self) -> Floats:
-        """All ones."""
+        """Return the vector of ones, (d,)."""
         return np.ones(self.size)
 
     def to_metric(self, w: Any) -> Any:
-        """The vector itself."""
+        """Return the vector itself, (d,)."""
         return w
 
     def from_metric(self, B: Any) -> Floats:
-        """The vector itself."""
+        """Return the vector itself, (d,)."""
         return _vector(B, self.size)
 
     def variable(self) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
-        """A free vector."""
+        """Return a cvxpy vector without a sign."""
         import cvxpy as cp
 
         w = cp.Variable(self.size)
@@ -143,39 +143,39 @@ class Nonnegative(WeightSpace):
 
     @property
     def dim(self) -> int:
-        """d."""
+        """The number of weights, d."""
         return self.size
 
     def project(self, w: Floats) -> Floats:
-        """Negative coordinates become zero."""
+        """Return ``w`` with its negative coordinates set to zero."""
         return np.maximum(w, 0.0)
 
     def projection(self, u: Floats) -> Projection:
-        """The derivative keeps the positive coordinates."""
+        """Return the projection, and its derivative, which keeps the positive coordinates."""
         positive = np.flatnonzero(u > 0)
         return Projection(np.maximum(u, 0.0), lambda rows: rows[:, positive])
 
     def dual_margin(self, s: Floats) -> float:
-        """Smallest coordinate."""
+        """Return the smallest coordinate of ``s``."""
         return float(s.min())
 
     def identity(self) -> Floats:
-        """All ones."""
+        """Return the vector of ones, (d,)."""
         return np.ones(self.size)
 
     def to_metric(self, w: Any) -> Any:
-        """The diagonal."""
+        """Return the diagonal of the metric, (d,)."""
         return w
 
     def from_metric(self, B: Any) -> Floats:
-        """The diagonal, of a vector or of a diagonal matrix."""
+        """Return the diagonal, (d,), of a vector or of a diagonal matrix."""
         B = np.asarray(B, dtype=np.float64)
         if B.ndim == 2 and np.count_nonzero(B - np.diag(np.diag(B))) == 0:
             B = np.diag(B)
         return _vector(B, self.size)
 
     def variable(self) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
-        """A nonnegative vector."""
+        """Return a nonnegative cvxpy vector."""
         import cvxpy as cp
 
         w = cp.Variable(self.size)
@@ -190,11 +190,11 @@ class PSD(WeightSpace):
 
     @property
     def dim(self) -> int:
-        """P (P + 1) / 2."""
+        """The number of weights, P (P + 1) / 2."""
         return self.order * (self.order + 1) // 2
 
     def project(self, w: Floats) -> Floats:
-        """Negative eigenvalues become zero."""
+        """Return the weight of the matrix with its negative eigenvalues set to zero."""
         values, vectors = np.linalg.eigh(smat(w))
         if values[0] >= 0:
             return w
@@ -209,19 +209,19 @@ class PSD(WeightSpace):
         return Projection(w, lambda rows: _spectral_factor(rows, values, vectors))
 
     def dual_margin(self, s: Floats) -> float:
-        """Smallest eigenvalue."""
+        """Return the smallest eigenvalue of the matrix of ``s``."""
         return float(np.linalg.eigvalsh(smat(s))[0])
 
     def identity(self) -> Floats:
-        """The identity matrix."""
+        """Return the weight of the identity matrix, (d,)."""
         return svec(np.eye(self.order))
 
     def to_metric(self, w: Any) -> Any:
-        """The symmetric matrix."""
+        """Return the symmetric matrix of a weight, (P, P)."""
         return smat(w)
 
     def from_metric(self, B: Any) -> Floats:
-        """Scaled svec of a symmetric matrix.
+        """Return the weight, (d,), of a symmetric matrix (P, P).
 
         Raises
         ------
@@ -251,20 +251,20 @@ class Product(WeightSpace):
 
     @property
     def dim(self) -> int:
-        """Sum of the dimensions."""
+        """The sum of the numbers of weights of the factors."""
         return sum(factor.dim for factor in self.factors)
 
     def split(self, w: Floats) -> list[Floats]:
-        """The blocks of ``w``."""
+        """Return the blocks of ``w``, one for each factor."""
         return np.split(w, np.cumsum([factor.dim for factor in self.factors])[:-1])
 
     def project(self, w: Floats) -> Floats:
-        """Block by block."""
+        """Return the projections of the blocks, joined."""
         blocks = zip(self.factors, self.split(w), strict=True)
         return np.concatenate([factor.project(block) for factor, block in blocks])
 
     def projection(self, u: Floats) -> Projection:
-        """Block by block."""
+        """Return the projections of the blocks and their derivatives, joined."""
         blocks = zip(self.factors, self.split(u), strict=True)
         parts = [factor.projection(block) for factor, block in blocks]
         ends = np.cumsum([factor.dim for factor in self.factors])[:-1]
@@ -276,25 +276,25 @@ class Product(WeightSpace):
         return Projection(np.concatenate([part.w for part in parts]), factor_rows)
 
     def dual_margin(self, s: Floats) -> float:
-        """Smallest margin of a block."""
+        """Return the smallest margin of a block."""
         blocks = zip(self.factors, self.split(s), strict=True)
         return min(factor.dual_margin(block) for factor, block in blocks)
 
     def identity(self) -> Floats:
-        """The identities of the blocks."""
+        """Return the identities of the factors, joined."""
         return np.concatenate([factor.identity() for factor in self.factors])
 
     def to_metric(self, w: Any) -> Any:
-        """The first block as users see it."""
+        """Return the first block as its users see it."""
         return self.factors[0].to_metric(self.split(w)[0])
 
     def from_metric(self, B: Any) -> Floats:
-        """The first block from ``B``, the others zero."""
+        """Return the weight whose first block is that of ``B`` and whose others are zero."""
         rest = sum(factor.dim for factor in self.factors[1:])
         return np.concatenate([self.factors[0].from_metric(B), np.zeros(rest)])
 
     def variable(self) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
-        """The variable of the first factor; the vector of all of them."""
+        """Return the cvxpy variable of the first factor, and the vector of all of them."""
         import cvxpy as cp
 
         parts = [factor.variable() for factor in self.factors]

@@ -24,13 +24,17 @@ MODULES = ("structsvm.regularizers",)
 """The rooms that are a single module, which loads its names when it is imported."""
 
 
-def public_things() -> dict[str, Any]:
-    """Return what is public under its address, each thing once, without the version."""
+def public_things(constants: bool = False) -> dict[str, Any]:
+    """Return the public classes and functions under their addresses, each thing once.
+
+    Constants, which have no docstring of their own, are left out unless they are asked for; the
+    version always is.
+    """
     found: dict[int, tuple[str, Any]] = {}
     for room in ROOMS:
         module = import_module(room)
         for name in module.__all__:
             value = getattr(module, name)
-            if not isinstance(value, str):
+            if callable(value) or (constants and not isinstance(value, str)):
                 found.setdefault(id(value), (f"{room}.{name}", value))
     return dict(found.values())

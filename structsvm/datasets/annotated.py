@@ -28,7 +28,7 @@ TCPD = PublicSet(
 
 @dataclass(frozen=True, eq=False)
 class Annotated:
-    """A series and what its annotators made of it.
+    """A series without labels, and the segment ends that each of its annotators found.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""From files as their authors publish them to recordings: one function for each set.
+"""Conversions of files, as their authors publish them, to recordings: one function for each set.
 
 What is computed is rounded to single precision, the precision of the sensors and more.
 """

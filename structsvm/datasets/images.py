@@ -31,7 +31,7 @@ N_HORSES = 327
 
 @dataclass(frozen=True, eq=False)
 class SegmentedImage:
-    """A colour image and its foreground.
+    """A colour image (H, W, 3) and the mask (H, W) of its foreground.
 
     Examples
     --------

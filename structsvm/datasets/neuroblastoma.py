@@ -67,7 +67,7 @@ class AnnotatedProfile:
     """
 
     profile: str
-    """Of whom; what a held-out profile shares nothing with."""
+    """The name of the profile, which is held out as a whole."""
     recording: Recording
     """``X`` is the logratio, (T, 1), in the order of the positions."""
     positions: NDArray[np.float64]
@@ -76,7 +76,7 @@ class AnnotatedProfile:
 
     @property
     def labels(self) -> PartialLabels:
-        """For :meth:`structsvm.MetricLearner.fit`."""
+        """The regions as partial labels, for :meth:`structsvm.MetricLearner.fit`."""
         return PartialLabels(regions=self.regions)
 
 

@@ -30,7 +30,7 @@ TIMEOUT = 30.0
 """Seconds that a server may stay silent."""
 
 Fetch = Callable[[str], Path]
-"""From a path of the repository to the file on this machine, downloaded if it is not there."""
+"""Files of public repositories, which are downloaded if they are not on this machine."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -80,7 +80,7 @@ class TableColumns:
     chunk: str | None = None
     recording: str | None = None
     optional: frozenset[str] = frozenset()
-    """Those of them that a table may lack."""
+    """The columns that a table may lack."""
 
 
 def read_table(

@@ -44,11 +44,11 @@ class Recording:
 
     @property
     def where(self) -> str:
-        """What to call it in a message: its file if it has one."""
+        """What messages call the recording: its file, or its name if it has none."""
         return self.name if self.source is None else self.source
 
     def with_features(self, features: Sequence[str], owner: str) -> Recording:
-        """The same recording with its columns in the order of ``features``, matched by name.
+        """Return the recording with its columns in the order of ``features``, matched by name.
 
         Raises
         ------
@@ -80,7 +80,7 @@ def share_features(recordings: Sequence[Recording]) -> list[Recording]:
 def arrays_and_labels(
     recordings: Sequence[Recording],
 ) -> tuple[list[Floats], list[NDArray[Any]]]:
-    """``(Xs, ys)`` as :meth:`structsvm.MetricLearner.fit` takes them.
+    """Arrays (T_i, P) and labels (T_i,) as :meth:`structsvm.MetricLearner.fit` takes them.
 
     Raises
     ------

@@ -45,7 +45,7 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
 
     @hook
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Learn from recordings, nothing by default.
+        """Learn from recordings; nothing is learned by default.
 
         Parameters
         ----------
@@ -58,13 +58,13 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
 
     @abstractmethod
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """The features of recordings, (T_i, P') each."""
+        """Return the features of recordings, (T_i, P') each."""
 
     @hook
     def fit_transform(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
     ) -> list[Floats]:
-        """The features of the training recordings.
+        """Learn from the training recordings and return their features, (T_i, P') each.
 
         A transformer that learns from labels gives each recording features made by one that has
         not seen it, nor its group.

@@ -48,7 +48,7 @@ class Columns(RecordingTransformer):
         self.which = which
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Look at the number of columns, nothing else is learned.
+        """Note the number of columns; nothing else is learned.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class Columns(RecordingTransformer):
         return self
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """The chosen columns, (T_i, P') each."""
+        """Return the chosen columns of recordings, (T_i, P') each."""
         check_is_fitted(self)
         return [X[:, self.columns_] for X in read_recordings(Xs, self.n_features_in_)]
 
@@ -138,7 +138,7 @@ class Lags(RecordingTransformer):
         return [self._lagged(X) for X in read_recordings(Xs, self.n_features_in_)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """``column``, ``column lag -2``, ..., lag by lag."""
+        """Return ``column``, ``column lag -2``, ..., lag by lag, (P',)."""
         check_is_fitted(self)
         names = column_names(input_features, self.n_features_in_)
         found = [
@@ -224,7 +224,7 @@ class MovingStatistics(RecordingTransformer):
         return [self._statistics(X) for X in read_recordings(Xs, self.n_features_in_)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """``column mean 5``, ``column spread 5``, ..."""
+        """Return ``column mean 5``, ``column spread 5``, ..., (P',)."""
         check_is_fitted(self)
         names = column_names(input_features, self.n_features_in_)
         found = [

@@ -22,7 +22,7 @@ NORMAL = 1.4826
 
 
 def hermite_functions(x: Floats, n: int) -> Floats:
-    r"""The Hermite functions ``psi_1, ..., psi_n``, (..., n).
+    r"""Return the Hermite functions ``psi_1, ..., psi_n`` at ``x``, (..., n).
 
     ``psi_i(x) = (2^i i! sqrt(pi))^{-1/2} H_i(x) exp(-x^2/2)`` with the physicists' polynomials
     ``H_i``: orthonormal in L2 of the real line, bounded, zero far away, however heavy the tails.
@@ -123,7 +123,7 @@ class HermiteMoments(RecordingTransformer):
         return [self._moments(X) for X in read_recordings(Xs, self.n_features_in_)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """``channel psi1``, ``channel psi2``, ..."""
+        """Return ``channel psi1``, ``channel psi2``, ..., (P',)."""
         check_is_fitted(self)
         names = column_names(input_features, self.n_features_in_)
         found = [f"{name} psi{i + 1}" for name in names for i in range(self.n_moments)]

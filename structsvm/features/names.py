@@ -30,7 +30,7 @@ class States:
 
     @classmethod
     def read(cls, ys: Any, Xs: Sequence[Floats], user: str) -> States:
-        """From a name for each sample of each recording.
+        """Read a name for each sample of each recording.
 
         A sample is without a name where it is None, "" or NaN, or -1 among numbers.
 

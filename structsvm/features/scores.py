@@ -146,7 +146,7 @@ class StateScores(RecordingTransformer):
         return np.asarray(whole / whole.sum(axis=1, keepdims=True))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """``score walking``, ..., for each state."""
+        """Return ``score walking``, ..., one name for each state, (C,)."""
         check_is_fitted(self)
         return np.asarray([f"score {name}" for name in self.classes_], dtype=object)
 

@@ -97,7 +97,7 @@ class BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.classes
 
     def fit(self, X: Floats, y: Any) -> Self:
-        """Refuse to learn.
+        """Refuse to learn, because stored trees can only predict.
 
         Raises
         ------

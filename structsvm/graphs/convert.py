@@ -25,7 +25,7 @@ is that of the region adjacency graphs of scikit-image."""
 
 
 def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
-    """A graph from whatever stands for one.
+    """Make a graph of a networkx graph, of an adjacency matrix with features, or of an image.
 
     Parameters
     ----------

@@ -103,23 +103,23 @@ class FeatureGraph:
 
     @property
     def n_samples(self) -> int:
-        """T."""
+        """The number of nodes, T."""
         return int(self.X.shape[0])
 
     @property
     def n_features(self) -> int:
-        """P."""
+        """The number of features, P."""
         return int(self.X.shape[1])
 
     @property
     def n_edges(self) -> int:
-        """E."""
+        """The number of edges, E."""
         T = self.n_samples
         return T * (T - 1) // 2 if self.edges is None else int(self.edges.shape[1])
 
     @property
     def n_components(self) -> int:
-        """Number of connected components; an isolated node is one."""
+        """The number of connected components, of which an isolated node is one."""
         if self.edges is None:
             return 1
         T, (i, j) = self.n_samples, self.edges
@@ -149,7 +149,7 @@ class FeatureGraph:
             raise DataError(f"in_units must be True or False, got {self.in_units!r}")
 
     def induced(self, nodes: Ints) -> FeatureGraph:
-        """Some of the nodes and the edges between them, without pixels."""
+        """Return the graph of some of the nodes and the edges between them, without pixels."""
         place = np.full(self.n_samples, -1, dtype=np.int64)
         place[nodes] = np.arange(len(nodes))
         edges = self.edges

@@ -30,7 +30,7 @@ APPEARANCE_OF_EDGES = ("gradient", "texture")
 
 @dataclass(frozen=True)
 class GraphOfImage:
-    """How an image becomes a graph.
+    """The settings by which an image becomes a graph.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class GraphOfImage:
 
 
 def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
-    """The graph of an image.
+    """Make the graph of an image, whose nodes are superpixels or pixels.
 
     Parameters
     ----------

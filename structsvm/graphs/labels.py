@@ -54,7 +54,7 @@ class NodeLabels:
 
     @property
     def n_samples(self) -> int:
-        """T."""
+        """The number of nodes, T."""
         return int(self.counts.shape[0])
 
     def inner(self, guess: EquivalenceMatrix) -> float:
@@ -66,7 +66,7 @@ class NodeLabels:
 
     @classmethod
     def of_nodes(cls, M: EquivalenceMatrix, sizes: Floats) -> NodeLabels:
-        """A partition of the nodes themselves, of these sizes (T,)."""
+        """Make labels of a partition of the nodes, whose sizes are (T,)."""
         assert M.labels is not None
         return cls(M, np.eye(M.n_clusters)[M.labels] * sizes[:, None])
 
@@ -85,12 +85,12 @@ class NodeLabels:
         return self.M == other.M and np.array_equal(self.counts, other.counts)
 
     def __hash__(self) -> int:
-        """Of the partition of the nodes."""
+        """Return the hash of the partition of the nodes."""
         return hash(self.M)
 
 
 def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
-    """Labels as users write them.
+    """Read the labels of the nodes of a graph, in any form that users write them.
 
     Parameters
     ----------

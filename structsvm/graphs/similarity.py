@@ -28,7 +28,7 @@ class Weights:
     matrix: Any
     """(T, T) with unit diagonal; an array for a complete graph, otherwise in CSR form."""
     values: Floats | None
-    """Of the edges, (E,); None for a complete graph."""
+    """The similarity of each edge, (E,); None for a complete graph."""
 
     @cached_property
     def degrees(self) -> Floats:

@@ -50,7 +50,7 @@ def labels_to_breakpoints(labels: ArrayLike) -> list[int]:
 
 
 def breakpoints_to_labels(breakpoints: ArrayLike) -> Ints:
-    """Number of the segment of each sample, 0, 1, ..., (T,).
+    """Return the number of the segment of each sample, 0, 1, ..., (T,).
 
     Examples
     --------
@@ -77,7 +77,7 @@ def breakpoints_to_changepoints(breakpoints: ArrayLike) -> Ints:
 
 
 def changepoints_to_breakpoints(changepoints: ArrayLike, n_samples: int) -> list[int]:
-    """The changes, sorted and in ``1..T-1``, and T.
+    """Return the segment ends: the changes, which are in ``1..T-1``, and T.
 
     Raises
     ------

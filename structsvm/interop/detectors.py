@@ -47,14 +47,14 @@ class MetricDetector(BaseEstimator):  # type: ignore[misc]
         self.n_samples: int | None = None
 
     def fit(self, signal: Any) -> MetricDetector:
-        """Transform the signal (T, P)."""
+        """Transform a signal (T, P) into the metric and hand it to the detector."""
         Z = _signal(self.learner, signal) @ self.learner.components_.T
         self.n_samples = Z.shape[0]
         self.detector = KernelCPD(kernel="linear", min_size=1, jump=1).fit(np.ascontiguousarray(Z))
         return self
 
     def predict(self, n_bkps: int | None = None, pen: float | None = None) -> list[int]:
-        """Sorted segment ends, the last being T.
+        """Return the sorted segment ends, the last being T.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class MetricDetector(BaseEstimator):  # type: ignore[misc]
     def fit_predict(
         self, signal: Any, n_bkps: int | None = None, pen: float | None = None
     ) -> list[int]:
-        """:meth:`fit`, then :meth:`predict`."""
+        """Call :meth:`fit`, then :meth:`predict`."""
         return self.fit(signal).predict(n_bkps, pen)
 
 

@@ -15,7 +15,7 @@ __all__ = ["metric_frame"]
 
 
 def metric_frame(learner: MetricLearner, container: str = "pandas") -> Any:
-    """``B`` as a data frame with the names of the features.
+    """Return ``B``, (P, P), as a data frame with the names of the features.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From samples as they were measured to what the metric sees: features, then standardisation."""
+"""The stage from samples as measured to what the metric sees: features, then standardisation."""
 
 from __future__ import annotations
 

@@ -445,7 +445,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         return self.problem_.read(Xs, names, self.n_features_in_)[0]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
-        """Labels of samples as equivalence matrices, checked."""
+        """Return the labels of samples as equivalence matrices, checked."""
         samples = self.prepare(Xs)
         ones = np.ones(len(samples))
         labels = read_labels(self.problem_, samples, ys)
@@ -470,7 +470,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     @property
     def components_(self) -> Floats:
-        """``L^T`` with ``B = L L^T``, (rank, P)."""
+        """The factor ``L^T`` of ``B = L L^T``, (rank, P)."""
         return self.metric_.factor.T
 
     @property
@@ -578,7 +578,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         return metric
 
     def pair_distance(self, pairs: Any) -> Floats:
-        """``sqrt((u - v)^T B (u - v))`` of pairs of points, (n,).
+        """Return ``sqrt((u - v)^T B (u - v))`` of n pairs of points, (n,).
 
         Parameters
         ----------

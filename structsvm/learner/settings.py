@@ -33,12 +33,12 @@ class Settings:
     problem: PartitionProblem
     metric: str
     regularizer: Regularizer
-    """Not weighted yet."""
+    """The regularizer before it is weighted by ``lam``."""
     lam: float
     features: RecordingTransformer | None
     standardize: str | None
     shrinkage: float | None
-    """Of the whitening; None for none."""
+    """Shrinkage of the whitening; None for no whitening."""
     solver: Solver
     constraints: Callable[[Any], list[Any]] | None
     backend: Backend
@@ -50,7 +50,7 @@ class Settings:
         parameters: Mapping[str, Any],
         callback: Callable[[HistoryEntry], None] | None = None,
     ) -> Settings:
-        """From the parameters of a :class:`structsvm.MetricLearner`.
+        """Read the parameters of a :class:`structsvm.MetricLearner`.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class Settings:
         return objective.regularizer(self.regularizer, self.lam)
 
     def without_callback(self) -> Settings:
-        """The same for a preparation nobody has to watch."""
+        """Return the same settings for a preparation that reports nothing."""
         return replace(self, callback=None)
 
 

@@ -38,7 +38,7 @@ class TrainingSet:
     weights: Floats
     """(N,); a weight of 2 stands for a sample that is there twice, 0 for one that is not."""
     names: list[str] | None = None
-    """Of the features, if they have any."""
+    """Names of the features, if they have any."""
     groups: Sequence[Any] | None = None
     """Whom or what each sample is of, if that is known, (N,)."""
     given: Sequence[Any] | None = None
@@ -86,7 +86,7 @@ class TrainingSet:
         n_features: int | None = None,
         groups: Any = None,
     ) -> TrainingSet:
-        """From what users write.
+        """Read samples and labels in any form that users write them.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class TrainingSet:
         return len(self.samples)
 
     def at(self, which: Sequence[int] | Ints) -> TrainingSet:
-        """Some of them."""
+        """Return the training set of some of the samples."""
         given, groups = self.given, self.groups
         return replace(
             self,
@@ -137,7 +137,7 @@ class TrainingSet:
         return self.at(np.flatnonzero(self.weights))
 
     def with_features(self, Xs: Sequence[Floats]) -> TrainingSet:
-        """The same samples with other features, (T_i, P') each."""
+        """Return the same samples with other features, (T_i, P') each."""
         pairs = zip(self.samples, Xs, strict=True)
         return replace(self, samples=[sample.with_features(X) for sample, X in pairs])
 

@@ -48,7 +48,7 @@ class Folds:
         return np.flatnonzero(self.held_out == k)
 
     def train(self, k: int) -> Ints:
-        """The others."""
+        """Return the recordings that are learned from in fold ``k``."""
         return np.flatnonzero(self.held_out != k)
 
 

@@ -52,13 +52,13 @@ class HeldOut:
     criterion: Floats
     """What is chosen by, of the same shape."""
     weights: Floats
-    """Of the recordings, in every mean, (N,)."""
+    """Weights of the recordings in every mean, (N,)."""
     rule: str
     """How to choose, see :func:`structsvm.verdict.chosen`."""
     words: Words
     measure: str
     numbers: Ints
-    """Of each recording, the same for copies, (N,)."""
+    """A number for each recording, the same for copies, (N,)."""
 
     @classmethod
     def run(
@@ -133,12 +133,12 @@ class HeldOut:
 
     @property
     def best(self) -> Candidate:
-        """The best of all."""
+        """The candidate that is chosen from all."""
         return self.candidates[self._chosen(self.criterion)]
 
     @property
     def best_learned(self) -> Candidate:
-        """The best of those that are learned.
+        """The candidate that is chosen from the learned ones.
 
         Raises
         ------

@@ -51,7 +51,7 @@ class RowsEvaluation:
 
     @property
     def question(self) -> str:
-        """What is answered, and what is not."""
+        """A sentence that says what is answered, and what is not."""
         n = len(self.groups.samples)
         if self.learned_again:
             how = f"each of {n} groups of rows was clustered by a metric learned from the others"
@@ -63,7 +63,7 @@ class RowsEvaluation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the evaluation as plain values, ready for JSON."""
         return {
             **self.groups.to_dict(),
             "question": self.question,

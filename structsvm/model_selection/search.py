@@ -159,7 +159,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         groups: Any = None,
         feature_names: Sequence[str] | None = None,
     ) -> MetricLearnerCV:
-        """Choose, learn, and judge.
+        """Choose the metric on held-out samples, learn it from all, and judge it.
 
         Parameters
         ----------

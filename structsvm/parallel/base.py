@@ -68,7 +68,7 @@ class Session(ABC):
 
 
 class Backend(ABC):
-    """Where the parts of a data set are worked on. Settings only.
+    """A way to work on the parts of a data set; an instance holds settings only.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Backend(ABC):
 
 @dataclass(frozen=True)
 class Serial(Backend):
-    """Here, one part after another.
+    """A backend that works on one part after another in the calling thread.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Serial(Backend):
 
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
-        """Nothing is moved."""
+        """Keep the parts where they are, in the calling thread."""
         yield SerialSession(parts)
 
 
@@ -111,7 +111,7 @@ def split_shares(parts: Sequence[Any], n_workers: int) -> list[list[Any]]:
 
 
 def work(task: Task, share: Sequence[Any], argument: Any) -> ShareResult:
-    """What a worker does in a round."""
+    """Apply a task to every part of a share, and measure the CPU time in seconds."""
     started = time.thread_time()
     with single_threaded():
         answers = [task(part, argument) for part in share]
@@ -119,17 +119,17 @@ def work(task: Task, share: Sequence[Any], argument: Any) -> ShareResult:
 
 
 class SerialSession(Session):
-    """One share, in this thread."""
+    """A session with a single share, worked on in the calling thread."""
 
     def __init__(self, parts: Sequence[Any]) -> None:
         self._parts = parts
 
     def shares(self, task: Task, argument: Any) -> list[ShareResult]:
-        """The one share."""
+        """Return the answers of the only share, a list of one."""
         return [work(task, self._parts, argument)]
 
     def map(self, task: Task, argument: Any) -> list[Any]:
-        """Here, one after another."""
+        """Apply the task to one part after another, in the calling thread."""
         answers = []
         with single_threaded():
             for part in self._parts:  # no comprehension: one frame less on the way to an oracle

@@ -47,7 +47,7 @@ class Threads(Backend):
 
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
-        """Nothing is moved."""
+        """Share the parts with the threads, which need no copies of them."""
         shares = split_shares(parts, joblib.effective_n_jobs(self.n_jobs))
         with joblib.Parallel(len(shares), backend="threading", batch_size=1) as pool:
             yield _InThreads(pool, shares)
@@ -55,7 +55,7 @@ class Threads(Backend):
 
 @dataclass(frozen=True)
 class Processes(Backend):
-    """Processes of this machine, kept for the next run.
+    """A backend of processes of this machine, which are kept for the next run.
 
     A worker reads each share it works on from a file, once. The files are readable by their owner
     alone; those that a killed process leaves are removed when the next one begins.

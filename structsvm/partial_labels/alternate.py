@@ -80,7 +80,7 @@ class Alternated:
     """What an alternation ends with."""
 
     solution: Solution
-    """Of the round that is kept; its certificate holds for the completed labels."""
+    """The solution of the round that is kept; its certificate holds for the completed labels."""
     risk: Risk
     labels: Sequence[Any]
     """The completions it was learned from."""

@@ -361,14 +361,14 @@ class PartialRisk(Completions):
     regularizer: Regularizer
     constraints: Callable[[Any], list[Any]] | None
     weights: Floats
-    """Of the samples, (N,)."""
+    """Weights of the samples, (N,)."""
     changes: float | None = None
     """What the weighted sum of losses is divided by: the changes of the first completions, so that
     completing does not change the scale."""
     held_out: tuple[Sequence[Sample], Sequence[Known]] = ((), ())
 
     def in_units_of(self, labels: Sequence[EquivalenceMatrix]) -> PartialRisk:
-        """The same in the units that these completions suggest."""
+        """Return the same task in the units that these completions suggest."""
         changes = self.weights @ [max(1, y.n_clusters - 1) / y.n_samples for y in labels]
         return replace(self, changes=float(changes))
 
@@ -391,7 +391,7 @@ class PartialRisk(Completions):
         return [best(x, known) for x, known in zip(self.samples, self.labels, strict=True)]
 
     def risk(self, labels: Sequence[EquivalenceMatrix]) -> Risk:
-        """That of the completed labels."""
+        """Return the risk of the completed labels."""
         risk = self.objective.risk(
             self.samples, labels, self.regularizer, self.constraints, self.weights
         )

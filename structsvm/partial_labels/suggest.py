@@ -35,7 +35,7 @@ class FittedLearner(Protocol):
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A stretch worth labelling."""
+    """A stretch of a recording that is worth labelling."""
 
     recording: int
     """Its index in ``Xs``."""

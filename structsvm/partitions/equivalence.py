@@ -111,7 +111,7 @@ class EquivalenceMatrix:
 
     @property
     def n_samples(self) -> int:
-        """T."""
+        """The number of samples, T."""
         held = self.labels if self.labels is not None else self.relaxed_factor
         assert held is not None
         return int(held.shape[0])
@@ -126,7 +126,7 @@ class EquivalenceMatrix:
 
     @cached_property
     def sizes(self) -> Ints:
-        """Number of samples in each cluster, (K,)."""
+        """The number of samples in each cluster, (K,)."""
         labels = self._partition_labels()
         sizes: Ints = _frozen(np.bincount(labels, minlength=self.n_clusters).astype(np.int64))
         return sizes
@@ -160,7 +160,7 @@ class EquivalenceMatrix:
         return int(np.count_nonzero(np.diff(self.labels))) == self.n_clusters - 1
 
     def project(self, X: Floats) -> Floats:
-        """``U^T X``, (K, P), in O(T P)."""
+        """Return ``U^T X``, (K, P), for ``X`` (T, P), in O(T P)."""
         if self.relaxed_factor is not None:
             return self.relaxed_factor.T @ X
         if self.is_contiguous:
@@ -171,12 +171,12 @@ class EquivalenceMatrix:
         return np.asarray(sums / np.sqrt(self.sizes)[:, None])
 
     def gram(self, X: Floats) -> Floats:
-        """``X^T M X``, (P, P), in O(T P + K P^2)."""
+        """Return ``X^T M X``, (P, P), for ``X`` (T, P), in O(T P + K P^2)."""
         projected = self.project(X)
         return projected.T @ projected
 
     def gram_diagonal(self, X: Floats) -> Floats:
-        """The diagonal of ``X^T M X``, (P,), in O(T P)."""
+        """Return the diagonal of ``X^T M X``, (P,), for ``X`` (T, P), in O(T P)."""
         projected = self.project(X)
         diagonal: Floats = np.einsum("kp,kp->p", projected, projected)
         return diagonal
@@ -204,7 +204,7 @@ class EquivalenceMatrix:
         return float(np.sum(table**2 / np.outer(self.sizes, other.sizes)))
 
     def contingency(self, other: EquivalenceMatrix) -> Ints:
-        """``|A_k n B_l|``, (K, K')."""
+        """Return how many samples each pair of clusters shares, ``|A_k n B_l|``, (K, K')."""
         mine, theirs = self._partition_labels(), other._partition_labels()
         flat = np.bincount(
             mine * other.n_clusters + theirs, minlength=self.n_clusters * other.n_clusters
@@ -212,7 +212,7 @@ class EquivalenceMatrix:
         return flat.reshape(self.n_clusters, other.n_clusters).astype(np.int64)
 
     def factor(self) -> Floats:
-        """``U``, (T, K)."""
+        """Return the factor ``U``, (T, K), of ``M = U U^T``."""
         if self.relaxed_factor is not None:
             return self.relaxed_factor
         labels = self._partition_labels()
@@ -221,7 +221,7 @@ class EquivalenceMatrix:
         return U
 
     def dense(self) -> Floats:
-        """``M`` itself, (T, T): for tests and teaching."""
+        """Return ``M`` as an array, (T, T), for tests and teaching."""
         U = self.factor()
         return U @ U.T
 

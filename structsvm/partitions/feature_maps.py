@@ -27,13 +27,13 @@ class FeatureMap(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is, in a formula."""
+        """The formula of the feature map, as text."""
 
     def full(self, x: LabelledSample, y: Any) -> Floats:
         """The slope of the score with respect to a full metric, (P, P)."""
 
     def diagonal(self, x: LabelledSample, y: Any) -> Floats:
-        """The same with respect to a diagonal metric, (P,)."""
+        """The slope of the score with respect to a diagonal metric, (P,)."""
 
 
 class Loss(Protocol):
@@ -41,7 +41,7 @@ class Loss(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is, in a formula."""
+        """The formula of the loss, as text."""
 
     def __call__(self, truth: Projector, guess: Projector) -> float:
         """Zero if they are equal, never negative."""
@@ -54,11 +54,11 @@ class SecondMoment:
     name: str = "X^T M X / T"
 
     def full(self, x: LabelledSample, y: Any) -> Floats:
-        """``X^T M X``, (P, P)."""
+        """Return ``X^T M X``, (P, P)."""
         return x.gram(y)
 
     def diagonal(self, x: LabelledSample, y: Any) -> Floats:
-        """The diagonal of ``X^T M X``, (P,)."""
+        """Return the diagonal of ``X^T M X``, (P,)."""
         return x.gram_diagonal(y)
 
 

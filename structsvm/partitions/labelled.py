@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """What samples are scored with in a round."""
+    """The metric and the prices by which samples are scored in a round."""
 
     B: Floats
     """A diagonal (P,), or a matrix (P, P)."""
@@ -55,20 +55,20 @@ class LabelledSample(Contract):
     @property
     @abstractmethod
     def truth(self) -> Any:
-        """``M_i``, a labelling."""
+        """The true labelling ``M_i``."""
 
     @property
     @abstractmethod
     def n_samples(self) -> int:
-        """T."""
+        """The number of samples, T."""
 
     @abstractmethod
     def gram(self, y: Any) -> Floats:
-        """``X^T M X`` of a labelling, (P, P)."""
+        """Return ``X^T M X`` of a labelling, (P, P)."""
 
     @abstractmethod
     def gram_diagonal(self, y: Any) -> Floats:
-        """The diagonal of ``X^T M X``, (P,)."""
+        """Return the diagonal of ``X^T M X`` of a labelling, (P,)."""
 
     @abstractmethod
     def separate(self, scoring: Scoring, given_k: bool) -> Separation:
@@ -90,7 +90,7 @@ class LabelledSample(Contract):
 
 @dataclass(frozen=True, eq=False)
 class SearchedSample(LabelledSample):
-    """The samples themselves, and an oracle that looks for partitions of them.
+    """The samples ``X`` (T, P) as they are, and an oracle that looks for partitions of them.
 
     Examples
     --------
@@ -109,24 +109,24 @@ class SearchedSample(LabelledSample):
 
     @property
     def truth(self) -> EquivalenceMatrix:
-        """``M_i``."""
+        """The true labelling ``M_i``."""
         return self.M
 
     @property
     def n_samples(self) -> int:
-        """T."""
+        """The number of samples, T."""
         return self.M.n_samples
 
     def gram(self, y: EquivalenceMatrix) -> Floats:
-        """``X^T M X``, (P, P)."""
+        """Return ``X^T M X`` of a partition, (P, P)."""
         return y.gram(self.X)
 
     def gram_diagonal(self, y: EquivalenceMatrix) -> Floats:
-        """The diagonal of ``X^T M X``, (P,)."""
+        """Return the diagonal of ``X^T M X`` of a partition, (P,)."""
         return y.gram_diagonal(self.X)
 
     def separate(self, scoring: Scoring, given_k: bool) -> Separation:
-        """The answer of the oracle."""
+        """Ask the oracle for the most violated labelling."""
         objective = TraceObjective(
             Z=self.X @ scoring.factor,
             truth=self.M,

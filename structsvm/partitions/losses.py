@@ -33,14 +33,14 @@ class Projector(Protocol):
 
     @property
     def n_samples(self) -> int:
-        """T."""
+        """The number of samples, T."""
 
     @property
     def n_clusters(self) -> int:
         """``Tr M``."""
 
     def inner(self, other: Any) -> float:
-        """``Tr(M M')`` with another of the same form."""
+        """Return ``Tr(M M')`` with another projector of the same form."""
 
 
 def partition_loss(truth: Projector, guess: Projector) -> float:
@@ -172,14 +172,14 @@ def margin_f1(truth: EquivalenceMatrix, guess: EquivalenceMatrix, tolerance: int
     Raises
     ------
     DataError
-        If ``margin`` is negative, or one of the two is no segmentation.
+        If ``tolerance`` is negative, or one of the two is no segmentation.
 
     Examples
     --------
     >>> from structsvm.partitions import EquivalenceMatrix, margin_f1
     >>> truth = EquivalenceMatrix.from_breakpoints([40, 100])
     >>> guess = EquivalenceMatrix.from_breakpoints([43, 100])
-    >>> margin_f1(truth, guess, margin=5), margin_f1(truth, guess, margin=2)
+    >>> margin_f1(truth, guess, tolerance=5), margin_f1(truth, guess, tolerance=2)
     (1.0, 0.5)
     """
     if tolerance < 0:

@@ -65,16 +65,16 @@ class Metric:
 
     @property
     def matrix(self) -> Floats:
-        """``B``, (P, P)."""
+        """The matrix ``B``, (P, P)."""
         return np.asarray(self.factor @ self.factor.T)
 
     @property
     def rank(self) -> int:
-        """Number of directions that count, at most P."""
+        """The number of directions with a weight, at most P."""
         return int(min(self.factor.shape))
 
     def transform(self, X: Floats) -> Floats:
-        """Samples (T, P) in the metric, (T, r): their plain distance is that of ``B``."""
+        """Return samples (T, P) in the metric, (T, r), whose plain distance is that of ``B``."""
         return np.asarray(X @ self.factor)
 
     def decode(
@@ -137,7 +137,7 @@ class Calibration:
 
     @property
     def loss(self) -> float:
-        """Mean training loss at that penalty."""
+        """The mean training loss at that penalty."""
         return float(self.losses[self.best])
 
     def metric(self, factor: Floats) -> Metric:

@@ -79,6 +79,14 @@ class MetricObjective(Objective, SignedProblem):
     Training samples ``x`` are :class:`LabelledSample`; their labellings are what they make them.
     With a known number of clusters the weight is ``B``; otherwise it is ``B``, or ``(B, beta)``
     when the price is learned.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import MetricObjective
+    >>> from structsvm.problems import ChangePoint
+    >>> objective = ChangePoint().objective("diagonal", 3)
+    >>> type(objective).__name__, objective.weight_space().dim
+    ('MetricObjective', 4)
     """
 
     partition: PartitionProblem
@@ -98,7 +106,7 @@ class MetricObjective(Objective, SignedProblem):
         return not (self.partition.traits.given_k or self.prices_clusters)
 
     def weight_space(self) -> WeightSpace:
-        """``B``, or ``(B, beta)``."""
+        """The cone of ``B``, or that of ``(B, beta)`` if the price is learned."""
         B = metric_space(self.metric, self.n_features)
         return Product((B, Nonnegative(1))) if self.prices_clusters else B
 
@@ -110,14 +118,14 @@ class MetricObjective(Objective, SignedProblem):
         return B, float(w[-1]) if self.prices_clusters else 1.0
 
     def join(self, B: Floats, beta: float) -> Floats:
-        """The weight of ``(B, beta)``."""
+        """Return the weight, (d,), of a metric ``B`` and a price ``beta``."""
         w = self.weight_space().from_metric(B)
         if self.prices_clusters:
             w[-1] = beta
         return w
 
     def start(self) -> Floats:
-        """``B = I`` and ``beta = 1``."""
+        """Return the weight, (d,), of ``B = I`` and ``beta = 1``."""
         return self.join(self._identity(), 1.0)
 
     def null_weight(self) -> Floats:
@@ -146,7 +154,7 @@ class MetricObjective(Objective, SignedProblem):
         return self.at(w).separate(x, y)
 
     def at(self, w: Floats) -> MetricScorer:
-        """The metric of a weight, factored once for all samples."""
+        """Factor the metric of a weight once, for all samples."""
         B, beta = self.split(w)
         traits = self.partition.traits
         scoring = Scoring(B, metric_factor(B), 2 * traits.kappa, traits.kappa - beta)
@@ -216,13 +224,13 @@ class MetricScorer:
     given_k: bool
 
     def separate(self, x: LabelledSample, y: Projector) -> Separation:
-        """As :meth:`MetricObjective.separate`."""
+        """Return the most violated labelling, as :meth:`MetricObjective.separate` does."""
         answer = x.separate(self.scoring, self.given_k)
         return replace(answer, slack=answer.slack / x.n_samples)
 
 
 def metric_space(metric: str, n_features: int) -> WeightSpace:
-    """The cone of a kind of metric.
+    """Return the cone of a kind of metric, "diagonal" or "full", of P features.
 
     Raises
     ------

@@ -83,7 +83,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Constraint:
-    """Which partitions are allowed.
+    """A description of the partitions that are allowed.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class Constraint:
         return bool(self.together or self.apart)
 
     def with_clusters(self, n_clusters: int | None) -> Constraint:
-        """The same with this number of clusters, if one is given."""
+        """Return the same constraint with this number of clusters, if one is given."""
         return self if n_clusters is None else replace(self, n_clusters=n_clusters)
 
     def validate(self, n_samples: int) -> None:

@@ -147,7 +147,7 @@ class PartitionProblem(Contract):
 
     @hook
     def seeded(self, random_state: int) -> Self:
-        """The same problem with this seed of whatever it draws at random."""
+        """Return the same problem with this seed for all that it draws at random."""
         return self
 
     # ---- learning

@@ -33,16 +33,16 @@ class Sample:
 
     @property
     def n_samples(self) -> int:
-        """T."""
+        """The number of items, T."""
         return int(self.X.shape[0])
 
     @property
     def n_features(self) -> int:
-        """P."""
+        """The number of features, P."""
         return int(self.X.shape[1])
 
     def with_features(self, X: Floats) -> Sample:
-        """The same items with other features, (T, P')."""
+        """Return the same items with other features, (T, P')."""
         return replace(self, X=X)
 
 

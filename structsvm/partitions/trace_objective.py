@@ -91,7 +91,7 @@ class TraceObjective:
 
     @property
     def n_samples(self) -> int:
-        """T."""
+        """The number of samples, T."""
         return int(self.Z.shape[0])
 
     @property
@@ -100,7 +100,7 @@ class TraceObjective:
         return self.truth is not None and self.truth_weight != 0.0
 
     def value(self, M: EquivalenceMatrix) -> float:
-        """``Tr(A M)`` in O(T r)."""
+        """Return ``Tr(A M)``, in O(T r)."""
         total = self.shift * M.n_clusters
         if self.Z.shape[1]:
             diagonal = M.gram_diagonal(self.Z)
@@ -110,7 +110,7 @@ class TraceObjective:
         return total
 
     def matvec(self, v: Floats) -> Floats:
-        """``A v`` in O(T (r + 1)); ``v`` of shape (T,) or (T, n)."""
+        """Return ``A v`` for ``v`` of shape (T,) or (T, n), in O(T (r + 1))."""
         inner = self.Z.T @ v
         if self.signs is not None:
             inner = (inner.T * self.signs).T
@@ -121,5 +121,5 @@ class TraceObjective:
         return np.asarray(result)
 
     def dense(self) -> Floats:
-        """``A`` itself, (T, T): for tests and teaching."""
+        """Return ``A`` as an array, (T, T), for tests and teaching."""
         return self.matvec(np.eye(self.n_samples))

@@ -9,7 +9,7 @@ __all__ = ["GRAPHS", "IMAGES", "RECORDINGS", "TABLES", "Traits", "Words"]
 
 @dataclass(frozen=True)
 class Words:
-    """Nouns in the singular; their plural ends in s.
+    """The nouns for samples, clusters and items, in the singular; their plural ends in s.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class Words:
     """How to make it of more of these, if there is a way."""
 
     def items(self, n: int) -> str:
-        """So many of what one consists of: "1 row", "3 samples"."""
+        """Return a number of items in words: "1 row", "3 samples"."""
         return _counted(n, self.item)
 
     def parts(self, n: int) -> str:
@@ -37,7 +37,7 @@ class Words:
         return _counted(n, self.part)
 
     def wholes(self, n: int, adjective: str = "") -> str:
-        """So many of them: "1 table", "3 held-out recordings"."""
+        """Return a number of wholes in words: "1 table", "3 held-out recordings"."""
         return _counted(n, f"{adjective} {self.whole}".strip())
 
 

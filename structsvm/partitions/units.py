@@ -40,7 +40,7 @@ class LearningUnits:
         shrinkage: float | None,
         weights: Floats | None = None,
     ) -> LearningUnits:
-        """From the standardised samples.
+        """Find the units of the standardised samples.
 
         Parameters
         ----------

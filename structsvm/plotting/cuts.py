@@ -20,7 +20,7 @@ TINT = 0.35
 STRIP = 256
 """Rows that are coloured at a time."""
 MOST_PIXELS = 4_000_000
-"""Of what is drawn: a page has fewer."""
+"""The largest number of pixels of a drawn image; a page has fewer."""
 
 
 def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]:

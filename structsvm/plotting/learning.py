@@ -27,7 +27,7 @@ GAP_AXES = {"iteration": "iteration", "seconds": "seconds", "oracle_calls": "ora
 LEAST_GAP = 1e-12
 """Smaller gaps are drawn here: a logarithmic axis has no zero."""
 MARKS = 25
-"""Of thousands of iterations no more are marked."""
+"""The largest number of iterations that are marked."""
 
 
 def plot_gap(

@@ -21,7 +21,13 @@ Floats = NDArray[np.float64]
 def traces(
     learner: MetricLearner, measured: Sample, prepared: Sample, show: str, n: int
 ) -> tuple[list[str], Floats]:
-    """Names and values, (n, T), of what is drawn of a sample, see :func:`check_drawable`."""
+    """Names and values, (n, T), of what is drawn of a sample, see :func:`check_drawable`.
+
+    Raises
+    ------
+    SettingsError
+        If ``show`` is neither "components" nor "features".
+    """
     if show == "features":
         names = learner.metric_feature_names_
         top = np.argsort(-feature_weights(learner), kind="stable")[:n]

@@ -28,7 +28,7 @@ class HeldOut:
 
     learner: MetricLearner
     images: Sequence[NDArray[Any]]
-    """Of each sample; empty unless all samples are images that are at hand."""
+    """The image of each sample; empty unless all samples are images that are at hand."""
     labels: Sequence[Any]
     """The labels as they were given."""
     measured: Sequence[Sample]

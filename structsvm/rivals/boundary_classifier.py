@@ -40,7 +40,7 @@ SPREADS = (0, 1, 2, 3, 4, 6)
 """Samples on either side whose probabilities are added, to choose from."""
 
 QUANTILES = np.linspace(0.5, 0.995, 34)
-"""Of the sums at held-out samples: thresholds to choose from."""
+"""Quantiles of the sums at held-out samples, which are the thresholds to choose from."""
 
 
 class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
@@ -165,14 +165,14 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         return [p[:, 1] for p in self.model_.probabilities(arrays, "BoundaryClassifier")]
 
     def predict(self, Xs: Sequence[Floats]) -> list[Ints]:
-        """Number of the segment of each sample, 0, 1, ..., (T_i,) each."""
+        """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each."""
         return [
             np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)).astype(np.int64)
             for ends in self.predict_breakpoints(Xs)
         ]
 
     def predict_breakpoints(self, Xs: Sequence[Floats]) -> list[list[int]]:
-        """Segment ends of each recording, the last being T."""
+        """Return the segment ends of each recording, the last being T."""
         sums = [_sums(p, self.spread_) for p in self.predict_proba(Xs)]
         return [_ends(_peaks(total, self.distance_), self.threshold_, total.size) for total in sums]
 

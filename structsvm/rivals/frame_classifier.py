@@ -172,7 +172,7 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         )
 
     def predict_states(self, Xs: Sequence[Floats], n_segments: Counts = None) -> list[NDArray[Any]]:
-        """The name of the state of each sample, (T_i,) each.
+        """Return the name of the state of each sample, (T_i,) each.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         return [self.classes_[path] for path in self._paths(Xs, n_segments)]
 
     def predict(self, Xs: Sequence[Floats], n_segments: Counts = None) -> list[Ints]:
-        """Number of the segment of each sample, 0, 1, ..., (T_i,) each."""
+        """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each."""
         return [
             np.concatenate([[0], np.cumsum(path[1:] != path[:-1])]).astype(np.int64)
             for path in self._paths(Xs, n_segments)
@@ -191,7 +191,7 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
     def predict_breakpoints(
         self, Xs: Sequence[Floats], n_segments: Counts = None
     ) -> list[list[int]]:
-        """Segment ends of each recording, the last being T."""
+        """Return the segment ends of each recording, the last being T."""
         return [breakpoints(path) for path in self._paths(Xs, n_segments)]
 
     def _paths(self, Xs: Sequence[Floats], n_segments: Counts) -> list[Ints]:

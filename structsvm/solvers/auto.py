@@ -19,7 +19,7 @@ __all__ = ["SOLVER_NAMES", "solver_from"]
 
 SOLVER_NAMES = ("auto", "cutting-plane", "one-slack", "frank-wolfe", "subgradient")
 DESCENT_NAMES = ("auto", "quasi-newton", "cccp")
-"""Of the solvers of objectives that are not convex."""
+"""The names of the solvers of objectives that are not convex."""
 
 
 def solver_from(

@@ -236,7 +236,7 @@ class DescentSolver(Solver):
         self.check_composite(risk)
 
     def iterate(self, run: Run | Descent, done: StepDone) -> None:
-        """From the start of the risk."""
+        """Descend from the start of the risk."""
         assert isinstance(run, Descent)
         self.descend(run, done)
 

@@ -105,7 +105,7 @@ class CCCP(DescentSolver):
             raise SettingsError("CCCP needs a regularizer of the same curvature everywhere")
 
     def descend(self, run: Descent, done: StepDone) -> None:
-        """One convex model in each iteration."""
+        """Solve one convex model in each iteration."""
         state = _Rounds(self, run)
         done(Step("start"))
         while True:

@@ -45,7 +45,7 @@ class Certificate:
 
     @property
     def seconds(self) -> float:
-        """Wall time since the start."""
+        """The wall time since the start, in seconds."""
         return time.perf_counter() - self._started
 
     @property
@@ -55,7 +55,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """The relative gap."""
+        """The relative gap between the bounds."""
         return relative_gap(self.lower, self.upper, self.null)
 
     def set_reference(self, null: Planes) -> None:
@@ -154,7 +154,7 @@ class Certificate:
         return self.null - self.lower <= tol * abs(self.null)
 
     def header(self) -> dict[str, Any]:
-        """Its state as plain values, but for the best weight."""
+        """Return the state as plain values, without the best weight."""
         return {
             "null": self.null,
             "lower": self.lower,
@@ -166,7 +166,7 @@ class Certificate:
         }
 
     def restore(self, header: Mapping[str, Any], best: Floats | None) -> None:
-        """Be what another was; the inverse of :meth:`header`."""
+        """Take over the state of another certificate, as :meth:`header` returned it."""
         self.null, self.lower, self.upper = header["null"], header["lower"], header["upper"]
         self.bound, self.best = header["bound"], best
         self.qualities = {Quality[name] for name in header["qualities"]}
@@ -174,7 +174,7 @@ class Certificate:
         self._started = time.perf_counter() - header["seconds"]
 
     def solution(self, status: Status, oracle_calls: int) -> Solution:
-        """The best weight with its certificate."""
+        """Return the best weight with its certificate."""
         assert self.best is not None
         self.require_consistent()
         return Solution(

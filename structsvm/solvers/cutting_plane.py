@@ -134,7 +134,7 @@ class CuttingPlane(ConvexSolver):
             )
 
     def iterate(self, run: Run | Descent, done: StepDone) -> None:
-        """One master and one round of oracles in each step."""
+        """Solve the master and ask every oracle once, in each step."""
         assert isinstance(run, Run)
         N = run.risk.n_samples
         groups = np.arange(N) if self.slack == "n" else np.zeros(N, dtype=np.int64)

@@ -45,7 +45,7 @@ class Descent:
 
     @property
     def oracle_calls(self) -> int:
-        """Evaluations of the loss of one sample so far."""
+        """The number of evaluations of the loss of one sample so far."""
         return self.evaluations * self.risk.n_samples
 
     def evaluate(self, w: Floats) -> tuple[float, Floats]:
@@ -74,7 +74,7 @@ class Descent:
         return False
 
     def keep(self, checkpoint: Checkpoint | None, step: Step | None, now: bool) -> None:
-        """Put what has been evaluated into a file."""
+        """Write what has been evaluated into the checkpoint, if there is one."""
         if checkpoint is not None and step is not None:
             checkpoint.keep(self.certificate, partial(self._saved, step), now)
 
@@ -82,7 +82,7 @@ class Descent:
         """Nothing is handed on: runs with another regularizer descend elsewhere."""
 
     def solution(self, status: Status) -> Solution:
-        """The best weight, and how near to a local minimum it is."""
+        """Return the best weight, and how near to a local minimum it is."""
         found = self.certificate.solution(status, self.oracle_calls)
         _, gradient = self.evaluate(found.w)
         return replace(found, stationarity=self.stationarity(found.w, gradient))

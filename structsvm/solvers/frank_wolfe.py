@@ -74,11 +74,11 @@ class BlockFrankWolfe(ConvexSolver):
         refuse_bad_seed(self.random_state)
 
     def check_convex(self, risk: Outline) -> None:
-        """A strongly convex regularizer on a cone."""
+        """Check that the regularizer is strongly convex and that there are no constraints."""
         strongly_convex(risk, "BlockFrankWolfe")
 
     def iterate(self, run: Run | Descent, done: StepDone) -> None:
-        """A pass of oracles, passes over the cache, a bound."""
+        """Ask every oracle once, step along cached planes, and bound the objective."""
         assert isinstance(run, Run)
         risk = run.risk
         samples = np.arange(risk.n_samples)

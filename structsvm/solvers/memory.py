@@ -69,12 +69,12 @@ class Memory:
         self.best: Planes | None = None
         """At the best weight of the run before, without its cuts."""
         self.state: Mapping[str, NDArray[Any]] | None = None
-        """Of the solver, as :meth:`structsvm.solvers.base.Solver.iterations` takes it."""
+        """The state of the solver, from which the next run starts."""
         self._seen: dict[bytes, Planes] = {}
         self._owner: tuple[tuple[Any, ...], type, list[Any]] | None = None
 
     def of(self, risk: RegularizedRisk, solver: Any) -> Memory:
-        """Itself, if it is new, or of these samples and this solver.
+        """Return this memory, after a check that it belongs to these samples and this solver.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class Memory:
         return self
 
     def recall(self, w: Floats, penalty: float) -> Planes | None:
-        """The losses at ``w``, if they are known, with this Omega(w)."""
+        """Return the losses at ``w`` with this Omega(w), or None if they are not known."""
         seen = self._seen.get(w.tobytes())
         return None if seen is None else replace(seen, penalty=penalty)
 

@@ -55,7 +55,7 @@ class Planes:
 
     @classmethod
     def joined(cls, parts: Sequence[Planes]) -> Planes:
-        """Those of several blocks, one after another."""
+        """Return the planes of several blocks, one after another."""
         first = parts[0]
         return cls(
             first.w,

@@ -71,7 +71,7 @@ class Run:
         return self.memory.state if self.saved is None else self.saved
 
     def keep(self, checkpoint: Checkpoint | None, step: Step | None, now: bool) -> None:
-        """Put the state after a step into a file."""
+        """Write the state after a step into the checkpoint, if there is one."""
         if checkpoint is not None and step is not None:
             state = partial(self._saved, step)
             checkpoint.keep(self.certificate, state, now)
@@ -81,7 +81,7 @@ class Run:
         self.memory.state = step.state()
 
     def solution(self, status: Status) -> Solution:
-        """The best weight with its certificate."""
+        """Return the best weight with its certificate."""
         return self.certificate.solution(status, self.oracle_calls)
 
     def _saved(self, step: Step) -> Saved:
@@ -177,7 +177,7 @@ class Run:
         return found.summed(groups)
 
     def losses(self, w: Floats) -> Floats:
-        """The weighted hinge loss of each sample, (N,)."""
+        """Return the weighted hinge loss of each sample, (N,)."""
         return self._called(w, np.arange(self.risk.n_samples)).values
 
     def plane(self, i: int, w: Floats) -> tuple[float, Floats]:
@@ -192,7 +192,7 @@ class Run:
         return float(found.intercepts[j]), found.slopes[j]
 
     def bound(self, cuts: WorkingSet, multipliers: Floats) -> None:
-        """A new lower bound."""
+        """Take note of a new lower bound."""
         upper = self.certificate.certified_upper
         bound = lower_bound(self.risk, cuts, multipliers, upper, self._truths)
         self.certificate.update_lower(*bound)

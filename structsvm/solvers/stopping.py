@@ -65,7 +65,7 @@ class Stopping:
             raise SettingsError(f"max_calls must be at least 1 or None, got {self.max_calls}")
 
     def part(self, entry: HistoryEntry) -> float:
-        """How much of a run is done, from 0 to 1: a guess.
+        """Return a guess of how much of a run is done, from 0 to 1.
 
         That the gap goes on closing geometrically, unless a budget ends the run before.
         """

@@ -55,11 +55,11 @@ class ProjectedSubgradient(ConvexSolver):
         check_stopping(self.stopping)
 
     def check_convex(self, risk: Outline) -> None:
-        """A strongly convex regularizer on a cone."""
+        """Check that the regularizer is strongly convex and that there are no constraints."""
         strongly_convex(risk, "ProjectedSubgradient")
 
     def iterate(self, run: Run | Descent, done: StepDone) -> None:
-        """One subgradient step in each."""
+        """Make one subgradient step in each iteration."""
         assert isinstance(run, Run)
         risk = run.risk
         omega = strongly_convex(risk.outline, "ProjectedSubgradient")

@@ -11,7 +11,7 @@ __all__ = ["finite", "read_only", "shown"]
 
 
 def finite(value: Any) -> Any:
-    """The same, through lists and mappings, with None for infinities and NaN, which JSON lacks."""
+    """Return plain lists and mappings, with None for infinities and NaN, which JSON lacks."""
     if isinstance(value, dict):
         texts = {name if isinstance(name, str) else repr(name): v for name, v in value.items()}
         return {name: finite(item) for name, item in texts.items()}
@@ -23,7 +23,7 @@ def finite(value: Any) -> Any:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array, without leave to write to it: a view, the array itself stays as it is."""
+    """Return a read-only view of an array, which itself stays writable."""
     view = array.view()
     view.setflags(write=False)
     return view

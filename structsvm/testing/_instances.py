@@ -75,7 +75,7 @@ class Instance:
         return self.oracle.maximize(self.objective, self.constraint)
 
     def with_constraint(self, constraint: Constraint) -> Instance:
-        """The same with another constraint."""
+        """Return the same question with another constraint."""
         return replace(self, constraint=constraint)
 
     @property

@@ -45,7 +45,7 @@ INSTANCES = 40
 def check_partition_problem(
     problem: PartitionProblem, Xs: Sequence[Any], ys: Sequence[Any], seed: int
 ) -> Report:
-    """As :func:`structsvm.testing.check_problem` says."""
+    """Check a partition problem, as :func:`structsvm.testing.check_problem` says."""
     kit, rng = Kit(problem), np.random.default_rng(seed)
     kit.check_settings()
     samples = kit.read(Xs)

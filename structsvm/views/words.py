@@ -42,7 +42,7 @@ PERFECT = {"loss": 0, "jaccard": 0, "covering": 1, "adjusted_rand": 1, "f1": 1}
 
 
 def feature_weights(learner: MetricLearner) -> Floats:
-    """How much each feature counts, (P,); untrained, all are 1.
+    """Return how much each feature counts, (P,); in the untrained metric all are 1.
 
     The diagonal of :func:`scaled_metric`.
 
@@ -84,7 +84,7 @@ def scaled_metric(learner: MetricLearner) -> Floats:
 
 
 def eigenvalues(learner: MetricLearner) -> Floats:
-    """Of :func:`scaled_metric`, the largest first, (P,); those beyond the rank are zero.
+    """Return the eigenvalues of :func:`scaled_metric`, (P,), the largest first.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floa
 
 
 def spectrum_in_words(learner: MetricLearner) -> str:
-    """Among how many directions the metric is spread.
+    """Say among how many directions the metric is spread.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def spread_in_words(eigenvalues: Floats) -> str:
 
 
 def certificate_in_words(solution: Solution) -> str:
-    """How far from the best metric the learned one can be, or that nothing is known of it.
+    """Say how far from the best metric the learned one can be, or that nothing is known of it.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
 
 
 def unit_in_words(learner: MetricLearner) -> str:
-    """What the weight of a feature is measured against.
+    """Say against what the weight of a feature is measured.
 
     Examples
     --------
