@@ -38,7 +38,7 @@ class Point:
     colour: Colour = Colour.RED
 
 
-CODEC = Codec({"Point": Point, "Colour": Colour, "HermiteMoments": HermiteMoments})
+CODEC = Codec({"Point": Point, "Colour": Colour})
 
 VALUES = {
     "nothing": None,
@@ -101,18 +101,6 @@ def test_texts_keep_their_shape():
     names = np.array([["a", "b"], ["c", "d"]])
     np.testing.assert_array_equal(through(names), names)
     assert through(np.array([], dtype=str)).shape == (0,)
-
-
-def test_a_transformer_comes_back_fitted():
-    X = np.random.default_rng(0).normal(size=(30, 2))
-    fitted = HermiteMoments(3).fit([X])
-    found = through(fitted)
-    assert found is not fitted
-    assert found.get_params() == fitted.get_params()
-    np.testing.assert_array_equal(found.location_, fitted.location_)
-    np.testing.assert_array_equal(found.transform([X])[0], fitted.transform([X])[0])
-    assert found.n_features_in_ == 2
-    assert not hasattr(through(HermiteMoments(3)), "location_")
 
 
 def test_what_has_no_name_is_noted_and_stays_noted():

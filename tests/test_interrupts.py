@@ -96,7 +96,7 @@ class TestCompiledCalls:
     def test_every_compiled_function_that_python_calls_waits(self):
         """One without ``@uninterrupted`` is called from compiled code alone."""
         compiled, held, called = set(), set(), []
-        trees = {path: ast.parse(path.read_text()) for path in (ROOT / "oracles").glob("*.py")}
+        trees = {path: ast.parse(path.read_text()) for path in (ROOT / "oracles").rglob("*.py")}
         trees |= {path: ast.parse(path.read_text()) for path in (ROOT / "structsvm").rglob("*.py")}
         for path, tree in trees.items():
             for function in [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]:

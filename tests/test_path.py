@@ -7,8 +7,9 @@ import pytest
 from joblib import parallel_config
 from recording_cases import recordings_of_two_kinds as recordings
 
-from structsvm import MetricLearner, MetricLearnerCV, SquaredNorm, Trace, baselines
+from structsvm import MetricLearner, MetricLearnerCV, baselines
 from structsvm.errors import SettingsError
+from structsvm.regularizers import SquaredNorm, Trace
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
@@ -140,17 +141,12 @@ def test_threads_give_the_same():
 def test_what_lam_has_no_part_in_is_done_once_for_each_fold(monkeypatch):
     tuned = []
 
-    def counted(kind):
-        def tune(decoder, Xs, truths, weights=None):
-            tuned.append((kind, len(Xs)))
-            return original[kind](decoder, Xs, truths, weights=weights)
+    def counted(name, problem, samples, truths, **settings):
+        tuned.append((name, len(samples)))
+        return original(name, problem, samples, truths, **settings)
 
-        return tune
-
-    original = {"untrained": baselines.untrained, "rca": baselines.rca}
-    known = {kind: counted(kind) for kind in original}
-    monkeypatch.setattr("structsvm.model_selection.trials.BASELINES", known)
-    monkeypatch.setattr("structsvm.learner.fitting.baselines.untrained", counted("untrained"))
+    original = baselines.fit
+    monkeypatch.setattr(baselines, "fit", counted)
     found = search().fit(*recordings())
     in_folds = [kind for kind, n in tuned if n == 4]
     assert sorted(in_folds) == ["rca"] * 3 + ["untrained"] * 3

@@ -32,8 +32,8 @@ def imported_rooms(path: Path) -> Iterator[str]:
         for name in names:
             package, _, rest = name.partition(".")
             if package == "structsvm" and rest:
-                home = structsvm._HOME.get(rest, name)
-                yield home.split(".")[1]
+                shown = getattr(structsvm, rest, None) if "." not in rest else None
+                yield getattr(shown, "__module__", name).split(".")[1]
 
 
 def test_the_rooms_are_found() -> None:

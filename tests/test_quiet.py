@@ -116,7 +116,7 @@ def test_searches_in_many_threads():
     def search(_):
         start.wait(60)
         try:
-            MetricLearnerCV(lams=(0.2,), max_iter=3).fit(Xs, ys)
+            MetricLearnerCV(lams=(0.2,), solver=CuttingPlane(Stopping(max_iter=3))).fit(Xs, ys)
         except (VerdictWarning, UserWarning) as told:
             return type(told).__name__
         return "pays"

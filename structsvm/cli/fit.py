@@ -179,8 +179,9 @@ def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProble
         blanks=True,
         ask=problem.traits.contiguous,
     )
+    labels = labels_of(given, args.regions)
     tell_unlabelled(given, terminal)
-    return replace(given, ys=labels_of(given, args.regions))
+    return replace(given, ys=labels)
 
 
 def _chosen_lam(

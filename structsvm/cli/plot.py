@@ -79,7 +79,7 @@ def _draw(args: argparse.Namespace, learner: MetricLearner, given: Given, figure
         show = _shown(args.show, OF_DATA, f"a {whole}")
         plot_segmentation(learner, X, y, n_clusters=K, show=show, ax=figure.subplots())
     elif args.show not in (None, *of_whole):
-        raise SettingsError(f"there is no {args.show} of {_a(whole)} to show: leave out --show")
+        raise SettingsError(f"{_a(whole)} has no {args.show} to show: leave out --show")
     elif given.words is IMAGES:
         _draw_image(learner, X, y, K, name, figure)
         return

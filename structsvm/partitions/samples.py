@@ -298,7 +298,7 @@ def _as_list(Xs: Any, words: Words = RECORDINGS) -> list[Any]:
     if sp.issparse(Xs):
         raise DataError("expected a list of arrays, this is a sparse matrix: give X.toarray()")
     if hasattr(Xs, "__array__"):  # tensors and the like, which numpy can read
-        Xs = np.asarray(Xs)
+        Xs = np.asanyarray(Xs)  # what a mask hides stays hidden
         if Xs.ndim == 2:
             return [Xs]
         if Xs.ndim != 3 and Xs.dtype != object:

@@ -7,6 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
+from structsvm.support.interrupts import uninterrupted
 
 __all__ = ["best_path", "best_path_of"]
 
@@ -89,6 +90,7 @@ def best_path_of(scores: Floats, n_segments: int) -> Ints:
     return np.asarray(_path_of(np.ascontiguousarray(scores, dtype=np.float64), int(n_segments)))
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
 def _path(scores: Floats, price: float) -> Ints:
     T, C = scores.shape
@@ -111,6 +113,7 @@ def _path(scores: Floats, price: float) -> Ints:
     return path
 
 
+@uninterrupted
 @njit(cache=True, nogil=True)
 def _path_of(scores: Floats, K: int) -> Ints:
     T, C = scores.shape
