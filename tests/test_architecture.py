@@ -17,27 +17,18 @@ ROOT = Path(__file__).resolve().parents[1]
 # From the ground up. A room may import from its own floor and from those below it.
 FLOORS = (
     {"errors", "status", "storage", "support"},
-    {"features", "regularizers", "solution", "weights"},
+    {"regularizers", "solution", "weights"},
     {"masters", "parallel", "problem"},
     {"solvers"},
-    {"graphs", "partial_labels", "partitions"},
+    {"features", "graphs", "partial_labels", "partitions"},
     {"oracles"},
     {"problems"},
     {"baselines", "interop", "learner", "plugins"},
-    {
-        "__init__",
-        "__main__",
-        "cli",
-        "compare",
-        "datasets",
-        "evaluation",
-        "model_selection",
-        "plotting",
-        "report",
-        "testing",
-        "verdict",
-        "views",
-    },
+    {"datasets", "evaluation", "rivals", "testing", "verdict", "views"},
+    {"model_selection"},
+    {"plotting"},
+    {"compare", "report"},
+    {"__init__", "__main__", "cli"},
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 

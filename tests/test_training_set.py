@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cut_cases import planted
-from test_learner import recordings
+from recording_cases import recordings
 
 from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV, NormalizedCut
 from structsvm import evaluate as evaluated

@@ -54,7 +54,9 @@ def with_counts(kind: Kind, typed: Mapping[str, Any], given: Given, terminal: Te
 
     Unless it was typed whether it is known: then it is given when predicting.
     """
-    counts = [np.unique(y).size for y in given.ys] if takes_images(kind.problem) else [0]
+    counts = [0]
+    if takes_images(kind.problem):
+        counts = [np.unique(y[~unlabelled(y)]).size for y in given.ys]
     if (
         min(counts) == max(counts)
         or "cluster_count" in typed

@@ -16,6 +16,7 @@ from structsvm.cli.usage import FIGURES, OF_DATA, OF_MODELS
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.files import load
 from structsvm.learner.learner import MetricLearner
+from structsvm.partial_labels.labels import unlabelled
 from structsvm.partitions.traits import IMAGES
 from structsvm.plotting import (
     plot_clusters,
@@ -100,7 +101,7 @@ def _draw_image(
     if K == "true":
         if truth is None:
             raise SettingsError("--n-clusters true needs the true labels: give --masks")
-        K = int(np.unique(truth).size)
+        K = int(np.unique(truth[~unlabelled(truth)]).size)
     (labels,) = learner.predict([image], K)
     panels: dict[str, Any] = {name: None, "learned": labels}
     if truth is not None:

@@ -34,6 +34,7 @@ MASK_FOLDERS = ("mask", "masks", "label", "labels")
 MASK = "_mask"
 """What the name of a label map may add to that of its image."""
 
+UNLABELLED = -1
 MOST_GREY = 2**16 - 1
 MOST_LABELS = 64
 """A mask with more different values was drawn with soft edges, or compressed with losses."""
@@ -78,7 +79,7 @@ def read_images(
     masks : path, optional
         The folder of the label maps, which have the names of the images, or these with ``_mask``
         added: images, of which every colour is a label (two for a mask), or ``.npy`` arrays of
-        integers.
+        integers, in which -1 marks pixels without a label.
     need_labels : bool
         Whether an image without a label map is an error.
     max_pixels : int, optional
@@ -268,7 +269,10 @@ def _opened(pillow: Any, path: Path) -> Any:
 
 
 def _labels(path: Path, max_pixels: int | None) -> NDArray[np.int64]:
-    """0, 1, ... for the values or colours of a label map, in increasing order, (H, W)."""
+    """0, 1, ... for the values or colours of a label map, in increasing order, (H, W).
+
+    The number -1 of an array stays what it is: it marks pixels without a label.
+    """
     if path.suffix.lower() == ".npy":
         try:
             with path.open("rb") as file:
@@ -289,10 +293,13 @@ def _labels(path: Path, max_pixels: int | None) -> NDArray[np.int64]:
         if values.ndim == 3:
             red, green, blue = (values[..., channel].astype(np.int32) for channel in range(3))
             values = red << 16 | green << 8 | blue
-    kinds = np.unique(values)
+    open_ = values == UNLABELLED
+    kinds = np.unique(values[~open_])
     if kinds.size > MOST_LABELS and path.suffix.lower() != ".npy":
         raise DataError(
             f"{path} has {kinds.size} different values: it looks drawn with soft edges, or "
             "compressed with losses; save one value per region, as .png or .npy"
         )
-    return np.asarray(np.searchsorted(kinds, values), dtype=np.int64)
+    labels = np.asarray(np.searchsorted(kinds, values), dtype=np.int64)
+    labels[open_] = UNLABELLED
+    return labels

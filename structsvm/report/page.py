@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from structsvm import __version__
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.sample import Sample
 from structsvm.report.content import content, notes
 from structsvm.report.held_out import HeldOut
 from structsvm.report.pictures import Pictures
+from structsvm.support.version import __version__
 from structsvm.verdict import Verdict
 
 __all__ = ["report_page"]

@@ -115,6 +115,24 @@ def test_label_maps_of_very_many_parts(run, tmp_path):
     np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "many.png")), labels)
 
 
+def test_scribbles_are_labels_in_part(run, folder, tmp_path):
+    """-1 in an array marks pixels without a label; it is no part of its own."""
+    for i in range(6):
+        labels = np.asarray(Image.open(folder / "learn" / "mask" / f"p{i}.png")).astype(int)
+        scribbled = np.where(np.arange(32)[:, None] % 4 == 0, labels, -1)
+        np.save(tmp_path / f"p{i}.npy", scribbled)
+    (found, *_) = read_images(folder / "learn" / "img", tmp_path)
+    assert set(np.unique(found.labels)) == {-1, 0, 1}
+    line = f"fit normalized-cut learn/img --masks {tmp_path} -o {tmp_path / 'm'}"
+    code, out, err = run(f"{line} --set n_segments=40 --json")
+    assert code == 0, err
+    assert json.loads(out)["unlabelled_samples"] == 6 * 32 * 48 * 3 // 4
+    assert "the images have 2 to 4 parts" in err
+    code, _, err = run(f"evaluate {tmp_path / 'm'} learn/img --masks {tmp_path}")
+    assert code == 1
+    assert ".png: is labelled in part only" in err
+
+
 class TestProgress:
     def test_weights_and_shares_add_up(self):
         notes = []

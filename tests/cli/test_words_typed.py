@@ -15,7 +15,7 @@ from structsvm.compare import DEFAULT_SOLVERS
 from structsvm.datasets.indicators import LABELS_ARE
 from structsvm.features import HermiteMoments
 from structsvm.learner.settings import REGULARIZERS
-from structsvm.parallel import BACKEND_NAMES
+from structsvm.parallel.auto import BACKEND_NAMES
 from structsvm.problems.change_point import ChangePoint
 from structsvm.solvers.auto import DESCENT_NAMES, SOLVER_NAMES
 

@@ -1,0 +1,107 @@
+"""What people read imports public names, at most one level deep."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from structsvm.cli import scaffold
+
+ROOT = Path(__file__).resolve().parents[1]
+FENCED = re.compile(r"^```(?:python|py) *\n(.*?)^``` *$", re.DOTALL | re.MULTILINE)
+
+ROOMS = {
+    "structsvm",
+    *(
+        f"structsvm.{room}"
+        for room in (
+            "datasets",
+            "features",
+            "graphs",
+            "interop",
+            "model_selection",
+            "oracles",
+            "partitions",
+            "plotting",
+            "problems",
+            "regularizers",
+            "report",
+            "rivals",
+            "solvers",
+            "testing",
+        )
+    ),
+    # What the generic structured SVM is made of, and what its errors and results are.
+    *(
+        f"structsvm.{room}"
+        for room in ("errors", "plugins", "problem", "solution", "status", "weights")
+    ),
+}
+"""Where users import from."""
+
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "notebooks").glob("*.ipynb")),
+    *sorted((ROOT / "examples").rglob("*.py")),
+]
+
+
+def sources(page: Path) -> Iterator[str]:
+    """Yield the Python of a page, block by block."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".md":
+        yield from FENCED.findall(text)
+    elif page.suffix == ".ipynb":
+        for cell in json.loads(text)["cells"]:
+            if cell["cell_type"] == "code":
+                lines = "".join(cell["source"]).splitlines()
+                yield "\n".join(line for line in lines if not line.startswith(("%", "!")))
+    else:
+        yield text
+
+
+def imported(source: str) -> Iterator[tuple[str, str]]:
+    """Yield what a text imports of the project: the module, and the name or ""."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names if _is_ours(alias.name))
+        elif isinstance(node, ast.ImportFrom) and _is_ours(node.module or ""):
+            yield from ((str(node.module), alias.name) for alias in node.names)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "structsvm"
+
+
+def deep(source: str) -> list[str]:
+    """Return what is imported from elsewhere than the rooms for users."""
+    found = [f"{module}: {name}" for module, name in imported(source) if module not in ROOMS]
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_imports_at_most_one_level_deep(page):
+    found = [name for source in sources(page) for name in deep(source)]
+    assert not found, f"{page.name} imports {found}: import from the room, or make it public there"
+
+
+def test_the_scaffold_imports_at_most_one_level_deep():
+    templates = [text for path, text in scaffold.FILES.items() if path.endswith(".py")]
+    written = [text.replace("$module", "module").replace("$cls", "Cls") for text in templates]
+    assert len(written) >= 2
+    assert [deep(text) for text in written] == [[]] * len(written)
+
+
+def test_every_room_is_there_and_one_level_deep():
+    assert all(room.count(".") <= 1 and import_module(room) for room in ROOMS)
+
+
+def test_a_deep_import_is_found():
+    source = "from structsvm.solvers.base import Stopping\nimport structsvm.oracles.sequential\n"
+    assert deep(source) == ["structsvm.oracles.sequential: ", "structsvm.solvers.base: Stopping"]
+    assert deep("from structsvm.solvers import Stopping\nimport structsvm_other.deep.x\n") == []
