@@ -25,10 +25,8 @@ def _listed(text: str) -> Iterator[Any]:
             module = import_module(found["target"])
             left_out = (found["left_out"] or "").split(",")
             for name in module.__all__:
-                value = getattr(module, name)
-                own = getattr(value, "__module__", None) == module.__name__
-                if own and name not in left_out:
-                    yield value
+                if name not in left_out:  # imported ones are shown too
+                    yield getattr(module, name)
         else:
             room, _, name = found["target"].rpartition(".")
             yield getattr(import_module(room), name)

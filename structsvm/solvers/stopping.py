@@ -67,7 +67,8 @@ class Stopping:
     def part(self, entry: HistoryEntry) -> float:
         """Return a guess of how much of a run is done, from 0 to 1.
 
-        That the gap goes on closing geometrically, unless a budget ends the run before.
+        The guess supposes that the gap goes on closing geometrically, unless a budget ends the run
+        before.
         """
         spent = [(entry.iteration + 1) / self.max_iter, entry.seconds / self.max_seconds]
         if self.max_calls is not None:
