@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import re
 from importlib import import_module
 from itertools import pairwise
 
@@ -10,6 +11,7 @@ import pytest
 from public_rooms import public_things
 
 THINGS = public_things()
+DEEP = re.compile(r"(?:from|import) structsvm\.\w+\.")
 
 
 @pytest.mark.parametrize("address", THINGS)
@@ -17,6 +19,7 @@ def test_the_example_of_a_public_name_runs(address, tmp_path, monkeypatch):
     room, _, name = address.rpartition(".")
     example = _examples(inspect.cleandoc(THINGS[address].__doc__ or ""))
     assert example, f"{address} has no section Examples"
+    assert not DEEP.search(example), f"the example of {address} imports from a private module"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.setattr("socket.socket.connect", _no_network)

@@ -24,7 +24,13 @@ __all__ = ["run", "table"]
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Compare, and print where each solver ended."""
+    """Compare, and print where each solver ended.
+
+    Raises
+    ------
+    SettingsError
+        If the objective of the problem is not convex, so that no gap is certified.
+    """
     if args.output is not None:
         check_output(args, args.output, FIGURES)
     stopping = Stopping(args.tol, args.max_iter, args.max_seconds)

@@ -118,6 +118,11 @@ def learn(
     -------
     bool
         Whether Ctrl-C ended learning; then no rival is tuned.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If Ctrl-C comes before there is a metric.
     """
     # Of what is labelled in part other samples are made, with numbers of their own.
     named = given.named() if given is not None and training.is_complete else nullcontext()

@@ -95,7 +95,13 @@ class Given:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Errors and warnings about the i-th sample name the file of the i-th item."""
+        """Let errors and warnings about the i-th sample name the file of the i-th item.
+
+        Raises
+        ------
+        DataError
+            If the block raises one; the message then names the file.
+        """
         told: list[warnings.WarningMessage] = []
         try:
             with warnings.catch_warnings(record=True) as told:
@@ -221,7 +227,13 @@ def names_before_reading(args: argparse.Namespace, learner: MetricLearner) -> Se
 
 
 def refuse_foreign_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
-    """Refuse options about columns and labels for images, and about masks for anything else."""
+    """Refuse options about columns and labels for images, and about masks for anything else.
+
+    Raises
+    ------
+    SettingsError
+        If there is such an option; the message names it.
+    """
     foreign = OF_TABLES if takes_images(problem) else OF_IMAGES
     for name in foreign:
         if getattr(args, name, None) is not None:

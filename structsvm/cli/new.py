@@ -14,7 +14,13 @@ __all__ = ["run"]
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Write it, and say what to do next."""
+    """Write the files of a new problem, and say what to do next.
+
+    Raises
+    ------
+    SettingsError
+        If a problem of this name is installed.
+    """
     if args.name in kind_names():
         raise SettingsError(f"a problem {args.name!r} is installed: choose another name")
     folder = args.output or Path(f"structsvm-{args.name}")

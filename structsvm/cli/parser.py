@@ -94,7 +94,13 @@ class Parser(argparse.ArgumentParser):
         return f"; did you mean {close[0]}?" if close else ""
 
     def error(self, message: str) -> NoReturn:
-        """Print how the command is used and what was wrong; exit with status 2."""
+        """Print how the command is used and what was wrong; exit with status 2.
+
+        Raises
+        ------
+        SystemExit
+            Always, with status 2.
+        """
         message = f"{message}{self._meant(message)}"
         console = _console(sys.stderr)
         console.print(HelpHighlighter()(self.format_usage()), soft_wrap=True, end="")
@@ -194,7 +200,13 @@ def count_option(
 
 
 def assignment(text: str) -> tuple[str, str]:
-    """``NAME=VALUE`` as a pair; dashes in names may stand for underscores."""
+    """Return ``NAME=VALUE`` as a pair; dashes in names may stand for underscores.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the text has another form.
+    """
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
@@ -202,7 +214,13 @@ def assignment(text: str) -> tuple[str, str]:
 
 
 def strength(text: str) -> float | str:
-    """A number, or the word "cv"."""
+    """Read a number, or the word "cv".
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the text is neither.
+    """
     if text == "cv":
         return text
     try:
@@ -212,7 +230,13 @@ def strength(text: str) -> float | str:
 
 
 def positive(text: str) -> int:
-    """A whole number, at least 1."""
+    """Read a whole number of at least 1.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the text is something else.
+    """
     try:
         number = int(text)
     except ValueError:
@@ -223,7 +247,13 @@ def positive(text: str) -> int:
 
 
 def true_or_positive(text: str) -> int | str:
-    """A number of segments, or the word "true" for that of the labels."""
+    """Read a number of segments, or the word "true", which stands for that of the labels.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the text is neither.
+    """
     if text == "true":
         return text
     try:

@@ -48,7 +48,13 @@ DRAWN: dict[str, Callable[..., Axes]] = {
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Draw, and say where."""
+    """Draw a model or a sample, and say where the figure is.
+
+    Raises
+    ------
+    DataError
+        If there are several samples.
+    """
     check_output(args, args.output, FIGURES)
     learner = load(args.model)
     figure = new_figure()

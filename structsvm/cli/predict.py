@@ -15,7 +15,13 @@ __all__ = ["run"]
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Partition, and write or print the partitions."""
+    """Partition the samples, and write or print their partitions.
+
+    Raises
+    ------
+    SettingsError
+        If there are several samples for one file that holds only one.
+    """
     learner, output = load(args.model), args.output
     writer = writer_for(learner.problem_, args.maps)
     one_file = output is not None and output.suffix.lower() in writer.suffixes

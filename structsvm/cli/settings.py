@@ -109,6 +109,11 @@ def problem_with(name: str, given: Mapping[str, Any], more: Iterable[str] = ()) 
 
     ``more`` are the settings of what is in front of it, which messages list as well. Errors are
     those of :meth:`Kind.typed`.
+
+    Raises
+    ------
+    SettingsError
+        If the problem has no such setting, or needs one that was not given.
     """
     cls = problem_class(name)
     own = {field.name: field for field in fields(cls) if field.init}  # type: ignore[arg-type]

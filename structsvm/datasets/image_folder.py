@@ -57,7 +57,7 @@ class LabelledImage:
     image: NDArray[np.uint8]
     """(H, W) or (H, W, C)."""
     labels: NDArray[np.int64] | None
-    """(H, W)."""
+    """The label of each pixel, (H, W)."""
     source: str
     """The file of the image."""
 

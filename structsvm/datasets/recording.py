@@ -31,7 +31,7 @@ class Recording:
 
     name: str
     X: Floats
-    """(T, P)."""
+    """One row for each sample and one column for each feature, (T, P)."""
     y: NDArray[Any] | None
     """A label for each sample, (T,); a segment ends where the label changes. None if unlabelled.
     Where labels may be blank, they are numbers and -1."""

@@ -76,7 +76,7 @@ class States:
 
     @property
     def n_classes(self) -> int:
-        """C."""
+        """The number of states, C."""
         return int(self.classes.size)
 
     def occurs(self) -> NDArray[np.bool_]:

@@ -117,7 +117,7 @@ class TrainingSet:
         return cls(problem, samples, labels, weights, names, groups, given)
 
     def __len__(self) -> int:
-        """N."""
+        """Return the number of samples, N."""
         return len(self.samples)
 
     def at(self, which: Sequence[int] | Ints) -> TrainingSet:
@@ -148,7 +148,7 @@ class TrainingSet:
 
     @property
     def n_features(self) -> int:
-        """P."""
+        """The number of features, P."""
         return self.samples[0].n_features
 
     @property

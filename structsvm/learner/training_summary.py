@@ -46,7 +46,7 @@ class TrainingSummary:
         return cls(**{name: _tuples(value) for name, value in fields.items()})
 
     def __len__(self) -> int:
-        """N."""
+        """Return the number of samples, N."""
         return len(self.n_samples)
 
     def __contains__(self, X: Floats) -> bool:

@@ -51,12 +51,12 @@ class WorkingSet:
 
     @property
     def slopes(self) -> Floats:
-        """(C, d)."""
+        """The slopes of the cuts, (C, d)."""
         return self._slopes[: len(self)]
 
     @property
     def intercepts(self) -> Floats:
-        """(C,)."""
+        """The intercepts of the cuts, (C,)."""
         return self._intercepts[: len(self)]
 
     @property

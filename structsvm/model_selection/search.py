@@ -354,7 +354,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_features_in_(self) -> int:
-        """P."""
+        """The number of features, P."""
         return int(self._fitted.n_features_in_)
 
     @property
