@@ -88,8 +88,8 @@ def cut(learner: MetricLearner) -> tuple[list[Goal], dict[str, list[tuple[int, f
 
     photograph = Image.fromarray(read_images(HORSES)[20].image)
     settings = {
-        "300 superpixels": GraphOfImage(n_segments=300),
-        "superpixels of 64 pixels": GraphOfImage(n_segments=300),
+        "300 superpixels": GraphOfImage(n_superpixels=300),
+        "superpixels of 64 pixels": GraphOfImage(n_superpixels=300),
         "pixels, radius 5": GraphOfImage(nodes="pixels"),
     }
     goals: list[Goal] = []
@@ -100,7 +100,7 @@ def cut(learner: MetricLearner) -> tuple[list[Goal], dict[str, list[tuple[int, f
             if "radius" in name and H * W > LARGEST_GRID:
                 continue
             if "64" in name:
-                graph = GraphOfImage(n_segments=H * W // 64)
+                graph = GraphOfImage(n_superpixels=H * W // 64)
             run = partial(_segmented, NormalizedCut(image=graph), learner.metric_, image)
             taken = seconds(run, repeats=1 if "radius" in name else 3)
             curves[name].append((H * W, taken))

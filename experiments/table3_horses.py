@@ -44,18 +44,18 @@ class Setting:
     """A feature set and a size of superpixels."""
 
     features: str
-    n_segments: int
+    n_superpixels: int
 
     @property
     def problem(self) -> NormalizedCut:
         """How images become graphs here."""
-        image = GraphOfImage(features=SETS[self.features], n_segments=self.n_segments)
+        image = GraphOfImage(features=SETS[self.features], n_superpixels=self.n_superpixels)
         return NormalizedCut(image=image)
 
     @property
     def name(self) -> str:
         """For people and files."""
-        return f"{self.features}, {self.n_segments}"
+        return f"{self.features}, {self.n_superpixels}"
 
 
 def main(folder: Path, seconds: float) -> None:
@@ -218,7 +218,7 @@ def paired(
     overlap, so that draws are not independent.
     """
     cells: dict[str, Any] = {"features": SETS[setting.features], "superpixels": f"{size:.0f}"}
-    rivals = {"grid": runs, "grid on (a)": found[Setting("a", setting.n_segments)]}
+    rivals = {"grid": runs, "grid on (a)": found[Setting("a", setting.n_superpixels)]}
     for name, rival_runs in rivals.items():
         for j, what in enumerate(("loss", "Jaccard")):
             gains = [

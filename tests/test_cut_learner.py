@@ -46,7 +46,7 @@ def pictures():
 @pytest.fixture(scope="module")
 def painter(pictures):
     images, masks = pictures
-    return MetricLearner(NormalizedCut(image=GraphOfImage(n_segments=40)), lam=0.02).fit(
+    return MetricLearner(NormalizedCut(image=GraphOfImage(n_superpixels=40)), lam=0.02).fit(
         images[:5], masks[:5]
     )
 
@@ -250,7 +250,7 @@ def test_a_constant_image_is_cut_by_position_alone(painter):
 def test_more_clusters_than_nodes(painter, pictures):
     with pytest.raises(
         DataError,
-        match=r"it cannot have 500 clusters \(of an image: raise n_segments of GraphOfImage",
+        match=r"it cannot have 500 clusters \(of an image: raise n_superpixels of GraphOfImage",
     ):
         painter.predict(pictures[0][0], 500)
     node = painter.prepare(pictures[0][0])[0].X[:1]

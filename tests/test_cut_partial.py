@@ -171,7 +171,7 @@ def test_scribbles_on_images_are_learned_from(tmp_path):
     images, masks = zip(*map(disc, range(10)), strict=True)
     scribbles = [scribbled(mask) for mask in masks]
     assert max(np.mean(s >= 0) for s in scribbles) < 0.25
-    problem = NormalizedCut(image=GraphOfImage(n_segments=60))
+    problem = NormalizedCut(image=GraphOfImage(n_superpixels=60))
     learner = MetricLearner(problem).fit(list(images[:5]), scribbles[:5])
     found = learner.predict(list(images[5:]))
     assert [cut.shape for cut in found] == [mask.shape for mask in masks[5:]]

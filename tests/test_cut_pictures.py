@@ -111,7 +111,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, rng = tmp_path_factory.mktemp("stripes"), np.random.default_rng(0)
     images = [painted(rng, n) for n in (2, 2, 3, 2, 2, 3)]
     Xs, ys = zip(*images[:3], strict=True)
-    learner = MetricLearner(NormalizedCut(image=GraphOfImage(n_segments=20)))
+    learner = MetricLearner(NormalizedCut(image=GraphOfImage(n_superpixels=20)))
     learner.fit(list(Xs), list(ys))
     save(learner, folder / "m.structsvm")
     for kind in ("img", "mask"):

@@ -160,8 +160,8 @@ PROBLEMS = {
     ),
     "normalized-cut": Problem(
         photograph,
-        lambda: NormalizedCut(image=GraphOfImage(n_segments=20)),
-        "normalized-cut --set n_segments=20",
+        lambda: NormalizedCut(image=GraphOfImage(n_superpixels=20)),
+        "normalized-cut --set n_superpixels=20",
         feature_names=None,
         write=write_images,
         one="img/s0.png",

@@ -369,7 +369,7 @@ print(peak() - before)
         rng = np.random.default_rng(0)
         small = rng.integers(0, 256, (40, 60, 3), dtype=np.uint8)
         large = small.repeat(3, axis=0).repeat(3, axis=1)
-        settings = GraphOfImage(n_segments=20)
+        settings = GraphOfImage(n_superpixels=20)
         expected = from_image(small, settings)
         monkeypatch.setattr(images, "MOST_PIXELS", 40 * 60)
         found = from_image(large, settings)
@@ -387,7 +387,7 @@ print(peak() - before)
         image = np.zeros((40, 41), dtype=dtype)
         image[10:, 20:] = True if dtype is np.bool_ else 1
         image = image * np.asarray(np.iinfo(dtype).max if image.dtype.kind == "u" else 1, dtype)
-        graph = from_image(image, GraphOfImage(n_segments=8, features="colour+position"))
+        graph = from_image(image, GraphOfImage(n_superpixels=8, features="colour+position"))
         assert graph.regions.shape == (40, 41)
         assert 0 <= graph.X[:, 0].min() < graph.X[:, 0].max() <= 4.0
 

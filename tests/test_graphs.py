@@ -129,13 +129,13 @@ def test_pixel_edges_are_those_within_the_radius(radius):
 
 def test_superpixels_and_pixels_of_an_image():
     image = two_halves()
-    superpixels = from_image(image, GraphOfImage(n_segments=20))
+    superpixels = from_image(image, GraphOfImage(n_superpixels=20))
     assert superpixels.edges is None
     assert superpixels.sizes.sum() == 24 * 30
     assert superpixels.features[:5] == ("L", "a", "b", "x", "y")
     assert superpixels.X.shape[1] == 10
     assert superpixels.label_map(np.arange(superpixels.n_samples)).shape == (24, 30)
-    touching = from_image(image, GraphOfImage(n_segments=20, edges="adjacent"))
+    touching = from_image(image, GraphOfImage(n_superpixels=20, edges="adjacent"))
     assert superpixels.n_samples - 1 <= touching.n_edges < superpixels.n_edges
     assert touching.n_components == 1
     pixels = from_image(image, GraphOfImage(nodes="pixels", radius=1, features="colour+position"))
@@ -179,7 +179,7 @@ def test_features_have_fixed_units():
         ({"nodes": "voxels"}, "nodes must be one of"),
         ({"edges": "some"}, "edges must be one of"),
         ({"features": "colour"}, "features must be one of"),
-        ({"n_segments": 1}, "n_segments must be >= 2"),
+        ({"n_superpixels": 1}, "n_superpixels must be >= 2"),
         ({"radius": 0.5}, "radius must be at least 1"),
         ({"compactness": 0.0}, "compactness must be > 0"),
     ],
@@ -205,7 +205,7 @@ def test_components_and_warnings():
 @pytest.mark.parametrize("features", ["colour+position", "all"])
 @pytest.mark.parametrize("nodes", ["pixels", "superpixels"])
 def test_constant_images_are_told(nodes, features):
-    settings = GraphOfImage(nodes=nodes, n_segments=20, features=features)
+    settings = GraphOfImage(nodes=nodes, n_superpixels=20, features=features)
     graph = from_image(np.full((16, 20, 3), 90, dtype=np.uint8), settings)
     with pytest.warns(DataWarning, match="image 3: all nodes look the same, so the cut is one by"):
         graph.warn_of_free_cuts("image 3")

@@ -184,7 +184,7 @@ def discs(rng, n):
 @pytest.fixture(scope="module")
 def cutter() -> MetricLearner:
     images, masks = discs(np.random.default_rng(0), 3)
-    return MetricLearner(NormalizedCut(image=GraphOfImage(n_segments=40))).fit(images, masks)
+    return MetricLearner(NormalizedCut(image=GraphOfImage(n_superpixels=40))).fit(images, masks)
 
 
 def test_images(cutter):

@@ -260,7 +260,7 @@ def test_images_and_their_parts(browser, tmp_path):
         np.where(m[..., None], [0.9, 0.7, 0.5], [0.5, 0.7, 0.9]) * rng.uniform(0.6, 1, (18, 24, 1))
         for m in masks
     ]
-    learner = MetricLearner(NormalizedCut(image=GraphOfImage(n_segments=30))).fit(images, masks)
+    learner = MetricLearner(NormalizedCut(image=GraphOfImage(n_superpixels=30))).fit(images, masks)
     (tmp_path / "cuts.html").write_text(report_page(learner, images, masks), encoding="utf-8")
     browser.get((tmp_path / "cuts.html").as_uri())
     panels = "#picture svg svg"

@@ -14,6 +14,6 @@ def test_labels_that_reach_every_superpixel_are_full():
     ]
     scribble = np.full(mask.shape, -1)
     scribble[::3, ::3] = mask[::3, ::3]
-    problem = NormalizedCut(image=GraphOfImage(n_segments=40))
+    problem = NormalizedCut(image=GraphOfImage(n_superpixels=40))
     known = MetricLearner(problem).read(images, [scribble] * 2)
     assert all(labels.truth is not None for labels in known.labels)

@@ -36,7 +36,7 @@ class GraphOfImage:
     ----------
     nodes : {"superpixels", "pixels"}
         Superpixels are those of SLIC (scikit-image); a pixel is joined to those within ``radius``.
-    n_segments : int
+    n_superpixels : int
         About so many superpixels.
     compactness : float
         Of SLIC: larger values make rounder superpixels.
@@ -52,12 +52,12 @@ class GraphOfImage:
     --------
     >>> from structsvm.graphs import GraphOfImage
     >>> from structsvm.problems import NormalizedCut
-    >>> NormalizedCut(image=GraphOfImage(n_segments=50, edges="adjacent")).image.n_segments
+    >>> NormalizedCut(image=GraphOfImage(n_superpixels=50, edges="adjacent")).image.n_superpixels
     50
     """
 
     nodes: str = "superpixels"
-    n_segments: int = 150
+    n_superpixels: int = 150
     compactness: float = 10.0
     edges: str = "all"
     radius: float = 5.0
@@ -73,8 +73,8 @@ class GraphOfImage:
         for name, allowed in choices.items():
             if not among(getattr(self, name), allowed):
                 raise SettingsError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
-        if not (is_whole(self.n_segments) and self.n_segments >= 2):
-            raise SettingsError(f"n_segments must be >= 2, got {self.n_segments}")
+        if not (is_whole(self.n_superpixels) and self.n_superpixels >= 2):
+            raise SettingsError(f"n_superpixels must be >= 2, got {self.n_superpixels}")
         if not (is_number(self.radius) and self.radius >= 1):
             raise SettingsError(f"radius must be at least 1 pixel, got {self.radius}")
         if not (is_number(self.compactness) and self.compactness > 0):
@@ -255,7 +255,7 @@ def _superpixels(pixels: Floats, settings: GraphOfImage) -> Ints:
     image = pixels[:, :, :3] if pixels.shape[2] in (3, 4) else pixels
     found = segmentation.slic(
         image,
-        n_segments=settings.n_segments,
+        n_segments=settings.n_superpixels,
         compactness=settings.compactness,
         start_label=0,
         channel_axis=2,

@@ -26,7 +26,7 @@ MEAN_EXPONENT = 3.0
 
 NOTHING_TO_CUT = (
     "all nodes of each graph have the same label: there is nothing to cut apart (small objects "
-    "need more superpixels: raise n_segments of GraphOfImage)"
+    "need more superpixels: raise n_superpixels of GraphOfImage)"
 )
 
 

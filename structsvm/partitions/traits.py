@@ -47,7 +47,7 @@ def _counted(n: int, noun: str) -> str:
 
 RECORDINGS = Words("recording", "segment", "sample")
 TABLES = Words("table", "cluster", "row")
-GRAPHS = Words("graph", "cluster", "node", "of an image: raise n_segments of GraphOfImage")
+GRAPHS = Words("graph", "cluster", "node", "of an image: raise n_superpixels of GraphOfImage")
 IMAGES = Words("image", "part", "pixel")
 
 

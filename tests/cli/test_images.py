@@ -23,7 +23,7 @@ def folder(tmp_path_factory):
             Image.fromarray(image).save(folder / name / "img" / f"p{i}.png")
             Image.fromarray(np.uint8(255) * mask).save(folder / name / "mask" / f"p{i}.png")
     line = f"fit normalized-cut {folder / 'learn'} -o {folder / 'm.structsvm'} --lam 0.02 --quiet"
-    assert main([*line.split(), "--set", "n_segments=40"]) == 0
+    assert main([*line.split(), "--set", "n_superpixels=40"]) == 0
     return folder
 
 
@@ -41,8 +41,8 @@ def run(folder, capsys, monkeypatch):
 
 def test_fit_tells_what_it_did(run):
     code, out, err = run(
-        "fit normalized-cut learn/img --masks learn/mask -o n.structsvm --set n_segments=40 --json "
-        "--metric diagonal --lam 0.2 --solver cccp --tol 1e-4 --kappa 0.5"
+        "fit normalized-cut learn/img --masks learn/mask -o n.structsvm --set n_superpixels=40 "
+        "--json --metric diagonal --lam 0.2 --solver cccp --tol 1e-4 --kappa 0.5"
     )
     assert code == 0
     described = json.loads(out)
@@ -85,7 +85,7 @@ def test_written_label_maps_can_be_learned_from(run):
     assert run("predict m.structsvm test/img -o again/mask")[0] == 0
     code, _, err = run(
         "fit normalized-cut test/img --masks again/mask -o a.structsvm --lam 0.02 "
-        "--set n_segments=40"
+        "--set n_superpixels=40"
     )
     assert code == 0, err
 

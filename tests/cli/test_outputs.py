@@ -28,7 +28,7 @@ def cuts(tmp_path_factory):
         Image.fromarray(image).save(place / "img" / f"p{i}.png")
         Image.fromarray(np.uint8(255) * mask).save(place / "mask" / f"p{i}.png")
     line = f"fit normalized-cut {place} -o {place / 'c.structsvm'} --lam 0.02 --quiet"
-    assert main([*line.split(), "--set", "n_segments=40"]) == 0
+    assert main([*line.split(), "--set", "n_superpixels=40"]) == 0
     return place
 
 
@@ -110,7 +110,7 @@ OVER_FILES = [
     "plot m.structsvm -o old.png",
     "compare change-point data -o old.png --metric diagonal --solvers cutting-plane --tol 0.1",
     "predict c.structsvm cuts/img/p0.png -o old.npy",
-    "fit normalized-cut cuts -o old --lam 0.02 --set n_segments=40",
+    "fit normalized-cut cuts -o old --lam 0.02 --set n_superpixels=40",
 ]
 
 

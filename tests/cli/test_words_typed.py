@@ -51,8 +51,8 @@ class TestKinds:
         assert kind.features.n_moments == 3
 
     def test_settings_within_settings(self):
-        problem = Kind.typed("normalized-cut", {"n_segments": "40", "kappa": "0.5"}).problem
-        assert (problem.image.n_segments, problem.kappa) == (40, 0.5)
+        problem = Kind.typed("normalized-cut", {"n_superpixels": "40", "kappa": "0.5"}).problem
+        assert (problem.image.n_superpixels, problem.kappa) == (40, 0.5)
 
     def test_a_kind_has_its_name_in_every_command(self, run, tmp_path):
         line = "fit distribution-change train --metric diagonal --set n-moments=2 --quiet -o"
