@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError
+from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, measure
 from structsvm.partitions.sample import is_prepared
-from structsvm.partitions.samples import asked_counts
+from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.progress import stage
 from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each
@@ -161,11 +161,13 @@ def evaluate(
     tolerance: int = 5,
     *,
     names: Sequence[str] | None = None,
+    rivals: Mapping[str, Any] | None = None,
 ) -> Evaluation:
     """Compare the learned metric with the untrained one and its rivals on labelled samples.
 
-    All of them were tuned on the training labels alone. Rivals take part if
-    :meth:`MetricLearner.fit_baselines` has tuned them.
+    All of them were tuned on the training labels alone. Other metrics take part if
+    :meth:`MetricLearner.fit_baselines` has tuned them; whatever else partitions recordings, such as
+    a classifier of :mod:`structsvm.rivals`, is given as one of ``rivals``.
 
     Parameters
     ----------
@@ -181,6 +183,10 @@ def evaluate(
         A predicted change is a hit within so many samples of a true one.
     names : sequence of str, optional
         What to call the samples; their numbers otherwise.
+    rivals : mapping of fitted estimators by name, optional
+        Each has ``predict(Xs)``, which returns one label for each item of each sample, and takes
+        the numbers of clusters as its second argument if ``n_clusters`` is to be given. Fit them to
+        the recordings that the metric was learned from. The verdict names them as you do.
 
     Returns
     -------
@@ -204,6 +210,8 @@ def evaluate(
     True
     """
     samples = Xs
+    if rivals and is_prepared(Xs):
+        raise SettingsError("rivals partition samples as they are: give these, not prepared ones")
     if not is_prepared(Xs):
         measured = learner.measured(Xs)
         words = words_of(learner, measured)
@@ -215,8 +223,27 @@ def evaluate(
     if len(names) != len(truths):
         raise DataError(f"{words.wholes(len(truths))} but {len(names)} names")
     guesses = decode_with_all(learner, samples, truths, n_clusters)
+    for name, rival in (rivals or {}).items():
+        if name in guesses:
+            raise SettingsError(f"rivals: {name!r} is among the metrics: give it another name")
+        guesses[name] = _found_by(name, rival, Xs, truths, asked_counts(n_clusters, truths))
     arrays = [sample.X for sample in samples]
     return Evaluation.of(truths, guesses, names, learner.problem_, tolerance, arrays, words)
+
+
+def _found_by(
+    name: str, rival: Any, Xs: Any, truths: Sequence[EquivalenceMatrix], counts: Counts
+) -> list[EquivalenceMatrix]:
+    """The partitions that another estimator finds."""
+    if not callable(getattr(rival, "predict", None)):
+        raise SettingsError(f"rivals: {name!r} is {rival!r}, which has no method predict")
+    found = rival.predict(Xs) if counts is None else rival.predict(Xs, counts)
+    sizes = [truth.n_samples for truth in truths]
+    if [len(labels) for labels in found] != sizes:
+        raise SettingsError(
+            f"rivals: {name!r} does not predict one label for each of the {sizes} items"
+        )
+    return [EquivalenceMatrix.from_labels(labels) for labels in found]
 
 
 def decode_with_all(

@@ -198,6 +198,10 @@ def _no_wider_than_rounding(se: float, mean: float) -> bool:
     return se <= 1e-9 * max(1.0, abs(mean))
 
 
+ACRONYMS = frozenset({"pca", "rca", "lda", "mmc", "lmnn", "nca", "itml"})
+"""Names of metrics that sentences write in capitals."""
+
+
 def strongest_first(contrasts: Mapping[str, Contrast]) -> list[Contrast]:
     """Those against tuned rivals, that of least loss first; the untrained one is none."""
     rivals = [c for n, c in contrasts.items() if n != "untrained" and not np.isnan(c.mean)]
@@ -206,7 +210,9 @@ def strongest_first(contrasts: Mapping[str, Contrast]) -> list[Contrast]:
 
 def rival_in_words(rival: str) -> str:
     """A rival as sentences name it."""
-    return {"untrained": "the untrained metric", "grid": "the grid"}.get(rival, rival.upper())
+    if rival in ACRONYMS:
+        return rival.upper()
+    return {"untrained": "the untrained metric", "grid": "the grid"}.get(rival, rival)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from structsvm import MetricLearner
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation import Evaluation, SampleScores, Scores, evaluate
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
+from structsvm.rivals import FrameClassifier
 
 TRAIN, TEST = (
     arrays_and_labels(
@@ -155,3 +158,52 @@ class TestBadInput:
     def test_names_of_another_number(self, learner):
         with pytest.raises(DataError, match="5 recordings but 2 names"):
             evaluate(learner, *TEST, names=["a", "b"])
+
+
+@pytest.fixture(scope="module")
+def named():
+    rng, names = np.random.default_rng(0), np.repeat(["rest", "walk", "rest"], [20, 25, 15])
+    level = np.where(names == "walk", 1.5, 0.0)[:, None]
+    Xs = [level + rng.normal(0, 0.7, (60, 2)) for _ in range(8)]
+    ys = [names] * 8
+    rival = FrameClassifier("logistic").fit(Xs[:4], ys[:4])
+    return MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4]), rival, Xs[4:], ys[4:]
+
+
+class TestRivals:
+    def test_a_classifier_is_scored_and_judged_beside_the_metrics(self, named):
+        learner, rival, Xs, ys = named
+        found = evaluate(learner, Xs, ys, rivals={"the classifier": rival})
+        assert list(found.scores) == ["learned", "untrained", "the classifier"]
+        truth = EquivalenceMatrix.from_labels([0] * 20 + [1] * 25 + [2] * 15)
+        losses = [
+            partition_loss(truth, EquivalenceMatrix.from_labels(y)) for y in rival.predict(Xs)
+        ]
+        assert found.scores["the classifier"]["loss"] == pytest.approx(np.mean(losses))
+        assert "the classifier" in str(found.verdict)
+
+    def test_it_is_told_the_number_of_segments(self, named):
+        learner, rival, Xs, ys = named
+        found = evaluate(learner, Xs, ys, "true", rivals={"the classifier": rival})
+        truth = EquivalenceMatrix.from_labels([0] * 20 + [1] * 25 + [2] * 15)
+        guesses = [EquivalenceMatrix.from_labels(y) for y in rival.predict(Xs, 3)]
+        losses = [partition_loss(truth, guess) for guess in guesses]
+        assert found.scores["the classifier"]["loss"] == pytest.approx(np.mean(losses))
+
+    @pytest.mark.parametrize(
+        ("rivals", "message"),
+        [
+            ({"untrained": None}, "'untrained' is among the metrics"),
+            ({"it": object()}, "which has no method predict"),
+            ({"it": SimpleNamespace(predict=lambda Xs: Xs[:1])}, "one label for each"),
+        ],
+    )
+    def test_what_cannot_be_scored_is_refused(self, named, rivals, message):
+        learner, _, Xs, ys = named
+        with pytest.raises(SettingsError, match=message):
+            evaluate(learner, Xs, ys, rivals=rivals)
+
+    def test_prepared_samples_are_refused(self, named):
+        learner, rival, Xs, ys = named
+        with pytest.raises(SettingsError, match="give these, not prepared ones"):
+            evaluate(learner, learner.prepare(Xs), ys, rivals={"it": rival})
