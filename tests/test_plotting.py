@@ -318,7 +318,7 @@ class TestWords:
     def test_certificate_and_training(self, learner):
         found = learner.solution_
         assert certificate_in_words(found) == (
-            f"within {100 * found.gap:.2g} % of the optimum (certified): objective "
+            f"within {100 * found.gap:.2g} % of the best possible gain (certified): objective "
             f"{found.upper:.6g}, lower bound {found.lower:.6g}, without learning {found.null:.6g}"
         )
         unknown = replace(found, lower=-np.inf)

@@ -184,8 +184,8 @@ def certificate_in_words(solution: Solution) -> str:
     how = solution.bound if "certified" in solution.bound else f"certified {solution.bound}"
     missing = 100 * max(solution.gap, 0.0)
     return (
-        f"within {missing:.2g} % of the optimum ({how}): objective {solution.upper:.6g}, "
-        f"lower bound {solution.lower:.6g}, {without}"
+        f"within {missing:.2g} % of the best possible gain ({how}): "
+        f"objective {solution.upper:.6g}, lower bound {solution.lower:.6g}, {without}"
     )
 
 

@@ -21,7 +21,7 @@ class TestFit:
         code, out, err = run("fit change-point train --metric diagonal -o", tmp_path / "m")
         assert (code, out) == (0, "")
         assert "learned from 4 recordings of 200 samples" in err
-        assert "% of the optimum (certified): objective" in err
+        assert "% of the best possible gain (certified): objective" in err
         assert f"saved in {tmp_path / 'm'}" in err
         learner = load(tmp_path / "m")
         assert learner.baselines_.keys() == {"untrained", "pca", "rca"}
