@@ -25,3 +25,12 @@ def test_what_cannot_be(refused):
     assert "cannot have 201 segments" in refused(
         "report m.structsvm test -o other.html --n-clusters 201"
     )
+
+
+def test_what_was_learned_from_is_not_called_held_out(run, tmp_path):
+    page = tmp_path / "page.html"
+    for line in ("evaluate m.structsvm train", f"report m.structsvm train -o {page}"):
+        code, out, _ = run(line)
+        assert code == 0
+        found = out if line.startswith("evaluate") else page.read_text(encoding="utf-8")
+        assert "recordings that were learned from, the loss" in " ".join(found.split())
