@@ -12,6 +12,12 @@ def test_a_page_on_other_recordings(run, folder):
     assert "synthetic_03" in page
 
 
+def test_the_size_of_a_small_page(run, tmp_path):
+    _, _, err = run("report m.structsvm test -o", tmp_path / "small.html")
+    kilobytes = (tmp_path / "small.html").stat().st_size / 1000
+    assert f"small.html, {kilobytes:.3g} kB: open it" in err
+
+
 def test_json_and_a_title(run, folder):
     code, out, err = run("report m.structsvm train -o", folder / "r.html", "--json", "--title=A<B")
     assert code == 0
