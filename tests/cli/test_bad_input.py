@@ -35,8 +35,8 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            ("a,label\n1,0\n2,0\n3,0\n", "none of the 1 recordings has a change"),
-            ("a,label\n1,0\n", "none of the 1 recordings has a change (T from 1 to 1)"),
+            ("a,label\n1,0\n2,0\n3,0\n", "the recording has no change (T is 3): label at"),
+            ("a,label\n1,0\n", "the recording has no change (T is 1): label at"),
             ("a,label\n1,0\n1,0\n1,1\n1,1\n", "every feature is constant in every recording"),
         ],
     )
