@@ -7,7 +7,7 @@ import pytest
 from cli_kit import TEST, TRAIN, table
 
 import structsvm
-from structsvm.datasets import write_recording
+from structsvm.datasets import read_recording, write_recording
 
 
 class TestBadInput:
@@ -25,12 +25,23 @@ class TestBadInput:
             ),
             ("a,label\n", ": 0 rows and 1 features: nothing to read"),
             ("", ": the file is empty"),
+            ("a,b,label\n1,2,0,0\n2,3,1,1\n", ": its rows have more columns than its header"),
         ],
     )
     def test_tables(self, refused, tmp_path, content, message):
         file = table(tmp_path / "bad.csv", content)
         said = refused(f"fit change-point {file} -o {tmp_path}/m")
         assert said.startswith(f"{file}{message}")
+
+    def test_a_comma_at_the_end_of_each_row_shifts_nothing(self, run, tmp_path):
+        file = table(tmp_path / "commas.csv", "a,b,label\n0,2,x,\n1,3,x,\n2,9,y,\n")
+        recording = read_recording(file)
+        assert recording.X.tolist() == [[0, 2], [1, 3], [2, 9]]
+        assert list(recording.y) == ["x", "x", "y"]
+        assert run(f"fit change-point {file} -o {tmp_path}/m.structsvm")[0] == 0
+        assert run(f"predict {tmp_path}/m.structsvm {file} -o {tmp_path}/out")[0] == 0
+        written = (tmp_path / "out" / "commas_segments.csv").read_text().splitlines()
+        assert written[1] == "0,2,x,0"
 
     @pytest.mark.parametrize(
         ("content", "message"),
