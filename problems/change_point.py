@@ -127,10 +127,13 @@ class ChangePoint(SegmentProblem):
         """
         if all(truth.n_clusters == 1 for truth in truths):
             lengths = [truth.n_samples for truth in truths]
-            raise DataError(
-                f"none of the {len(truths)} recordings has a change (T from {min(lengths)} to "
-                f"{max(lengths)}): label at least one change"
-            )
+            what = f"the recording has no change (T is {lengths[0]})"
+            if len(truths) > 1:
+                what = (
+                    f"none of the {len(truths)} recordings has a change (T from {min(lengths)} to "
+                    f"{max(lengths)})"
+                )
+            raise DataError(f"{what}: label at least one change")
         if len(truths) == 1:
             warn(
                 "one labelled recording: nothing tells whether the metric suits another one; "

@@ -58,6 +58,8 @@ class Evaluation:
     contents: tuple[int, ...] = ()
     """A number for each sample, the same for copies, which the verdict counts once; empty if all
     are different."""
+    seen: int = 0
+    """How many of the samples the metric was learned from."""
 
     @classmethod
     def of(
@@ -69,11 +71,12 @@ class Evaluation:
         tolerance: int = 5,
         samples: Sequence[Any] = (),
         words: Words | None = None,
+        seen: int = 0,
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
         ``samples`` are the arrays of features, of which copies are to count once; ``words`` what
-        they are called, if not as the problem calls them.
+        they are called, if not as the problem calls them; ``seen`` how many were learned from.
         """
         rows = []
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
@@ -84,7 +87,7 @@ class Evaluation:
             rows.append(SampleScores(name, truth.n_clusters, scores))
         numbers = tuple(contents(samples).tolist()) if len(samples) else ()
         words = problem.traits.words if words is None else words
-        return cls(tuple(rows), tolerance, words, measure(problem, truths[0]), numbers)
+        return cls(tuple(rows), tolerance, words, measure(problem, truths[0]), numbers, seen)
 
     @property
     def scores(self) -> dict[str, dict[str, float | None]]:
@@ -121,7 +124,7 @@ class Evaluation:
     def verdict(self) -> Verdict:
         """The verdict on whether learning paid, ready to print."""
         copies = len(self.contents) - len(set(self.contents))
-        return Verdict.of(self._judged, self.words, self.measure, copies)
+        return Verdict.of(self._judged, self.words, self.measure, copies, self.seen)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: the scores of each metric, verdict and samples."""
@@ -209,13 +212,13 @@ def evaluate(
     >>> bool(learned["loss"] < untrained["loss"])
     True
     """
-    samples = Xs
+    samples, seen = Xs, 0
     if rivals and is_prepared(Xs):
         raise SettingsError("rivals partition samples as they are: give these, not prepared ones")
     if not is_prepared(Xs):
         measured = learner.measured(Xs)
         words = words_of(learner, measured)
-        learner.training_data_.warn_if_among([sample.X for sample in measured], words)
+        seen = learner.training_data_.warn_if_among([sample.X for sample in measured], words)
         samples = learner.inputs_(measured)
     truths = learner.encode(samples, ys)
     names = [str(i) for i in range(len(truths))] if names is None else list(names)
@@ -228,7 +231,7 @@ def evaluate(
             raise SettingsError(f"rivals: {name!r} is among the metrics: give it another name")
         guesses[name] = _found_by(name, rival, Xs, truths, asked_counts(n_clusters, truths))
     arrays = [sample.X for sample in samples]
-    return Evaluation.of(truths, guesses, names, learner.problem_, tolerance, arrays, words)
+    return Evaluation.of(truths, guesses, names, learner.problem_, tolerance, arrays, words, seen)
 
 
 def _found_by(

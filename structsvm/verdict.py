@@ -241,10 +241,17 @@ class Verdict:
     """Against the other tuned rivals."""
     copies: int = 0
     """Recordings that are copies of others, value by value; they do not count again."""
+    seen: int = 0
+    """Recordings that the metric was learned from, copies included: they are not held out."""
 
     @classmethod
     def of(
-        cls, losses: Mapping[str, Floats], words: Words, measure: str, copies: int = 0
+        cls,
+        losses: Mapping[str, Floats],
+        words: Words,
+        measure: str,
+        copies: int = 0,
+        seen: int = 0,
     ) -> Verdict:
         """Judge by the losses of independent recordings, by metric, nothing having been chosen."""
         contrasts = {name: Contrast.paired(name, losses) for name in losses if name != LEARNED}
@@ -259,6 +266,7 @@ class Verdict:
             measure=measure,
             others=tuple(rivals[1:]),
             copies=copies,
+            seen=seen,
         )
 
     @property
@@ -304,12 +312,18 @@ class Verdict:
         found = (
             f"the {self.measure} of the learned metric is {self.loss:.2g}: {', and '.join(rivals)}"
         )
-        return f"On {self._held_out}, {found}.{self._advice}"
+        return f"On {self._judged_on}, {found}.{self._advice}"
 
     @property
-    def _held_out(self) -> str:
+    def _judged_on(self) -> str:
         n, G = self.untrained.n, self.untrained.units
-        told = self.words.wholes(n, "held-out") + (f" in {G} groups" if self.grouped else "")
+        told = self.words.wholes(n, "" if self.seen else "held-out")
+        if self.grouped:
+            told = f"{told} in {G} groups"
+        if self.seen >= n + self.copies:
+            told = f"{told} that {'was' if n == 1 else 'were'} learned from"
+        elif self.seen:
+            told = f"{told}, some of them learned from"
         if not self.copies:
             return told
         copies = f"{self.copies} cop{'y' if self.copies == 1 else 'ies'}"

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -173,6 +174,20 @@ class TestMetric:
         np.testing.assert_allclose(shown, scaled_metric(learner)[np.ix_(top, top)])
         assert rows(ax) == [NAMES[j] for j in top]
         assert "of 6" in ax.get_xlabel()
+
+    @pytest.mark.parametrize("largest", [0.5, 1.0, 2.2, 9.0])
+    def test_numbers_of_the_scale_do_not_overlap(self, learner, largest, monkeypatch):
+        B = scaled_metric(learner)
+        B = B * (largest / np.abs(B).max())
+        monkeypatch.setattr("structsvm.plotting.metric.scaled_metric", lambda learner: B)
+        plot_metric(learner, ax=(ax := Figure(figsize=(9, 4.3)).subplots()))
+        ax.figure.draw_without_rendering()
+        scale = ax.figure.axes[1]
+        ticks = [t for t in scale.yaxis.get_major_ticks() if t.label2.get_text()]
+        boxes = sorted((t.label2.get_window_extent() for t in ticks), key=lambda box: box.y0)
+        inside = [box for box in boxes if scale.bbox.y0 <= (box.y0 + box.y1) / 2 <= scale.bbox.y1]
+        assert len(inside) >= 3
+        assert all(below.y1 <= above.y0 for below, above in pairwise(inside))
 
     def test_units_are_those_of_the_weights(self, learner):
         B = scaled_metric(learner)

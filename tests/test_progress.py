@@ -117,6 +117,12 @@ class TestTerminal:
             tell("iteration 1", 0.5)
         assert "learning [a]: iteration 1\n" in capsys.readouterr().err
 
+    def test_a_task_within_one_of_the_same_name_is_named_once(self, monkeypatch, capsys):
+        monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.0)
+        with terminal.Terminal().working("partitioning"):
+            tell("partitioning", 0.5)
+        assert capsys.readouterr().err.splitlines()[-1] == "partitioning"
+
     def test_a_short_task_says_nothing(self, capsys):
         with terminal.Terminal().working("learning"):
             tell("iteration 1", 0.5)

@@ -18,10 +18,18 @@ XS, YS = arrays_and_labels(
 def test_recordings_that_were_learned_from():
     learner = MetricLearner(metric="diagonal").fit(XS[:2], YS[:2])
     with pytest.warns(DataWarning, match="learned from 2 of these 4 recordings: the figures"):
-        evaluate(learner, XS, YS)
+        found = str(evaluate(learner, XS, YS).verdict)
+    assert "On 4 recordings, some of them learned from, the loss" in found
+    with pytest.warns(DataWarning):
+        found = str(evaluate(learner, XS[:2], YS[:2]).verdict)
+    assert "On 2 recordings that were learned from, the loss" in found
+    with pytest.warns(DataWarning):
+        found = str(evaluate(learner, XS[:1] * 2, YS[:1] * 2).verdict)
+    assert "On 1 recording that was learned from (1 copy of it does not count again)," in found
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        evaluate(learner, XS[2:], YS[2:])
+        found = str(evaluate(learner, XS[2:], YS[2:]).verdict)
+    assert "On 2 held-out recordings, the loss" in found
 
 
 def test_graphs_that_were_learned_from():

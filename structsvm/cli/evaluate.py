@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from rich import box
 from rich.table import Table
@@ -27,7 +28,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         what = about_scores(rows.what, rows.shown)
         terminal.report(rows.plain, what, score_table(rows.shown), rows.verdict)
         return 0
-    learner.training_data_.warn_if_among([sample.X for sample in samples], given.words)
+    seen = learner.training_data_.warn_if_among([sample.X for sample in samples], given.words)
     with given.named(), terminal.working("partitioning"):
         result = evaluate(
             learner,
@@ -37,6 +38,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             args.tolerance,
             names=given.names,
         )
+    result = replace(result, seen=seen)
     terminal.report(result.to_dict(), *readable(result))
     return 0
 

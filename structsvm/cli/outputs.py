@@ -329,7 +329,7 @@ class TableWriter(Writer):
 
     def written(self, output: Path, words: Words, n: int, one_file: bool) -> str:
         """How many are in the file or in the folder."""
-        if one_file:
+        if one_file or n == 1:
             return f"{words.part}s of {words.wholes(n)} are in {output}"
         return f"one file for each of {words.wholes(n)} is in {output}"
 

@@ -11,6 +11,7 @@ from structsvm.errors import printable
 from structsvm.learner.files import load
 from structsvm.report import report_page
 from structsvm.storage.atomic import write_atomically
+from structsvm.storage.limits import amount
 
 __all__ = ["run"]
 
@@ -33,8 +34,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             tolerance=args.tolerance,
             measured=samples,
         )
-    write_atomically(args.output, printable(page).encode())
-    terminal.note(f"the page is in {args.output}, {len(page) / 1e6:.1f} MB: open it in a browser")
+    encoded = printable(page).encode()
+    write_atomically(args.output, encoded)
+    terminal.note(f"the page is in {args.output}, {amount(len(encoded))}: open it in a browser")
     if terminal.as_json:
         terminal.report({"page": str(args.output)})
     return 0

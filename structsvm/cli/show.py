@@ -115,10 +115,14 @@ def _facts(learner: MetricLearner) -> Table:
     words = words_for(learner.problem_)
     plain = describe(learner, Path())
     settings = ", ".join(f"{k} {v}" for k, v in plain["problem"]["settings"].items())
-    scale = {"recording": f"on each {words.whole}", "training": "on the training set", None: "not"}
+    scale = {
+        "recording": f"scaled on each {words.whole}",
+        "training": "scaled on the training set",
+        None: "not scaled",
+    }
     rows = {
         "problem": f"{plain['problem']['name']} ({settings})",
-        "metric": f"{learner.metric}, {_features(learner)}, scaled "
+        "metric": f"{learner.metric}, {_features(learner)}, "
         f"{scale[plain['standardize']]}, regularizer {learner.regularizer}, lam {plain['lam']:g}",
         "spectrum": spectrum_in_words(learner),
         "penalty": _price(learner),

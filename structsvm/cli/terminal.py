@@ -165,7 +165,8 @@ def _timed(task: str, show: Callable[[Text], None]) -> Watcher:
     def watch(words: str, part: float) -> None:
         left = clock.left(part)
         innermost = words.rpartition(": ")[2]
-        show(Text(_spelled_out(", ".join(filter(None, [f"{task}: {innermost}", left])))))
+        doing = task if innermost == task else f"{task}: {innermost}"
+        show(Text(_spelled_out(", ".join(filter(None, [doing, left])))))
 
     return watch
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -315,7 +316,8 @@ def read_frame(
     Raises
     ------
     DataError
-        If the file is empty, damaged or expands to more than ``max_bytes``.
+        If the file is empty, damaged or expands to more than ``max_bytes``, or if its rows have
+        more columns than its header.
     MissingExtraError
         If pandas, or pyarrow for ``.parquet``, is not installed.
     """
@@ -329,15 +331,26 @@ def read_frame(
             limits.check_bytes(expanded, path.stat().st_size, max_bytes)
             return pandas.read_parquet(path)
         if as_text:
-            return pandas.read_csv(path, skipinitialspace=True, dtype=str, keep_default_na=False)
+            with warnings.catch_warnings():  # of blanks at the ends of rows
+                warnings.simplefilter("ignore", pandas.errors.ParserWarning)
+                return pandas.read_csv(
+                    path, skipinitialspace=True, dtype=str, keep_default_na=False, index_col=False
+                )
         # pandas looks for missing values after its converters too: a mark in front hides them
         marked = {} if label_column is None else {label_column: lambda text: f"={text.strip()}"}
-        frame = pandas.read_csv(path, skipinitialspace=True, low_memory=False, converters=marked)
+        with warnings.catch_warnings():
+            # longer rows: without index_col their first values are names and the others shift
+            warnings.simplefilter("error", pandas.errors.ParserWarning)
+            frame = pandas.read_csv(
+                path, skipinitialspace=True, low_memory=False, converters=marked, index_col=False
+            )
         if label_column is not None and label_column in frame.columns:
             frame[label_column] = [text[1:] for text in frame[label_column]]
         return frame
     except pandas.errors.EmptyDataError as error:
         raise DataError(f"{path}: the file is empty") from error
+    except pandas.errors.ParserWarning as error:
+        raise DataError(f"{path}: its rows have more columns than its header") from error
     except SettingsError:
         raise
     except limits.TooLarge as error:

@@ -53,8 +53,11 @@ class TrainingSummary:
         """Whether these very values were learned from: then nothing is held out."""
         return _fingerprint(X) in self.fingerprints
 
-    def warn_if_among(self, Xs: Sequence[Floats], words: Words) -> None:
-        """Warn if any of these was learned from, when they are to tell what learning is worth."""
+    def warn_if_among(self, Xs: Sequence[Floats], words: Words) -> int:
+        """Warn if any of these was learned from, when they are to tell what learning is worth.
+
+        Returns how many were.
+        """
         seen = sum(X in self for X in Xs)
         if seen:
             these = f"{seen} of these {words.wholes(len(Xs))}"
@@ -63,6 +66,7 @@ class TrainingSummary:
                 "the figures are better than on new ones",
                 DataWarning,
             )
+        return seen
 
 
 def _tuples(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -106,7 +107,9 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     colors = require("matplotlib.colors", "plot", "plotting")
     norm = colors.SymLogNorm(largest / 30, vmin=-largest, vmax=largest)
     image = ax.imshow(shown, cmap="PuOr_r", norm=norm, interpolation="nearest")
-    ax.figure.colorbar(image, ax=ax, label="times the untrained metric")
+    powers = range(math.ceil(math.log10(largest / 30)), math.floor(math.log10(largest)) + 1)
+    ticks = [0.0, *(sign * 10.0**power for power in powers for sign in (-1, 1))]
+    ax.figure.colorbar(image, ax=ax, label="times the untrained metric", ticks=ticks)
     if top.size <= READABLE:
         labels = [names[j] for j in top]
         ax.set_xticks(range(top.size), labels, rotation=90)

@@ -66,8 +66,9 @@ class HeldOut:
         samples = learner.inputs_(measured)
         truths = learner.encode(samples, ys)
         guesses = decode_with_all(learner, samples, truths, n_clusters)
+        arrays, seen = [x.X for x in samples], sum(x.X in learner.training_data_ for x in measured)
         evaluation = Evaluation.of(
-            truths, guesses, names, learner.problem_, tolerance, [x.X for x in samples], words
+            truths, guesses, names, learner.problem_, tolerance, arrays, words, seen
         )
         labels = labels_of_each(ys, samples, words)
         return cls(learner, images, labels, measured, samples, truths, guesses, evaluation)
@@ -75,7 +76,7 @@ class HeldOut:
     @property
     def seen(self) -> int:
         """How many of them the metric was learned from."""
-        return sum(sample.X in self.learner.training_data_ for sample in self.measured)
+        return self.evaluation.seen
 
 
 def _images(Xs: Any, samples: Sequence[Sample]) -> list[NDArray[Any]]:

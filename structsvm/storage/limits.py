@@ -18,6 +18,7 @@ __all__ = [
     "BYTES_VARIABLE",
     "PIXELS_VARIABLE",
     "TooLarge",
+    "amount",
     "check_bytes",
     "check_pixels",
     "npy_shape",
@@ -61,7 +62,7 @@ def check_bytes(expanded: int, size: int, max_bytes: int | None = None) -> None:
         limit = max(BYTES, RATIO * size)
     if expanded > limit:
         raise TooLarge(
-            f"{_amount(size)} that expand to {_amount(expanded)}, at most {_amount(limit)} are "
+            f"{amount(size)} that expand to {amount(expanded)}, at most {amount(limit)} are "
             f"read: if you trust it, give max_bytes or set {BYTES_VARIABLE} to {expanded} or more"
         )
 
@@ -169,7 +170,8 @@ def _limit(name: str, given: int | None, variable: str) -> int | None:
     return limit
 
 
-def _amount(size: int) -> str:
+def amount(size: int) -> str:
+    """So many bytes in words: "74.3 kB"."""
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size >= unit:
             return f"{size / unit:.3g} {name}"

@@ -7,7 +7,7 @@ import pytest
 from cli_kit import TEST, TRAIN, table
 
 import structsvm
-from structsvm.datasets import write_recording
+from structsvm.datasets import read_recording, write_recording
 
 
 class TestBadInput:
@@ -25,6 +25,7 @@ class TestBadInput:
             ),
             ("a,label\n", ": 0 rows and 1 features: nothing to read"),
             ("", ": the file is empty"),
+            ("a,b,label\n1,2,0,0\n2,3,1,1\n", ": its rows have more columns than its header"),
         ],
     )
     def test_tables(self, refused, tmp_path, content, message):
@@ -32,11 +33,21 @@ class TestBadInput:
         said = refused(f"fit change-point {file} -o {tmp_path}/m")
         assert said.startswith(f"{file}{message}")
 
+    def test_a_comma_at_the_end_of_each_row_shifts_nothing(self, run, tmp_path):
+        file = table(tmp_path / "commas.csv", "a,b,label\n0,2,x,\n1,3,x,\n2,9,y,\n")
+        recording = read_recording(file)
+        assert recording.X.tolist() == [[0, 2], [1, 3], [2, 9]]
+        assert list(recording.y) == ["x", "x", "y"]
+        assert run(f"fit change-point {file} -o {tmp_path}/m.structsvm")[0] == 0
+        assert run(f"predict {tmp_path}/m.structsvm {file} -o {tmp_path}/out")[0] == 0
+        written = (tmp_path / "out" / "commas_segments.csv").read_text().splitlines()
+        assert written[1] == "0,2,x,0"
+
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            ("a,label\n1,0\n2,0\n3,0\n", "none of the 1 recordings has a change"),
-            ("a,label\n1,0\n", "none of the 1 recordings has a change (T from 1 to 1)"),
+            ("a,label\n1,0\n2,0\n3,0\n", "the recording has no change (T is 3): label at"),
+            ("a,label\n1,0\n", "the recording has no change (T is 1): label at"),
             ("a,label\n1,0\n1,0\n1,1\n1,1\n", "every feature is constant in every recording"),
         ],
     )

@@ -92,6 +92,7 @@ def test_written_label_maps_can_be_learned_from(run):
 
 def test_show_and_plot(run, folder):
     code, out, _ = run("show m.structsvm --top 3")
+    assert "full, 10 features, not scaled, regularizer" in out
     assert code == 0
     assert "normalized-cut" in out
     assert json.loads(run("show m.structsvm --json")[1])["n_features"] == 10

@@ -130,3 +130,9 @@ def test_the_help_says_what_evaluate_does(capsys, monkeypatch):
         with pytest.raises(SystemExit):
             main([command, "--help"])
         assert default in " ".join(capsys.readouterr().out.split())
+
+
+def test_predict_says_where_the_clusters_of_one_table_are(tables, capsys, monkeypatch):
+    monkeypatch.chdir(tables)
+    assert main(["predict", "m.structsvm", "test.csv", "-o", "of-one"]) == 0
+    assert "clusters of 1 table are in of-one" in capsys.readouterr().err
