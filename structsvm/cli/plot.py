@@ -135,5 +135,6 @@ def new_figure(height: float = 4.3) -> Figure:
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure in the format of the file's name."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=DPI)
+    kind = path.suffix[1:].lower()
+    figure.savefig(buffer, format=kind, dpi=DPI, bbox_inches="tight")  # squares leave a side empty
     write_atomically(path, buffer.getvalue())

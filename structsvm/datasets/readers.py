@@ -351,6 +351,16 @@ def read_frame(
         raise DataError(f"{path}: the file is empty") from error
     except pandas.errors.ParserWarning as error:
         raise DataError(f"{path}: its rows have more columns than its header") from error
+    except pandas.errors.ParserError as error:
+        raise DataError(
+            f"{path}: its rows differ in their numbers of columns ({_reason(error)}): separate all "
+            "columns by one comma"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}: it is not in UTF-8 (byte {error.start} is {error.object[error.start]:#04x}): "
+            "save it in this encoding"
+        ) from error
     except SettingsError:
         raise
     except limits.TooLarge as error:
