@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -240,7 +241,14 @@ def _found_by(
     """The partitions that another estimator finds."""
     if not callable(getattr(rival, "predict", None)):
         raise SettingsError(f"rivals: {name!r} is {rival!r}, which has no method predict")
-    found = rival.predict(Xs) if counts is None else rival.predict(Xs, counts)
+    asked = (Xs,) if counts is None else (Xs, counts)
+    try:
+        signature(rival.predict).bind(*asked)
+    except TypeError:
+        raise SettingsError(
+            f"rivals: {name!r} cannot be told the number of clusters: leave out n_clusters"
+        ) from None
+    found = rival.predict(*asked)
     sizes = [truth.n_samples for truth in truths]
     if [len(labels) for labels in found] != sizes:
         raise SettingsError(

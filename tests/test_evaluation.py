@@ -203,6 +203,13 @@ class TestRivals:
         with pytest.raises(SettingsError, match=message):
             evaluate(learner, Xs, ys, rivals=rivals)
 
+    def test_one_that_takes_no_number_of_segments_is_refused_with_one(self, named):
+        learner, _, Xs, ys = named
+        rival = SimpleNamespace(predict=lambda Xs: [np.zeros(60, int) for _ in Xs])
+        assert evaluate(learner, Xs, ys, rivals={"it": rival}).scores["it"]["loss"] == 2
+        with pytest.raises(SettingsError, match="'it' cannot be told the number of clusters"):
+            evaluate(learner, Xs, ys, 3, rivals={"it": rival})
+
     def test_prepared_samples_are_refused(self, named):
         learner, rival, Xs, ys = named
         with pytest.raises(SettingsError, match="give these, not prepared ones"):
