@@ -262,6 +262,9 @@ def _reason(error: Exception) -> str:
         return error.strerror
     if "allow_pickle" in str(error):
         return "it is no .npz file, or one with pickled objects, which are never loaded"
+    longer = re.search(r"Expected (\d+) fields in (line \d+), saw (\d+)", str(error))  # of pandas
+    if longer:
+        return f"{longer[2]} has {longer[3]} columns where {longer[1]} are expected"
     return " ".join(str(error).split())
 
 
@@ -351,15 +354,10 @@ def read_frame(
         raise DataError(f"{path}: the file is empty") from error
     except pandas.errors.ParserWarning as error:
         raise DataError(f"{path}: its rows have more columns than its header") from error
-    except pandas.errors.ParserError as error:
-        raise DataError(
-            f"{path}: its rows differ in their numbers of columns ({_reason(error)}): separate all "
-            "columns by one comma"
-        ) from error
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{path}: it is not in UTF-8 (byte {error.start} is {error.object[error.start]:#04x}): "
-            "save it in this encoding"
+            f"{path}: cannot be read: it is not in UTF-8 (byte {error.start} is "
+            f"{error.object[error.start]:#04x}): save it in this encoding"
         ) from error
     except SettingsError:
         raise

@@ -26,7 +26,10 @@ class TestBadInput:
             ("a,label\n", ": 0 rows and 1 features: nothing to read"),
             ("", ": the file is empty"),
             ("a,b,label\n1,2,0,0\n2,3,1,1\n", ": its rows have more columns than its header"),
-            ("a,b,label\n1,2,0\n2,3,1,9\n", ": its rows differ in their numbers of columns"),
+            (
+                "a,b,label\n1,2,0\n2,3,1,9\n",
+                ": cannot be read: line 3 has 4 columns where 3 are expected",
+            ),
         ],
     )
     def test_tables(self, refused, tmp_path, content, message):
@@ -37,7 +40,10 @@ class TestBadInput:
     def test_a_table_in_another_encoding(self, refused, tmp_path):
         (tmp_path / "old.csv").write_bytes("größe,label\n1,0\n2,1\n".encode("latin-1"))
         said = refused(f"fit change-point {tmp_path / 'old.csv'} -o {tmp_path}/m")
-        assert ": it is not in UTF-8 (byte 2 is 0xf6): save it in this encoding" in said
+        assert (
+            ": cannot be read: it is not in UTF-8 (byte 2 is 0xf6): save it in this encoding"
+            in said
+        )
 
     def test_a_comma_at_the_end_of_each_row_shifts_nothing(self, run, tmp_path):
         file = table(tmp_path / "commas.csv", "a,b,label\n0,2,x,\n1,3,x,\n2,9,y,\n")
