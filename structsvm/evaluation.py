@@ -230,15 +230,19 @@ def evaluate(
     for name, rival in (rivals or {}).items():
         if name in guesses:
             raise SettingsError(f"rivals: {name!r} is among the metrics: give it another name")
-        guesses[name] = _found_by(name, rival, Xs, truths, asked_counts(n_clusters, truths))
+        labels = _found_by(name, rival, Xs, _counts(learner, truths, n_clusters))
+        try:
+            guesses[name] = learner.encode(samples, labels)
+        except DataError as error:
+            raise SettingsError(
+                f"rivals: {name!r} does not predict one label for each item: {error}"
+            ) from error
     arrays = [sample.X for sample in samples]
     return Evaluation.of(truths, guesses, names, learner.problem_, tolerance, arrays, words, seen)
 
 
-def _found_by(
-    name: str, rival: Any, Xs: Any, truths: Sequence[EquivalenceMatrix], counts: Counts
-) -> list[EquivalenceMatrix]:
-    """The partitions that another estimator finds."""
+def _found_by(name: str, rival: Any, Xs: Any, counts: Counts) -> Any:
+    """The labels that another estimator predicts."""
     if not callable(getattr(rival, "predict", None)):
         raise SettingsError(f"rivals: {name!r} is {rival!r}, which has no method predict")
     asked = (Xs,) if counts is None else (Xs, counts)
@@ -248,13 +252,17 @@ def _found_by(
         raise SettingsError(
             f"rivals: {name!r} cannot be told the number of clusters: leave out n_clusters"
         ) from None
-    found = rival.predict(*asked)
-    sizes = [truth.n_samples for truth in truths]
-    if [len(labels) for labels in found] != sizes:
-        raise SettingsError(
-            f"rivals: {name!r} does not predict one label for each of the {sizes} items"
-        )
-    return [EquivalenceMatrix.from_labels(labels) for labels in found]
+    return rival.predict(*asked)
+
+
+def _counts(
+    learner: MetricLearner, truths: Sequence[EquivalenceMatrix], n_clusters: int | str | None
+) -> Counts:
+    """What is asked for, which is the true number where it is known and nothing else decides it."""
+    traits = learner.problem_.traits
+    if n_clusters is None and traits.given_k and not traits.contiguous:
+        n_clusters = "true"
+    return asked_counts(n_clusters, truths)
 
 
 def decode_with_all(
@@ -274,9 +282,6 @@ def decode_with_all(
     n_clusters : as for :func:`evaluate`
     """
     samples = learner.prepare(Xs)
-    traits = learner.problem_.traits
-    if n_clusters is None and traits.given_k and not traits.contiguous:
-        n_clusters = "true"
-    counts = asked_counts(n_clusters, truths)
+    counts = _counts(learner, truths, n_clusters)
     metrics = stage("metrics", list({LEARNED: learner.metric_, **learner.baselines_}.items()))
     return {name: learner.decode_with(metric, samples, counts) for name, metric in metrics}

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
-from structsvm import MetricLearner
+from structsvm import Clustering, MetricLearner
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation import Evaluation, SampleScores, Scores, evaluate
@@ -209,6 +210,21 @@ class TestRivals:
         assert evaluate(learner, Xs, ys, rivals={"it": rival}).scores["it"]["loss"] == 2
         with pytest.raises(SettingsError, match="'it' cannot be told the number of clusters"):
             evaluate(learner, Xs, ys, 3, rivals={"it": rival})
+
+    def test_states_that_come_back_are_segments_of_their_own(self, named):
+        learner, _, Xs, ys = named
+        truth = SimpleNamespace(predict=lambda Xs: ys)
+        assert evaluate(learner, Xs, ys, rivals={"it": truth}).scores["it"]["loss"] == 0
+
+    def test_of_tables_each_is_told_the_number_of_clusters(self):
+        X, y = make_blobs(60, centers=3, random_state=0)
+        learner = MetricLearner(Clustering()).fit([X], [y])
+        asked = []
+        rival = SimpleNamespace(predict=lambda Xs, counts: asked.append(counts) or [y])
+        X, y = make_blobs(60, centers=3, random_state=1)
+        found = evaluate(learner, [X], [y], rivals={"it": rival})
+        assert asked == [[3]]
+        assert found.scores["it"]["loss"] == 0
 
     def test_prepared_samples_are_refused(self, named):
         learner, rival, Xs, ys = named
