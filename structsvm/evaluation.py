@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
+from structsvm.learner.training_set import names_of_labels
+from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import PartitionProblem, measure
-from structsvm.partitions.sample import is_prepared
+from structsvm.partitions.problem import PartitionProblem, has_rows, measure
+from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.progress import stage
@@ -23,7 +25,14 @@ from structsvm.views.samples import words_of
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner
 
-__all__ = ["Evaluation", "SampleScores", "Scores", "decode_with_all", "evaluate"]
+__all__ = [
+    "Evaluation",
+    "SampleScores",
+    "Scores",
+    "decode_with_all",
+    "evaluate",
+    "warn_of_new_clusters",
+]
 
 Scores = Mapping[str, float | None]
 """Scores by name, None where one does not apply: the loss, the adjusted Rand index, what verdicts
@@ -61,6 +70,10 @@ class Evaluation:
     are different."""
     seen: int = 0
     """How many of the samples the metric was learned from."""
+    draws: int = 1
+    """How often everything is among the samples, if they are parts that were drawn."""
+    question: str = ""
+    """What scores of parts of a table answer, and what not, in a sentence."""
 
     @classmethod
     def of(
@@ -119,13 +132,21 @@ class Evaluation:
 
     def contrast(self, rival: str) -> Contrast:
         """The disagreement of a rival minus that of the learned metric, paired by sample."""
-        return Contrast.paired(rival, self._judged)
+        return Contrast.paired(rival, self._judged, self.draws)
 
     @property
     def verdict(self) -> Verdict:
         """The verdict on whether learning paid, ready to print."""
         copies = len(self.contents) - len(set(self.contents))
-        return Verdict.of(self._judged, self.words, self.measure, copies, self.seen)
+        return Verdict.of(
+            self._judged,
+            self.words,
+            self.measure,
+            copies,
+            self.seen,
+            draws=self.draws,
+            question=self.question,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: the scores of each metric, verdict and samples."""
@@ -237,8 +258,21 @@ def evaluate(
             raise SettingsError(
                 f"rivals: {name!r} does not predict one label for each item: {error}"
             ) from error
+    warn_of_new_clusters(learner, samples, ys)
     arrays = [sample.X for sample in samples]
     return Evaluation.of(truths, guesses, names, learner.problem_, tolerance, arrays, words, seen)
+
+
+def warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: Any) -> None:
+    """Warn if tables have clusters that the metric was neither learned from nor made for.
+
+    ``ys`` are their labels, fully known, as they were given.
+    """
+    if not has_rows(learner.problem_, samples):
+        return
+    given = labels_of_each(ys, samples, learner.problem_.traits.words)
+    names = {name for y in given for name in names_of_labels(y)}
+    learner.training_data_.warn_of_new_clusters(names, learner.question_)
 
 
 def _found_by(name: str, rival: Any, Xs: Any, counts: Counts) -> Any:
