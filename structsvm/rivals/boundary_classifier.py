@@ -19,10 +19,10 @@ from structsvm.features.context import Lags, MovingStatistics
 from structsvm.features.frames import FrameRecipe, HeldOut, classifier_from
 from structsvm.features.names import UNNAMED, States, is_missing
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.samples import STANDARDIZE, Standardizer
+from structsvm.partitions.samples import STANDARDIZE, Counts, Standardizer, cluster_counts
 from structsvm.rivals.tuning import mean_loss, some_truth
 
-__all__ = ["BoundaryClassifier"]
+__all__ = ["BoundaryClassifier", "Surroundings"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -164,17 +164,32 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         arrays = read_recordings(Xs, self.n_features_in_)
         return [p[:, 1] for p in self.model_.probabilities(arrays, "BoundaryClassifier")]
 
-    def predict(self, Xs: Sequence[Floats]) -> list[Ints]:
-        """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each."""
+    def predict(self, Xs: Sequence[Floats], n_segments: Counts = None) -> list[Ints]:
+        """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each.
+
+        Parameters
+        ----------
+        n_segments : int or sequence of int, optional
+            Exactly so many segments of each recording, in place of the threshold: those that begin
+            at the highest peaks and, if there are too few of these, at the highest samples.
+        """
         return [
             np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)).astype(np.int64)
-            for ends in self.predict_breakpoints(Xs)
+            for ends in self.predict_breakpoints(Xs, n_segments)
         ]
 
-    def predict_breakpoints(self, Xs: Sequence[Floats]) -> list[list[int]]:
+    def predict_breakpoints(
+        self, Xs: Sequence[Floats], n_segments: Counts = None
+    ) -> list[list[int]]:
         """Return the segment ends of each recording, the last being T."""
         sums = [_sums(p, self.spread_) for p in self.predict_proba(Xs)]
-        return [_ends(_peaks(total, self.distance_), self.threshold_, total.size) for total in sums]
+        counts = cluster_counts(n_segments, [total.size for total in sums])
+        return [
+            _ends(_peaks(total, self.distance_), self.threshold_, total.size)
+            if K is None
+            else _highest(total, self.distance_, K)
+            for total, K in zip(sums, counts, strict=True)
+        ]
 
     def _tune(self, probabilities: list[Floats], truths: list[EquivalenceMatrix | None]) -> None:
         """Choose how peaks are picked."""
@@ -203,17 +218,20 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         owner = "BoundaryClassifier"
         classifier = classifier_from(self.estimator, "boosting", self.random_state, owner)
         widths = integers("widths", self.widths, "(2, 3, 5, 8)", least=1)
-        return FrameRecipe(_Surroundings(widths, self.standardize), None, classifier, owner)
+        return FrameRecipe(Surroundings(widths, self.standardize), None, classifier, owner)
 
 
-class _Surroundings(RecordingTransformer):
+class Surroundings(RecordingTransformer):
     """What is before and after each sample, how both differ, and the samples next to it."""
 
-    def __init__(self, widths: Sequence[int], standardize: str | None) -> None:
+    def __init__(
+        self, widths: Sequence[int] = (2, 3, 5, 8), standardize: str | None = "recording"
+    ) -> None:
         self.widths = widths
         self.standardize = standardize
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+        """Learn the scales; parameters as those of every transformer."""
         self.standardizer_ = Standardizer.fit(self.standardize, Xs)
         self.lags_ = Lags(NEIGHBOURS).fit(Xs)
         self.sides_ = MovingStatistics(self.widths, ("before", "after")).fit(Xs)
@@ -221,11 +239,13 @@ class _Surroundings(RecordingTransformer):
         return self
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """The features, (T_i, P') each."""
         Zs = [self.standardizer_(X) for X in Xs]
         stages = [stage.transform(Zs) for stage in (self.lags_, self.sides_, self.change_)]
         return [np.hstack([*parts, np.abs(parts[-1])]) for parts in zip(*stages, strict=True)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of the features, made of those of the columns."""
         stages = (self.lags_, self.sides_, self.change_)
         names = [stage.get_feature_names_out(input_features) for stage in stages]
         return np.concatenate([*names, [f"size of {name}" for name in names[-1]]])
@@ -301,6 +321,16 @@ def _ends(peaks: tuple[Ints, Floats], threshold: float, T: int) -> list[int]:
     """Segment ends at the peaks above a threshold, and T."""
     where, height = peaks
     return [*where[height > threshold].tolist(), T]
+
+
+def _highest(sums: Floats, distance: int, n_segments: int) -> list[int]:
+    """Ends of so many segments, at the highest peaks and, if these are too few, samples."""
+    peaks, height = _peaks(sums, distance)
+    first = peaks[np.argsort(-height, kind="stable")]
+    others = np.setdiff1d(np.arange(1, sums.size), peaks)
+    then = others[np.argsort(-sums[others], kind="stable")]
+    chosen = np.concatenate([first, then])[: n_segments - 1]
+    return [*np.sort(chosen).tolist(), sums.size]
 
 
 def _losses(truth: EquivalenceMatrix, peaks: tuple[Ints, Floats], thresholds: Floats) -> Floats:
