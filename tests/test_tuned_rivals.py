@@ -233,9 +233,7 @@ def test_labels_that_do_not_fit_their_sample_are_refused(tuned):
     learner = MetricLearner(metric="diagonal").fit(*tuned[1:])
     learner.rivals_["short"] = Remembering()
     learner.rivals_["short"].predict = lambda Xs, n=None: [np.zeros(3, int) for _ in Xs]
-    with pytest.raises(
-        SettingsError, match=r"predicts labels of shape \(3,\) of recording 0"
-    ):
+    with pytest.raises(SettingsError, match=r"predicts labels of shape \(3,\) of recording 0"):
         learner.partition_with("short", tuned[1])
     learner.rivals_["short"].predict = lambda Xs, n=None: []
     with pytest.raises(SettingsError, match="short predicts labels of 0 of 5 recordings"):

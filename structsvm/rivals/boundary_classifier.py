@@ -19,7 +19,12 @@ from structsvm.features.context import Lags, MovingStatistics
 from structsvm.features.frames import FrameRecipe, HeldOut, classifier_from
 from structsvm.features.names import UNNAMED, States, is_missing
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.samples import STANDARDIZE, Counts, Standardizer, cluster_counts
+from structsvm.partitions.samples import (
+    STANDARDIZE,
+    Counts,
+    Standardizer,
+    cluster_counts,
+)
 from structsvm.rivals.tuning import mean_loss, some_truth
 
 __all__ = ["BoundaryClassifier", "Surroundings"]
@@ -164,26 +169,26 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         arrays = read_recordings(Xs, self.n_features_in_)
         return [p[:, 1] for p in self.model_.probabilities(arrays, "BoundaryClassifier")]
 
-    def predict(self, Xs: Sequence[Floats], n_segments: Counts = None) -> list[Ints]:
+    def predict(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[Ints]:
         """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each.
 
         Parameters
         ----------
-        n_segments : int or sequence of int, optional
-            Exactly so many segments of each recording, in place of the threshold: those that begin
-            at the highest peaks and, if there are too few of these, at the highest samples.
+        n_clusters : int or sequence of int, optional
+            Exactly so many segments in each recording: as many of the highest peaks as that takes,
+            in place of those above the threshold.
         """
         return [
             np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)).astype(np.int64)
-            for ends in self.predict_breakpoints(Xs, n_segments)
+            for ends in self.predict_breakpoints(Xs, n_clusters)
         ]
 
     def predict_breakpoints(
-        self, Xs: Sequence[Floats], n_segments: Counts = None
+        self, Xs: Sequence[Floats], n_clusters: Counts = None
     ) -> list[list[int]]:
         """Return the segment ends of each recording, the last being T."""
         sums = [_sums(p, self.spread_) for p in self.predict_proba(Xs)]
-        counts = cluster_counts(n_segments, [total.size for total in sums])
+        counts = cluster_counts(n_clusters, [total.size for total in sums])
         return [
             _ends(_peaks(total, self.distance_), self.threshold_, total.size)
             if K is None
@@ -323,14 +328,13 @@ def _ends(peaks: tuple[Ints, Floats], threshold: float, T: int) -> list[int]:
     return [*where[height > threshold].tolist(), T]
 
 
-def _highest(sums: Floats, distance: int, n_segments: int) -> list[int]:
-    """Ends of so many segments, at the highest peaks and, if these are too few, samples."""
-    peaks, height = _peaks(sums, distance)
-    first = peaks[np.argsort(-height, kind="stable")]
-    others = np.setdiff1d(np.arange(1, sums.size), peaks)
-    then = others[np.argsort(-sums[others], kind="stable")]
-    chosen = np.concatenate([first, then])[: n_segments - 1]
-    return [*np.sort(chosen).tolist(), sums.size]
+def _highest(sums: Floats, distance: int, K: int) -> list[int]:
+    """Segment ends at the ``K - 1`` highest peaks, and at other samples where these are too few."""
+    is_peak = np.zeros(sums.size, dtype=bool)
+    is_peak[_peaks(sums, distance)[0]] = True
+    order = np.lexsort((np.arange(sums.size), -sums, ~is_peak))
+    chosen = [t for t in order.tolist() if t > 0][: K - 1]
+    return [*sorted(chosen), sums.size]
 
 
 def _losses(truth: EquivalenceMatrix, peaks: tuple[Ints, Floats], thresholds: Floats) -> Floats:
