@@ -14,6 +14,7 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, has_rows, measure
 from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, asked_counts
@@ -187,12 +188,13 @@ def evaluate(
     *,
     names: Sequence[str] | None = None,
     rivals: Mapping[str, Any] | None = None,
+    measured: Sequence[Sample] | None = None,
 ) -> Evaluation:
     """Compare the learned metric with the untrained one and its rivals on labelled samples.
 
-    All of them were tuned on the training labels alone. Other metrics take part if
-    :meth:`MetricLearner.fit_baselines` has tuned them; whatever else partitions recordings, such as
-    a classifier of :mod:`structsvm.rivals`, is given as one of ``rivals``.
+    All of them were tuned on the training labels alone. Other metrics, and the classifiers of
+    :mod:`structsvm.rivals`, take part if :meth:`MetricLearner.fit_baselines` has tuned them;
+    whatever else partitions samples is given as one of ``rivals``.
 
     Parameters
     ----------
@@ -200,7 +202,7 @@ def evaluate(
         Fitted.
     Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
         Not those that were learned from; a :class:`~structsvm.errors.DataWarning` says how many
-        were.
+        were. Of samples as ``learner.prepare`` has them, metrics alone are compared.
     n_clusters : int, "true" or None
         Decode with so many segments (or clusters), with as many as the truth has, or as the price
         decides; None is "true" where the number of clusters is known and nothing else decides it.
@@ -212,6 +214,8 @@ def evaluate(
         Each has ``predict(Xs)``, which returns one label for each item of each sample, and takes
         the numbers of clusters as its second argument if ``n_clusters`` is to be given. Fit them to
         the recordings that the metric was learned from. The verdict names them as you do.
+    measured : sequence of Sample, optional
+        The same samples as ``learner.measured`` has them, if they have been checked already.
 
     Returns
     -------
@@ -237,8 +241,8 @@ def evaluate(
     samples, seen = Xs, 0
     if rivals and is_prepared(Xs):
         raise SettingsError("rivals partition samples as they are: give these, not prepared ones")
-    if not is_prepared(Xs):
-        measured = learner.measured(Xs)
+    if measured is not None or not is_prepared(Xs):
+        measured = learner.measured(Xs) if measured is None else measured
         words = words_of(learner, measured)
         seen = learner.training_data_.warn_if_among([sample.X for sample in measured], words)
         samples = learner.inputs_(measured)
@@ -247,7 +251,7 @@ def evaluate(
     words = words_of(learner, samples)
     if len(names) != len(truths):
         raise DataError(f"{words.wholes(len(truths))} but {len(names)} names")
-    guesses = decode_with_all(learner, samples, truths, n_clusters)
+    guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
     for name, rival in (rivals or {}).items():
         if name in guesses:
             raise SettingsError(f"rivals: {name!r} is among the metrics: give it another name")
@@ -304,8 +308,9 @@ def decode_with_all(
     Xs: Any,
     truths: Sequence[EquivalenceMatrix],
     n_clusters: int | str | None = None,
+    measured: Sequence[Sample] | None = None,
 ) -> dict[str, list[EquivalenceMatrix]]:
-    """The partitions of samples in the learned metric, and in each of its tuned rivals.
+    """The partitions of samples in the learned metric, and by each of its tuned rivals.
 
     Parameters
     ----------
@@ -314,8 +319,17 @@ def decode_with_all(
     Xs : samples, or what ``learner.prepare`` made of them
     truths : their partitions
     n_clusters : as for :func:`evaluate`
+    measured : the samples as they were measured, without which rivals that are no metrics are
+        left out
     """
     samples = learner.prepare(Xs)
     counts = _counts(learner, truths, n_clusters)
-    metrics = stage("metrics", list({LEARNED: learner.metric_, **learner.baselines_}.items()))
-    return {name: learner.decode_with(metric, samples, counts) for name, metric in metrics}
+    metrics: dict[str, Metric] = {LEARNED: learner.metric_, **learner.baselines_}
+    others = [] if measured is None else list(learner.rivals_)
+    found = {}
+    for name in stage("metrics", [*metrics, *others]):
+        if name in metrics:
+            found[name] = learner.decode_with(metrics[name], samples, counts)
+        else:
+            found[name] = learner.partition_with(name, measured, counts)
+    return found

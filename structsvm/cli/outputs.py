@@ -194,7 +194,7 @@ class Segments:
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         ends = self.M.breakpoints
-        return {"name": self.name, "n_segments": len(ends), "breakpoints": ends}
+        return {"name": self.name, "n_clusters": len(ends), "breakpoints": ends}
 
     def __str__(self) -> str:
         """The name and the ends."""

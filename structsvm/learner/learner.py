@@ -15,12 +15,12 @@ from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm import baselines
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
+from structsvm.learner.rivals import guessed, tune
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
@@ -132,6 +132,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     baselines_ : dict of Metric
         What the learned metric has to beat, tuned on the same labels: "untrained" (the identity
         with its best price) and, after :meth:`fit_baselines`, those that suit the problem.
+    rivals_ : dict of estimators
+        What else it has to beat, fitted by :meth:`fit_baselines` to the same labels: whatever
+        partitions and is no metric.
     alternated_ : Alternated or None
         With partial labels, the completed labels (of the recordings of which anything is known) and
         what completing them brought; not stored.
@@ -197,7 +200,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         feature_names: Sequence[str] | None = None,
         groups: Any = None,
-        rivals: bool = False,
+        rivals: bool | str | Sequence[str] = False,
         alternation: Alternation | None = None,
         held_out: tuple[Any, Any] | None = None,
         resume: str | PathLike[str] | None = None,
@@ -223,9 +226,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         groups : sequence of length N, optional
             Whom or what a recording is of, for features that learn from labels: no recording gets
             features from a model that has seen its group.
-        rivals : bool
-            Whether to tune the baselines of the problem too, as :meth:`fit_baselines` does, unless
-            Ctrl-C has ended learning.
+        rivals : bool, {"quick", "all"} or list of str
+            What to tune beside it, as :meth:`fit_baselines` does, unless Ctrl-C has ended learning;
+            True is "quick".
         alternation : Alternation, optional
             How partial labels are completed (docs/weak-labels.md).
         held_out : (Xs, ys), optional
@@ -252,8 +255,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         settings = self._settings(callback)
         if resume is not None and not isinstance(resume, str | PathLike):
             raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
-        if not isinstance(rivals, bool):
-            raise SettingsError(f"rivals must be True or False, got {rivals!r}")
+        which = _which_rivals(rivals)
         if alternation is not None and not isinstance(alternation, Alternation):
             raise SettingsError(f"alternation must be an Alternation or None, got {alternation!r}")
         read = self._training_set(
@@ -280,21 +282,53 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             else:
                 result = learn(settings, data, resume)
             self._keep(read, inputs, result)
-        if rivals and not self.interrupted_:
-            self._tune_baselines(data)
+        if which is not None and not self.interrupted_:
+            self._tune_rivals(which, read, data)
         return self
 
-    def fit_baselines(self, Xs: Any, ys: Any = None, *, sample_weight: Any = None) -> Self:
-        """Tune on the same labels the rivals :meth:`fit` has no need of, into ``baselines_``.
+    def fit_baselines(
+        self,
+        Xs: Any,
+        ys: Any = None,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        names: str | Sequence[str] = "quick",
+    ) -> Self:
+        """Tune on the same labels the rivals that :meth:`fit` has no need of.
 
-        Of labels in part, on the stretches where they say everything.
+        Metrics go into ``baselines_``: of labels in part, they are tuned on the stretches where
+        these say everything. Estimators that are no metrics, such as classifiers of the samples of
+        a recording where the labels are names of states, go into ``rivals_``: they learn from the
+        samples as they were measured and from all labels, with the context of ``features``.
+
+        Parameters
+        ----------
+        Xs, ys, sample_weight
+            As for :meth:`fit`; estimators only mind whether a weight is 0.
+        groups : sequence of length N, optional
+            Whom or what a sample is of: what is tuned on held-out samples has not seen their group.
+        names : {"quick", "all"} or list of str
+            The rivals that apply and take little time, all that apply, which adds gradient
+            boosting, or those of these names, such as "rca" or "frame-logistic". One that was not
+            asked for by name and cannot learn from the labels is left out with a warning.
+
+        Raises
+        ------
+        DataError, SettingsError
+            As :meth:`fit`; and when no rival has one of the names.
+        LearningError
+            When a rival that was asked for by name cannot learn, naming the fold.
         """
         check_is_fitted(self)
+        which = _which_rivals(names)
         data = self._training_set(
-            Xs, ys, sample_weight=sample_weight, n_features=self.n_features_in_
+            Xs, ys, sample_weight=sample_weight, n_features=self.n_features_in_, groups=groups
         ).counted()
-        seen = [centred(sample.X) for sample in self.inputs_(data.samples)]
-        self._tune_baselines(data.with_features(seen))
+        if which is not None:
+            data = informative(data)
+            seen = [centred(sample.X) for sample in self.inputs_(data.samples)]
+            self._tune_rivals(which, data, data.with_features(seen))
         return self
 
     def read(
@@ -430,6 +464,26 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
         tasks = stage("partitioning", list(zip(samples, counts, strict=True)))
         return [metric.decode(self.problem_, sample, K) for sample, K in tasks]
+
+    def partition_with(
+        self, rival: str, Xs: Any, n_clusters: Counts = None
+    ) -> list[EquivalenceMatrix]:
+        """Partition samples as one of ``rivals_`` does, by its name.
+
+        Raises
+        ------
+        SettingsError
+            When there is no such rival, or it does not predict one label for each item.
+        DataError
+            If a sample cannot be used, or a number of clusters does not fit its sample.
+        """
+        if rival not in self.rivals_:
+            raise SettingsError(f"rival must be one of {sorted(self.rivals_)}, got {rival!r}")
+        samples = Xs if is_prepared(Xs) else self.measured(Xs)
+        sizes = [sample.n_samples for sample in samples]
+        counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
+        asked = None if n_clusters is None else [K for K in counts if K is not None]
+        return guessed(self.rivals_[rival], rival, self.problem_, samples, asked)
 
     def prepare(self, Xs: Any) -> list[Sample]:
         """Samples as the metric sees them, checked against those it was learned from.
@@ -658,6 +712,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.certified_upper_ = result.upper
         self.alternated_ = result.alternated
         self.baselines_ = {"untrained": result.untrained}
+        self.rivals_: dict[str, Any] = {}
         self.inputs_ = inputs
         self.problem_, self.whitening_ = read.problem, result.units.whitening
         self.training_data_ = TrainingSummary.of(read.samples, result.truths, read.cluster_names)
@@ -669,14 +724,25 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
 
-    def _tune_baselines(self, data: TrainingSet) -> None:
-        parts = data.parts
-        if all(truth.n_clusters == 1 for truth in parts.truths):
-            return  # no labelled stretch has a change: nothing to tune on
-        for name in stage("tuning rivals", self.problem_.traits.baselines):
-            self.baselines_[name] = baselines.fit(
-                name, self.problem_, parts.samples, parts.truths, weights=parts.weights
-            )
+    def _tune_rivals(
+        self, which: str | Sequence[str], measured: TrainingSet, seen: TrainingSet
+    ) -> None:
+        found = tune(which, measured, seen, self.features)
+        self.baselines_ |= found.metrics
+        self.rivals_ |= found.estimators
+
+
+def _which_rivals(rivals: Any) -> str | list[str] | None:
+    """The rivals that were asked for; None for none."""
+    if isinstance(rivals, bool):
+        return "quick" if rivals else None
+    if among(rivals, ("quick", "all")):
+        return str(rivals)
+    if isinstance(rivals, list | tuple) and all(isinstance(name, str) for name in rivals):
+        return list(rivals) or None
+    raise SettingsError(
+        f"rivals must be True, False, 'quick', 'all' or a list of names, got {rivals!r}"
+    )
 
 
 def _held_out(given: Any, read: TrainingSet) -> TrainingSet | None:

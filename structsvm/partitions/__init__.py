@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from structsvm.support.lazy import lazy
 
 if TYPE_CHECKING:
+    from structsvm.partitions.candidates import Candidate as Candidate
+    from structsvm.partitions.candidates import Rival as Rival
     from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
     from structsvm.partitions.labelled import LabelledSample as LabelledSample
     from structsvm.partitions.labelled import SearchedSample as SearchedSample
@@ -33,6 +35,7 @@ else:
         __name__,
         {
             "Argmax": "structsvm.partitions.oracle",
+            "Candidate": "structsvm.partitions.candidates",
             "Constraint": "structsvm.partitions.oracle",
             "EquivalenceMatrix": "structsvm.partitions.equivalence",
             "LabelledSample": "structsvm.partitions.labelled",
@@ -42,6 +45,7 @@ else:
             "PartitionProblem": "structsvm.partitions.problem",
             "Quality": "structsvm.status",
             "Region": "structsvm.partitions.oracle",
+            "Rival": "structsvm.partitions.candidates",
             "Sample": "structsvm.partitions.sample",
             "SearchedSample": "structsvm.partitions.labelled",
             "TraceObjective": "structsvm.partitions.trace_objective",

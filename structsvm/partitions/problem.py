@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, warn
+from structsvm.partitions.candidates import Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
@@ -246,6 +247,22 @@ class PartitionProblem(Contract):
     ) -> Metric | None:
         """A metric of this problem's own to compare with, by name; None if there is none."""
         return None
+
+    @hook
+    def rivals(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Rival]:
+        """Estimators to compare with that are no metrics, as far as they apply to these labels.
+
+        Parameters
+        ----------
+        samples : sequence of Sample
+            As they were measured.
+        labels : sequence of labels of each sample, as :meth:`known_labels` has them
+        features : RecordingTransformer, optional
+            The features that the metric is learned from, not fitted: rivals see the same context.
+        """
+        return ()
 
     @hook
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:

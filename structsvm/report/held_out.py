@@ -65,7 +65,7 @@ class HeldOut:
             raise DataError(f"{words.wholes(len(measured))} but {len(names)} names")
         samples = learner.inputs_(measured)
         truths = learner.encode(samples, ys)
-        guesses = decode_with_all(learner, samples, truths, n_clusters)
+        guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
         warn_of_new_clusters(learner, samples, ys)
         arrays, seen = [x.X for x in samples], sum(x.X in learner.training_data_ for x in measured)
         evaluation = Evaluation.of(
