@@ -19,6 +19,7 @@ from structsvm.oracles.cluster_decoder import ClusterDecoder, calibrate_tree
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
+from structsvm.partitions.candidates import Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
@@ -30,6 +31,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import TABLES, Traits
 from structsvm.partitions.values import label_values, refuse_missing
 from structsvm.problem import Separation
+from structsvm.rivals.row_classifier import rivals_of_tables
 from structsvm.support.checks import among, is_number, is_whole, refuse_bad_seed
 
 __all__ = ["Clustering", "CompressedSample"]
@@ -212,6 +214,12 @@ class Clustering(PartitionProblem):
         except TypeError:
             kinds = sorted({type(v).__name__ for v in values.tolist()})
             raise DataError(f"labels of several kinds do not compare: {', '.join(kinds)}") from None
+
+    def rivals(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Rival]:
+        """Classifiers of rows, where the clusters are known classes."""
+        return rivals_of_tables(labels)
 
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
         """Check that some table has two clusters and, if K is given, some cluster two rows.

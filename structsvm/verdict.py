@@ -219,6 +219,8 @@ WORDS = {
     "frame-boosting": "a frame classifier (boosting)",
     "boundary-logistic": "a boundary classifier (logistic)",
     "boundary-boosting": "a boundary classifier (boosting)",
+    "lda-classifier": "a classifier of rows (LDA)",
+    "nearest-centroid": "a classifier of rows (nearest centre)",
 }
 """How sentences call what has another name."""
 

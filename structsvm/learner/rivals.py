@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm import baselines
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.features import RecordingTransformer
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_set import CLUSTERS, TrainingSet
 from structsvm.partitions.candidates import Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
@@ -92,8 +92,8 @@ def tune(
 
 
 def rivals_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Rival]:
-    """The rivals that apply to samples as they were measured."""
-    if data.given is None:
+    """The rivals that apply to samples as they were measured; classifiers find no new clusters."""
+    if data.given is None or data.asks == CLUSTERS:
         return []
     return list(data.problem.rivals(data.samples, _labels(data), features))
 

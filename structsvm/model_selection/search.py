@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,6 +37,9 @@ from structsvm.support.progress import share
 __all__ = ["MetricLearnerCV"]
 
 Floats = NDArray[np.float64]
+
+WHOLE = "tables"
+"""What is asked about tables if they are held out as a whole."""
 
 
 class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
@@ -84,6 +88,8 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         told otherwise, and what :func:`structsvm.save` takes.
     best_candidate_ : str
         The best candidate of all; "untrained", say, when learning does not pay.
+    best_learned_ : Candidate
+        The candidate that ``best_estimator_`` is.
     best_lam_ : float
         ``lam`` of ``best_estimator_``.
     verdict_ : Verdict
@@ -198,7 +204,6 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
             learner = self.choose(data)
         with share("learning", n / (n + 1), 1.0):
             self.best_estimator_ = learner.fit(data)
-        learner.question_ = self.question_
         self._add_baselines(data.counted(), self.candidates_)
         if not self.verdict_.pays:
             warn(str(self.verdict_), VerdictWarning)
@@ -239,10 +244,10 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         learned = held_out.best_learned
         self.verdict_ = held_out.verdict
         self.best_candidate_, self.best_lam_ = held_out.best.name, learned.lam
+        self.best_learned_ = learned
         self.candidates_, self.fold_ = candidates, split.folds.held_out
         self.losses_, self.criterion_ = held_out.losses, held_out.criterion
         self.cv_results_ = held_out.table()
-        self.question_ = (self.split or "tables") if data.has_rows else None
         return MetricLearner(**self._parameters(learned))
 
     def predict(
@@ -383,8 +388,9 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         )
 
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
-        """Samples and labels, checked once."""
-        return TrainingSet.of(self._problem, Xs, ys, **given)
+        """Samples and labels, checked once, and what is asked about them."""
+        data = TrainingSet.of(self._problem, Xs, ys, **given)
+        return replace(data, question=self.split or WHOLE)
 
     def _judge_with_k(self) -> bool:
         """Whether partitions that know their number of clusters are judged."""

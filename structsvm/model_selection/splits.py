@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from structsvm.errors import DataError, SettingsError
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.model_selection.folds import Folds, split
 from structsvm.partitions.traits import Words
 from structsvm.support.checks import among, is_whole
@@ -35,7 +35,6 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 
-ROWS, CLUSTERS = "rows", "clusters"
 SPLITS = (ROWS, CLUSTERS)
 MOST_PARTS = 10
 """Groups of rows, or of clusters, over all draws."""
