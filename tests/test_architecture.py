@@ -24,7 +24,7 @@ FLOORS = (
     {"oracles"},
     {"problems"},
     {"baselines", "interop", "learner", "plugins"},
-    {"datasets", "evaluation", "rivals", "testing", "verdict", "views"},
+    {"confusion", "datasets", "evaluation", "rivals", "testing", "verdict", "views"},
     {"model_selection"},
     {"plotting"},
     {"compare", "report"},
