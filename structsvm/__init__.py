@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from structsvm.errors import SettingsError as SettingsError
     from structsvm.errors import StructSVMError as StructSVMError
     from structsvm.evaluation import evaluate as evaluate
+    from structsvm.evaluation import evaluate_states as evaluate_states
     from structsvm.learner.files import load as load
     from structsvm.learner.files import save as save
     from structsvm.learner.learner import MetricLearner as MetricLearner
@@ -54,6 +55,7 @@ else:
             "compare_solvers": "structsvm.compare",
             "evaluate": "structsvm.evaluation",
             "evaluate_rows": "structsvm.model_selection.rows",
+            "evaluate_states": "structsvm.evaluation",
             "load": "structsvm.learner.files",
             "save": "structsvm.learner.files",
             "suggest_labels": "structsvm.partial_labels.suggest",

@@ -24,7 +24,7 @@ FLOORS = (
     {"oracles", "rivals"},
     {"problems"},
     {"baselines", "interop", "learner", "plugins"},
-    {"datasets", "evaluation", "testing", "verdict", "views"},
+    {"confusion", "datasets", "evaluation", "testing", "verdict", "views"},
     {"model_selection"},
     {"plotting"},
     {"compare", "report"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
@@ -22,6 +21,7 @@ from structsvm.learner.inputs import Inputs
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
 from structsvm.learner.rivals import guessed, tune
 from structsvm.learner.settings import Settings, problem_from
+from structsvm.learner.states import names_of_items, segment_table
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.parallel import Backend
@@ -370,21 +370,20 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
 
     def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
-        """Segment recordings and name what was found: the name of a state for each sample, (T_i,).
+        """Partition samples and name what was found: the name of a state for each item, (T_i,).
 
-        A segment has the state that is most probable on average over its samples, as the features
-        :class:`~structsvm.features.StateScores` have learned it.
+        A segment (or cluster) has the state that is most probable on average over its items, as the
+        features :class:`~structsvm.features.StateScores` have learned it.
 
         Raises
         ------
         SettingsError
             When the learner has no such features.
         """
-        tables = self.predict_segments(Xs, n_clusters)
-        return [
-            np.repeat([row["state"] for row in table], [row["end"] - row["start"] for row in table])
-            for table in tables
-        ]
+        samples, states = self.prepare(Xs), self._states
+        partitions = self.predict_partitions(samples, n_clusters)
+        pairs = zip(partitions, samples, strict=True)
+        return [names_of_items(M, sample, states) for M, sample in pairs]
 
     def predict_segments(self, Xs: Any, n_clusters: Counts = None) -> list[list[dict[str, Any]]]:
         """Segment recordings and name what was found: a table for each.
@@ -398,33 +397,17 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         SettingsError
-            When the learner has no features that score named states.
+            When the learner has no features that score named states, or finds no segments.
         """
-        check_is_fitted(self)
-        stage = self.inputs_.state_scores
-        if stage is None:
+        samples, states = self.prepare(Xs), self._states
+        words = self.problem_.traits.words
+        if not self.problem_.traits.contiguous:
             raise SettingsError(
-                "this learner knows no names of states: learn with features=StateScores(), or a "
-                "Union that has them, from labels that are names"
+                f"{type(self.problem_).__name__} gives {words.part}s, not segments: predict_states "
+                f"names each {words.item}"
             )
-        measured = self.measured(Xs)
-        partitions = self.predict_partitions(self.inputs_(measured), n_clusters)
-        tables = []
-        for M, p in zip(partitions, self.inputs_.probabilities(measured), strict=True):
-            ends = M.boundaries.tolist()
-            means = [p[a:b].mean(axis=0) for a, b in itertools.pairwise(ends)]
-            tables.append(
-                [
-                    {
-                        "start": a,
-                        "end": b,
-                        "state": stage.classes_[mean.argmax()],
-                        "probability": float(mean.max()),
-                    }
-                    for (a, b), mean in zip(itertools.pairwise(ends), means, strict=True)
-                ]
-            )
-        return tables
+        partitions = self.predict_partitions(samples, n_clusters)
+        return [segment_table(M, x, states) for M, x in zip(partitions, samples, strict=True)]
 
     def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
@@ -547,6 +530,12 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         unnamed = [f"x{j}" for j in range(self.n_features_in_)]
         return self.inputs_.names([str(n) for n in getattr(self, "feature_names_in_", unnamed)])
+
+    @property
+    def classes_(self) -> NDArray[Any] | None:
+        """The names of the states that the features know, (C,); None if they know none."""
+        check_is_fitted(self)
+        return self.inputs_.states
 
     @property
     def n_metric_features_(self) -> int:
@@ -686,6 +675,17 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Tags:
         return recording_tags(super().__sklearn_tags__())
+
+    @property
+    def _states(self) -> NDArray[Any]:
+        """The names of the states it knows; SettingsError if it knows none."""
+        states = self.classes_
+        if states is None:
+            raise SettingsError(
+                "this learner knows no names of states: learn with features=StateScores(), or a "
+                "Union that has them, from labels that are names"
+            )
+        return states
 
     @property
     def _problem(self) -> PartitionProblem:

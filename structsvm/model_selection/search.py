@@ -263,6 +263,14 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         decode = self.problem_.decode
         return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
 
+    def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
+        """Partition samples in the learned metric and name what was found, (T_i,) each."""
+        return self._fitted.predict_states(Xs, n_clusters)
+
+    def predict_segments(self, Xs: Any, n_clusters: Counts = None) -> list[list[dict[str, Any]]]:
+        """Segment recordings in the learned metric and name what was found: a table for each."""
+        return self._fitted.predict_segments(Xs, n_clusters)
+
     def predict_breakpoints(
         self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned"
     ) -> list[list[int]]:
@@ -351,6 +359,11 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     def training_data_(self) -> TrainingSummary:
         """What was learned from."""
         return self._fitted.training_data_
+
+    @property
+    def classes_(self) -> NDArray[Any] | None:
+        """The names of the states that the features know, (C,); None if they know none."""
+        return self._fitted.classes_
 
     @property
     def n_features_in_(self) -> int:
