@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -18,6 +17,7 @@ from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.inputs import Inputs
+from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
 from structsvm.learner.rivals import guessed, tune
 from structsvm.learner.settings import Settings, problem_from
@@ -33,6 +33,7 @@ from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, centred, check_weights, cluster_counts
 from structsvm.partitions.values import refuse_hidden
 from structsvm.problem import Risk
+from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
@@ -63,7 +64,7 @@ def recording_tags(tags: Tags) -> Tags:
     return tags
 
 
-class MetricLearner(BaseEstimator):  # type: ignore[misc]
+class MetricLearner(ProblemParameters):
     r"""Learn a Mahalanobis metric that makes a partitioning algorithm give the labelled partitions.
 
     Minimises over ``B`` (and over the price of a segment)
@@ -79,7 +80,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     problem : PartitionProblem, default ``ChangePoint()``
-        What is partitioned, and how: see :mod:`structsvm.problems`.
+        What is partitioned, and how: see :mod:`structsvm.problems`. Its settings are parameters
+        too: ``set_params(problem__min_length=5)``.
     metric : {"full", "diagonal"}
         A full matrix (features and their combinations) or a diagonal one (a weight per feature).
     regularizer : {"squared", "trace"} or Regularizer
@@ -157,6 +159,7 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     __metadata_request__fit = DATA
     __metadata_request__score = DATA
+    default_problem = ChangePoint()
 
     def __init__(
         self,
