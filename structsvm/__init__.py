@@ -10,6 +10,7 @@ from structsvm.support.lazy import lazy
 
 if TYPE_CHECKING:
     from structsvm.compare import compare_solvers as compare_solvers
+    from structsvm.diagnosis import diagnose as diagnose
     from structsvm.errors import DataError as DataError
     from structsvm.errors import LearningError as LearningError
     from structsvm.errors import SettingsError as SettingsError
@@ -53,6 +54,7 @@ else:
             "StructSVMError": "structsvm.errors",
             "__version__": "structsvm.support.version",
             "compare_solvers": "structsvm.compare",
+            "diagnose": "structsvm.diagnosis",
             "evaluate": "structsvm.evaluation",
             "evaluate_rows": "structsvm.model_selection.rows",
             "evaluate_states": "structsvm.evaluation",

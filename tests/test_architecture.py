@@ -26,7 +26,7 @@ FLOORS = (
     {"baselines", "interop", "learner", "plugins"},
     {"confusion", "datasets", "evaluation", "testing", "verdict", "views"},
     {"model_selection"},
-    {"plotting"},
+    {"diagnosis", "plotting"},
     {"compare", "report"},
     {"__init__", "__main__", "cli"},
 )
