@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, LearningError
 from structsvm.learner.settings import Settings
-from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.folds import Folds
+from structsvm.model_selection.splits import Split
 from structsvm.model_selection.trials import (
     Fold,
     SeenFold,
@@ -70,20 +71,20 @@ class HeldOut:
     measure: str
     numbers: Ints
     """A number for each recording, the same for copies, (N,)."""
+    question: str
+    """What holding these out answers, in a sentence; "" where that goes without saying."""
 
     @classmethod
     def run(
         cls,
         settings: Make,
         candidates: Sequence[Candidate],
-        data: TrainingSet,
-        folds: Folds,
+        split: Split,
         *,
         judge_with_k: bool,
         choose_with_k: bool,
         rule: str,
         n_jobs: int | None,
-        numbers: Ints,
     ) -> HeldOut:
         """Try every candidate on every fold.
 
@@ -101,12 +102,10 @@ class HeldOut:
             Choose by those alone; otherwise by the mean loss of both, which is less noisy.
         n_jobs : int or None
             Processes, as in joblib.
-        numbers : array of shape (N,)
-            The same for recordings that are copies of each other.
         """
+        folds, data = split.folds, split.held_out
         parts = [
-            Fold(k, data.at(folds.train(k)).counted(), data.at(folds.test(k)))
-            for k in range(len(folds))
+            Fold(k, training.counted(), split.test(k)) for k, training in enumerate(split.training)
         ]
         trials = _tried(settings, candidates, parts, n_jobs)
         both = np.empty((len(data), len(candidates), 2))
@@ -121,9 +120,10 @@ class HeldOut:
             criterion,
             data.weights,
             rule,
-            data.problem.traits.words,
+            split.words,
             measure(data.problem, data.truths[0]),
-            numbers,
+            split.numbers,
+            split.question,
         )
 
     @property
@@ -172,7 +172,8 @@ class HeldOut:
             honest = once_each(honest, units, weights)
             weights = once_each(weights, units, weights)
             units = np.arange(honest.size)
-        contrasts = {n: Contrast.of(n, d, units, weights) for n, d in differences.items()}
+        draws = folds.draws
+        contrasts = {n: Contrast.of(n, d, units, weights, draws) for n, d in differences.items()}
         rivals = strongest_first(contrasts)
         return Verdict(
             untrained=contrasts["untrained"],
@@ -184,24 +185,25 @@ class HeldOut:
             measure=self.measure,
             others=tuple(rivals[1:]),
             copies=copies,
+            question=self.question,
         )
 
     @property
-    def failures(self) -> dict[str, str]:
-        """Why some kinds of candidate, by name, are out of the question altogether."""
-        kinds: dict[str, list[int]] = {}
-        for j, candidate in enumerate(self.candidates):
-            kinds.setdefault(candidate.name, []).append(j)
-        failed = np.asarray(np.isnan(self.criterion).any(axis=0))
-        return {
-            name: next(row[j].failure for j in which for row in self.trials if row[j].failure)
-            for name, which in kinds.items()
-            if failed[which].all()
-        }
+    def refused(self) -> dict[str, str]:
+        """Why the features or the classifier of some candidates, by name, could not learn."""
+        found: dict[str, str] = {}
+        for row in self.trials:
+            for candidate, trial in zip(self.candidates, row, strict=True):
+                if trial.refused:
+                    found.setdefault(candidate.name, trial.failure)
+        return found
 
     def table(self) -> dict[str, list[Any]]:
         """A row for each candidate, in columns; gains are over the untrained metric, paired."""
-        losses, units, weights = self.losses, self.folds.units, self.weights
+        losses, weights = self.losses, self.weights
+        spread = partial(
+            standard_error, units=self.folds.units, weights=weights, draws=self.folds.draws
+        )
         names = [c.name for c in self.candidates]
         gains = losses[:, [names.index("untrained")]] - losses
         tried = list(zip(*self.trials, strict=True))
@@ -209,10 +211,10 @@ class HeldOut:
             "candidate": names,
             "lam": [c.lam for c in self.candidates],
             "mean_loss": _means(losses, weights),
-            "se_loss": [standard_error(column, units, weights) for column in losses.T],
+            "se_loss": [spread(column) for column in losses.T],
             "mean_criterion": _means(self.criterion, weights),
             "mean_gain": _means(gains, weights),
-            "se_gain": [standard_error(column, units, weights) for column in gains.T],
+            "se_gain": [spread(column) for column in gains.T],
             "mean_fit_seconds": [float(np.mean([t.seconds for t in row])) for row in tried],
             "mean_oracle_calls": [float(np.mean([t.oracle_calls for t in row])) for row in tried],
             "converged": [all(t.converged for t in row) for row in tried],

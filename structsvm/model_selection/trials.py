@@ -58,6 +58,8 @@ class Trial:
     oracle_calls: int = 0
     failure: str = ""
     """Why there is no metric."""
+    refused: bool = False
+    """Whether its features or its classifier could not learn from the labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +79,10 @@ class Fold:
         ]
         return np.array(columns).T
 
-    def failed(self, why: object, seconds: float = 0.0) -> Trial:
+    def failed(self, why: object, seconds: float = 0.0, refused: bool = True) -> Trial:
         """The trial of a candidate that gives nothing to try."""
         nothing = np.full((len(self.test), 2), np.nan)
-        return Trial(nothing, seconds, failure=f"{why} (fold {self.number})")
+        return Trial(nothing, seconds, failure=f"{why} (fold {self.number})", refused=refused)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +187,7 @@ def _tried(settings: Settings, state: FitState, memory: Memory | None, seen: See
             raise KeyboardInterrupt("while choosing a metric")
         result = state.result(settings, risk, solution)
     except (LearningError, MasterError) as error:
-        return seen.fold.failed(error, time.perf_counter() - start)
+        return seen.fold.failed(error, time.perf_counter() - start, refused=False)
     seconds = time.perf_counter() - start
     losses = seen.losses(result.metric)
     return Trial(losses, seconds, solution.status.converged, solution.oracle_calls)

@@ -25,7 +25,7 @@ from structsvm.partitions.traits import Traits
 from structsvm.partitions.units import LearningUnits
 from structsvm.support.contract import Contract, hook
 
-__all__ = ["PartitionProblem", "disagreement", "measure"]
+__all__ = ["PartitionProblem", "disagreement", "has_rows", "measure"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -215,13 +215,19 @@ class PartitionProblem(Contract):
         constraint: Constraint = UNCONSTRAINED,
     ) -> EquivalenceMatrix:
         """The best partition of a sample into ``n_clusters``, or as many as the price allows."""
-        price = 0.0 if n_clusters is not None else metric.price
-        assert price is not None
-        objective = TraceObjective(centred(sample.X) @ metric.factor, shift=-price)
+        objective = self.decoding_objective(sample, metric, n_clusters)
         answer = self.decoder(sample).ask(objective, constraint.with_clusters(n_clusters))
         if n_clusters is None:
-            _warn_of_rounding(answer, price, sample.n_samples)
+            _warn_of_rounding(answer, -objective.shift, sample.n_samples)
         return answer.y
+
+    def decoding_objective(
+        self, sample: Sample, metric: Metric, n_clusters: int | None = None
+    ) -> TraceObjective:
+        """What :meth:`partition` maximises: minus the distortion in the metric, minus the price."""
+        price = 0.0 if n_clusters is not None else metric.price
+        assert price is not None
+        return TraceObjective(centred(sample.X) @ metric.factor, shift=-price)
 
     @hook
     def calibrate(
@@ -320,3 +326,8 @@ def disagreement(
 def measure(problem: PartitionProblem, truth: EquivalenceMatrix) -> str:
     """What :func:`disagreement` is called: a "loss" if perfect agreement is 0, not an index."""
     return "loss" if problem.agreement(truth, truth) == 0 else "disagreement"
+
+
+def has_rows(problem: PartitionProblem, samples: Sequence[Sample]) -> bool:
+    """Whether samples are tables: rows without an order, of which nothing else has to be known."""
+    return not problem.traits.contiguous and all(sample.side is None for sample in samples)
