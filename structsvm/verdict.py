@@ -215,6 +215,7 @@ ACRONYMS = frozenset({"pca", "rca", "lda", "mmc", "lmnn", "nca", "itml"})
 WORDS = {
     "untrained": "the untrained metric",
     "grid": "the grid",
+    "rca-plain": "plain RCA",
     "frame-logistic": "a frame classifier (logistic)",
     "frame-boosting": "a frame classifier (boosting)",
     "boundary-logistic": "a boundary classifier (logistic)",

@@ -24,9 +24,9 @@ FLOORS = (
     {"oracles", "rivals"},
     {"problems"},
     {"baselines", "interop", "learner", "plugins"},
-    {"datasets", "evaluation", "testing", "verdict", "views"},
+    {"confusion", "datasets", "evaluation", "testing", "verdict", "views"},
     {"model_selection"},
-    {"plotting"},
+    {"diagnosis", "plotting"},
     {"compare", "report"},
     {"__init__", "__main__", "cli"},
 )

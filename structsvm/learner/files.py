@@ -24,6 +24,7 @@ from structsvm.masters.auto import AutoMaster
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
+from structsvm.partitions.margins import MarginRates
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.samples import Standardizer
 from structsvm.partitions.traits import Words
@@ -50,7 +51,7 @@ VALUES = (
     *(CCCP, BlockFrankWolfe, CuttingPlane, ProjectedSubgradient, QuasiNewton, Stopping),
     *(SquaredNorm, Trace, GraphOfImage),
     *(Calibration, History, HistoryEntry, Inputs, Metric, Solution, Standardizer, Status),
-    *(TrainingSummary, Words),
+    *(MarginRates, TrainingSummary, Words),
 )
 """Classes of plain values that a model holds."""
 
@@ -60,6 +61,9 @@ FITTED = (
     "question_",
 )
 """What a fitted learner has; the completions of partial labels are not stored."""
+
+OPTIONAL = ("columns_", "margin_rates_")
+"""What it may have besides."""
 
 
 def save(learner: MetricLearner, path: str | PathLike[str]) -> None:
@@ -120,7 +124,7 @@ def save(learner: MetricLearner, path: str | PathLike[str]) -> None:
         },
         "parameters": {k: codec.pack(v, arrays) for k, v in parameters.items()},
         "features": None if names is None else [str(name) for name in names],
-        "columns": codec.pack(getattr(learner, "columns_", None), arrays),
+        **{name: codec.pack(getattr(learner, name, None), arrays) for name in OPTIONAL},
         "fitted": {k: codec.pack(v, arrays) for k, v in fitted.items()},
         "feature_stages": {k: _pack_stage(k, v, arrays) for k, v in features.items()},
         "rivals": {k: _pack_rival(k, v, arrays) for k, v in rivals.items()},
@@ -247,11 +251,12 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
     learner.inputs_ = replace(learner.inputs_, features=stages["fitted"])
     if header["features"] is not None:
         learner.feature_names_in_ = codec.unpack({"strings": header["features"]}, arrays)
-    columns = codec.unpack(header["columns"], arrays)
-    if columns is not None:
-        learner.columns_ = columns
     rivals = {k: _unpack_stage(k, v, arrays) for k, v in header["rivals"].items()}
     learner.rivals_ = {k.removeprefix("rival."): v for k, v in rivals.items() if v is not None}
+    for name in OPTIONAL:
+        value = codec.unpack(header[name], arrays)
+        if value is not None:
+            setattr(learner, name, value)
     learner.alternated_ = None  # completions are not stored
     if not isinstance(learner.metric_, Metric) or not isinstance(learner.inputs_, Inputs):
         raise TypeError("the metric or what stands in front of it is missing")

@@ -136,6 +136,10 @@ class TrainingSet:
             weights=self.weights[np.asarray(which, dtype=np.intp)],
         )
 
+    def weighted(self, weights: Floats) -> TrainingSet:
+        """The same samples with other weights, (N,), 0 or more."""
+        return replace(self, weights=np.asarray(weights, dtype=np.float64))
+
     def cut(self, pieces: Sequence[tuple[int, Ints]]) -> TrainingSet:
         """Return the training set of parts of samples: the number of each, and which of its items.
 
