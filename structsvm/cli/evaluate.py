@@ -12,6 +12,7 @@ from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.terminal import Terminal
 from structsvm.evaluation import Evaluation, evaluate
 from structsvm.learner.files import load
+from structsvm.verdict import rival_title
 from structsvm.views.words import perfect_in_words, score_titles
 
 __all__ = ["about_scores", "readable", "run", "score_table"]
@@ -64,6 +65,5 @@ def score_table(result: Evaluation) -> Table:
     for metric, scores in sorted(result.scores.items(), key=lambda item: item[0] == "learned"):
         values = [scores[name] for name in titles]
         numbers = ["-" if value is None else f"{value:.3f}" for value in values]
-        shown = metric.upper() if metric in ("pca", "rca") else metric
-        found.add_row(shown, *numbers, style="bold" if metric == "learned" else None)
+        found.add_row(rival_title(metric), *numbers, style="bold" if metric == "learned" else None)
     return found

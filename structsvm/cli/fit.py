@@ -83,6 +83,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         checkpoint=args.checkpoint,
         output=args.output,
         columns=named_columns(args),
+        rivals=False if args.rivals == "none" else args.rivals,
     )
     _tell(learner, training, given, args, terminal, interrupted)
     if terminal.as_json:
@@ -100,6 +101,7 @@ def learn(
     checkpoint: Path | None = None,
     output: Path | None = None,
     columns: Mapping[str, str] | None = None,
+    rivals: bool | str = True,
 ) -> bool:
     """Fit a learner and the rivals it has to beat, showing how far it has come.
 
@@ -113,6 +115,8 @@ def learn(
         Model file, written as soon as everything is learned, or Ctrl-C has ended learning.
     columns : mapping, optional
         What the columns of the tables were called, which the model file keeps.
+    rivals : bool or str
+        As for :meth:`MetricLearner.fit`.
 
     Returns
     -------
@@ -130,7 +134,7 @@ def learn(
         tuned = True
         try:
             with interrupts.released(), terminal.working("learning"), named:
-                learner.fit(training, rivals=True, resume=checkpoint)
+                learner.fit(training, rivals=rivals, resume=checkpoint)
         except KeyboardInterrupt:
             if not hasattr(learner, "metric_"):
                 raise

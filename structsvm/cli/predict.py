@@ -9,6 +9,9 @@ from structsvm.cli.outputs import check_output, check_outputs, writer_for
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
 from structsvm.learner.files import load
+from structsvm.learner.learner import MetricLearner
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.sample import Sample
 from structsvm.support.interrupts import Interrupts
 
 __all__ = ["run"]
@@ -38,9 +41,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         raise SettingsError(
             f"{output} is one file for {given.words.wholes(len(given))}: name a folder"
         )
-    samples = learner.inputs_(measured(learner, given, terminal))
+    samples = measured(learner, given, terminal)
     with given.named(), terminal.working("partitioning"):
-        partitions = learner.decode_with(learner.metric_, samples, args.n_clusters)
+        partitions = _partitions(learner, samples, args.rival, args.n_clusters)
     decode = learner.problem_.decode
     answers = [
         writer.answer(name, M, decode(M, sample))
@@ -57,3 +60,24 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     lines = [str(answer) for answer in answers]
     terminal.report({f"{given.words.whole}s": plain}, *(lines if output is None else ()))
     return 0
+
+
+def _partitions(
+    learner: MetricLearner, samples: list[Sample], rival: str | None, n_clusters: int | None
+) -> list[EquivalenceMatrix]:
+    """Partitions of samples as they were measured, in the learned metric or by a tuned rival.
+
+    Raises
+    ------
+    SettingsError
+        When the model has no such rival.
+    """
+    if rival in learner.rivals_:
+        return learner.partition_with(rival, samples, n_clusters)
+    metric = learner.metric_ if rival is None else learner.baselines_.get(rival)
+    if metric is None:
+        known = ", ".join(sorted([*learner.baselines_, *learner.rivals_]))
+        raise SettingsError(
+            f"--rival {rival}: the model has {known}; fit --rivals all tunes all there are"
+        )
+    return learner.decode_with(metric, learner.inputs_(samples), n_clusters)

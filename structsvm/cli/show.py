@@ -65,6 +65,7 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
         "eigenvalues": [float(value) for value in spectrum],
         "penalty": learner.penalty_,
         "training_loss": _training_loss(learner),
+        "rivals": [*learner.baselines_, *learner.rivals_],
         "training_data": {
             f"n_{words.whole}s": len(data),
             f"n_{words.item}s": list(data.n_samples),
@@ -133,6 +134,7 @@ def _facts(learner: MetricLearner) -> Table:
         "learned on": training_in_words(
             learner.training_data_, words_of_training(learner.problem_)
         ),
+        "rivals": ", ".join(plain["rivals"]),
         "status": learner.solution_.status.value,
         "certificate": certificate_in_words(learner.solution_),
     }

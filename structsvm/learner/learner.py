@@ -333,8 +333,7 @@ class MetricLearner(ProblemParameters):
         ).counted()
         if which is not None:
             data = informative(data)
-            seen = [centred(sample.X) for sample in self.inputs_(data.samples)]
-            self._tune_rivals(which, data, data.with_features(seen))
+            self._tune_rivals(which, data, self._as_seen(data))
         return self
 
     def read(
@@ -852,6 +851,13 @@ class MetricLearner(ProblemParameters):
         self.__dict__.pop("feature_names_in_", None)
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
+
+    def _as_seen(self, data: TrainingSet) -> TrainingSet:
+        """Training samples as the metric sees them, scored by models that have not seen them."""
+        if self.inputs_.states is not None:
+            settings = self._settings()
+            return Inputs.fit(settings.features, settings.standardize, data)[1]
+        return data.with_features([centred(sample.X) for sample in self.inputs_(data.samples)])
 
     def _tune_rivals(
         self, which: str | Sequence[str], measured: TrainingSet, seen: TrainingSet

@@ -14,7 +14,7 @@ from structsvm import baselines
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.training_set import TrainingSet
-from structsvm.partitions.candidates import Rival
+from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
@@ -24,7 +24,7 @@ from structsvm.partitions.values import label_values
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["Tuned", "fit_rival", "guessed", "rivals_of", "tune"]
+__all__ = ["Tuned", "candidates_of", "fit_rival", "guessed", "rivals_of", "tune"]
 
 USUAL = ("quick", "all")
 
@@ -96,6 +96,12 @@ def rivals_of(data: TrainingSet, features: RecordingTransformer | None) -> list[
     if data.given is None:
         return []
     return list(data.problem.rivals(data.samples, _labels(data), features))
+
+
+def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Candidate]:
+    """The menu of the problem for samples as they were measured."""
+    labels = [] if data.given is None else _labels(data)
+    return list(data.problem.candidates(data.samples, labels, features))
 
 
 def fit_rival(rival: Rival, data: TrainingSet) -> Any:

@@ -69,7 +69,15 @@ class HeldOut:
         warn_of_new_clusters(learner, samples, ys)
         arrays, seen = [x.X for x in samples], sum(x.X in learner.training_data_ for x in measured)
         evaluation = Evaluation.of(
-            truths, guesses, names, learner.problem_, tolerance, arrays, words, seen
+            truths,
+            guesses,
+            names,
+            learner.problem_,
+            tolerance,
+            arrays,
+            words,
+            seen,
+            classifiers=learner.rivals_,
         )
         labels = labels_of_each(ys, samples, words)
         return cls(learner, images, labels, measured, samples, truths, guesses, evaluation)
