@@ -9,6 +9,7 @@ from structsvm.cli.outputs import check_output, check_outputs, writer_for
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
 from structsvm.learner.files import load
+from structsvm.learner.states import segment_tables
 from structsvm.support.interrupts import Interrupts
 
 __all__ = ["run"]
@@ -42,9 +43,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     with given.named(), terminal.working("partitioning"):
         partitions = learner.decode_with(learner.metric_, samples, args.n_clusters)
     decode = learner.problem_.decode
+    states = segment_tables(partitions, samples, learner.classes_)
     answers = [
-        writer.answer(name, M, decode(M, sample))
-        for name, M, sample in zip(given.names, partitions, samples, strict=True)
+        writer.answer(name, M, decode(M, sample), table)
+        for name, M, sample, table in zip(given.names, partitions, samples, states, strict=True)
     ]
     if output is not None:
         with Interrupts():  # all the files or none

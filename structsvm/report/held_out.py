@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
-from structsvm.evaluation import Evaluation, decode_with_all
+from structsvm.evaluation import Evaluation, confusions_of, decode_with_all
 from structsvm.graphs.inputs import as_list
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.states import names_by_metric
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
@@ -37,6 +38,8 @@ class HeldOut:
     truths: Sequence[Any]
     guesses: Mapping[str, Sequence[EquivalenceMatrix]]
     """By name of the metric."""
+    states: Mapping[str, Sequence[NDArray[Any]]]
+    """The names of states that each metric gives; empty where the learner knows none."""
     evaluation: Evaluation
 
     @classmethod
@@ -49,6 +52,7 @@ class HeldOut:
         n_clusters: int | str | None,
         tolerance: int,
         measured: Sequence[Sample] | None = None,
+        unseen_states: str = "refuse",
     ) -> HeldOut:
         """Partition and score them; parameters as for ``report_page``.
 
@@ -67,11 +71,13 @@ class HeldOut:
         truths = learner.encode(samples, ys)
         guesses = decode_with_all(learner, samples, truths, n_clusters)
         arrays, seen = [x.X for x in samples], sum(x.X in learner.training_data_ for x in measured)
+        states = names_by_metric(guesses, samples, learner.inputs_.states)
+        named = confusions_of(learner, samples, ys, states, unseen_states)
         evaluation = Evaluation.of(
-            truths, guesses, names, learner.problem_, tolerance, arrays, words, seen
+            truths, guesses, names, learner.problem_, tolerance, arrays, words, seen, named
         )
         labels = labels_of_each(ys, samples, words)
-        return cls(learner, images, labels, measured, samples, truths, guesses, evaluation)
+        return cls(learner, images, labels, measured, samples, truths, guesses, states, evaluation)
 
     @property
     def seen(self) -> int:

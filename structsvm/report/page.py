@@ -46,6 +46,7 @@ def report_page(
     n_clusters: int | str | None = None,
     tolerance: int = 5,
     measured: Sequence[Sample] | None = None,
+    unseen_states: str = "refuse",
 ) -> str:
     """A page on what a metric is worth on held-out samples, as text to write into a file.
 
@@ -58,7 +59,7 @@ def report_page(
     ----------
     learner : MetricLearner
         Fitted; its ``fit_baselines`` adds rivals to the comparison.
-    Xs, ys, n_clusters, tolerance
+    Xs, ys, n_clusters, tolerance, unseen_states
         As for :func:`structsvm.evaluate`: recordings, tables, graphs or images that were not
         learned from.
     names : sequence of str, optional
@@ -91,7 +92,7 @@ def report_page(
     >>> "<title>Four features</title>" in page
     True
     """
-    held_out = HeldOut.of(learner, Xs, ys, names, n_clusters, tolerance, measured)
+    held_out = HeldOut.of(learner, Xs, ys, names, n_clusters, tolerance, measured, unseen_states)
     pictures = Pictures.of(held_out)
     verdict, whole = held_out.evaluation.verdict, pictures.words.whole
     sure, bounds = SURE if learner.problem_.traits.convex else LOCAL
