@@ -14,9 +14,11 @@ from structsvm.confusion import STATE_SCORES, UNSEEN, Confusion, confusions, ref
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.names import read_names
 from structsvm.learner.states import names_by_metric
+from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import PartitionProblem, measure
+from structsvm.partitions.metric import Metric
+from structsvm.partitions.problem import PartitionProblem, has_rows, measure
 from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.partitions.traits import RECORDINGS, Words
@@ -36,6 +38,8 @@ __all__ = [
     "decode_with_all",
     "evaluate",
     "evaluate_states",
+    "states_with_all",
+    "warn_of_new_clusters",
 ]
 
 Scores = Mapping[str, float | None]
@@ -81,6 +85,10 @@ class Evaluation:
     confusion: Mapping[str, Confusion] = field(default_factory=dict)
     """Of the states, over all samples, for each metric or rival that names what it finds; empty
     where nothing does, or the labels have no names."""
+    draws: int = 1
+    """How often everything is among the samples, if they are parts that were drawn."""
+    question: str = ""
+    """What scores of parts of a table answer, and what not, in a sentence."""
 
     @classmethod
     def of(
@@ -147,13 +155,21 @@ class Evaluation:
 
     def contrast(self, rival: str) -> Contrast:
         """The disagreement of a rival minus that of the learned metric, paired by sample."""
-        return Contrast.paired(rival, self._judged)
+        return Contrast.paired(rival, self._judged, self.draws)
 
     @property
     def verdict(self) -> Verdict:
         """The verdict on whether learning paid, ready to print."""
         copies = len(self.contents) - len(set(self.contents))
-        return Verdict.of(self._judged, self.words, self.measure, copies, self.seen)
+        return Verdict.of(
+            self._judged,
+            self.words,
+            self.measure,
+            copies,
+            self.seen,
+            draws=self.draws,
+            question=self.question,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: the scores of each metric, verdict and samples."""
@@ -199,13 +215,14 @@ def evaluate(
     *,
     names: Sequence[str] | None = None,
     rivals: Mapping[str, Any] | None = None,
+    measured: Sequence[Sample] | None = None,
     unseen_states: str = "refuse",
 ) -> Evaluation:
     """Compare the learned metric with the untrained one and its rivals on labelled samples.
 
-    All of them were tuned on the training labels alone. Other metrics take part if
-    :meth:`MetricLearner.fit_baselines` has tuned them; whatever else partitions recordings, such as
-    a classifier of :mod:`structsvm.rivals`, is given as one of ``rivals``.
+    All of them were tuned on the training labels alone. Other metrics, and the classifiers of
+    :mod:`structsvm.rivals`, take part if :meth:`MetricLearner.fit_baselines` has tuned them;
+    whatever else partitions samples is given as one of ``rivals``.
 
     If the labels are names of states, and the learner has features that know states
     (:class:`~structsvm.features.StateScores`), or a rival has ``predict_states`` and ``classes_``,
@@ -218,7 +235,7 @@ def evaluate(
         Fitted.
     Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
         Not those that were learned from; a :class:`~structsvm.errors.DataWarning` says how many
-        were.
+        were. Of samples as ``learner.prepare`` has them, metrics alone are compared.
     n_clusters : int, "true" or None
         Decode with so many segments (or clusters), with as many as the truth has, or as the price
         decides; None is "true" where the number of clusters is known and nothing else decides it.
@@ -230,6 +247,8 @@ def evaluate(
         Each has ``predict(Xs)``, which returns one label for each item of each sample, and takes
         the numbers of clusters as its second argument if ``n_clusters`` is to be given. Fit them to
         the recordings that the metric was learned from. The verdict names them as you do.
+    measured : sequence of Sample, optional
+        The same samples as ``learner.measured`` has them, if they have been checked already.
     unseen_states : {"refuse", "count"}
         What to do about names in the labels that a learner of states has not learned: refuse them
         with an error that lists them, or let their samples count as named wrongly, as they are. The
@@ -259,8 +278,8 @@ def evaluate(
     samples, seen = Xs, 0
     if rivals and is_prepared(Xs):
         raise SettingsError("rivals partition samples as they are: give these, not prepared ones")
-    if not is_prepared(Xs):
-        measured = learner.measured(Xs)
+    if measured is not None or not is_prepared(Xs):
+        measured = learner.measured(Xs) if measured is None else measured
         words = words_of(learner, measured)
         seen = learner.training_data_.warn_if_among([sample.X for sample in measured], words)
         samples = learner.inputs_(measured)
@@ -269,8 +288,8 @@ def evaluate(
     words = words_of(learner, samples)
     if len(names) != len(truths):
         raise DataError(f"{words.wholes(len(truths))} but {len(names)} names")
-    guesses = decode_with_all(learner, samples, truths, n_clusters)
-    states = names_by_metric(guesses, samples, learner.inputs_.states)
+    guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
+    states = states_with_all(learner, samples, truths, guesses, n_clusters, measured)
     counts = _counts(learner, truths, n_clusters)
     for name, rival in (rivals or {}).items():
         if name in guesses:
@@ -282,13 +301,51 @@ def evaluate(
             raise SettingsError(
                 f"rivals: {name!r} does not predict one label for each item: {error}"
             ) from error
-        if getattr(rival, "classes_", None) is not None and hasattr(rival, "predict_states"):
+        if _names_states(rival):
             states[name] = _found_by(name, rival, "predict_states", Xs, counts)
     named = confusions_of(learner, samples, ys, states, unseen_states)
+    warn_of_new_clusters(learner, samples, ys)
     arrays = [sample.X for sample in samples]
     return Evaluation.of(
         truths, guesses, names, learner.problem_, tolerance, arrays, words, seen, named
     )
+
+
+def states_with_all(
+    learner: MetricLearner,
+    samples: Sequence[Sample],
+    truths: Sequence[EquivalenceMatrix],
+    guesses: Mapping[str, Sequence[EquivalenceMatrix]],
+    n_clusters: int | str | None = None,
+    measured: Sequence[Sample] | None = None,
+) -> dict[str, list[NDArray[Any]]]:
+    """The names of states that each metric and each tuned rival gives, (T_i,); none without states.
+
+    Parameters
+    ----------
+    samples, truths, n_clusters, measured : as for :func:`decode_with_all`
+    guesses : mapping of partitions
+        What that has returned.
+    """
+    metrics = {name: found for name, found in guesses.items() if name not in learner.rivals_}
+    states = names_by_metric(metrics, samples, learner.classes_)
+    counts = _counts(learner, truths, n_clusters)
+    for name, rival in learner.rivals_.items():
+        if name in guesses and _names_states(rival):
+            states[name] = rival.predict_states([sample.X for sample in measured or ()], counts)
+    return states
+
+
+def warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: Any) -> None:
+    """Warn if tables have clusters that the metric was neither learned from nor made for.
+
+    ``ys`` are their labels, fully known, as they were given.
+    """
+    if not has_rows(learner.problem_, samples):
+        return
+    given = labels_of_each(ys, samples, learner.problem_.traits.words)
+    names = {name for y in given for name in names_of_labels(y)}
+    learner.training_data_.warn_of_new_clusters(names, learner.question_)
 
 
 def evaluate_states(
@@ -390,6 +447,11 @@ def _accuracy(
     return {"accuracy": named[metric][i].accuracy if metric in named else None}
 
 
+def _names_states(rival: Any) -> bool:
+    """Whether an estimator names the states of what it finds."""
+    return getattr(rival, "classes_", None) is not None and hasattr(rival, "predict_states")
+
+
 def _found_by(name: str, rival: Any, method: str, Xs: Any, counts: Counts) -> Any:
     """What another estimator predicts."""
     predict = getattr(rival, method, None)
@@ -420,8 +482,9 @@ def decode_with_all(
     Xs: Any,
     truths: Sequence[EquivalenceMatrix],
     n_clusters: int | str | None = None,
+    measured: Sequence[Sample] | None = None,
 ) -> dict[str, list[EquivalenceMatrix]]:
-    """The partitions of samples in the learned metric, and in each of its tuned rivals.
+    """The partitions of samples in the learned metric, and by each of its tuned rivals.
 
     Parameters
     ----------
@@ -430,8 +493,17 @@ def decode_with_all(
     Xs : samples, or what ``learner.prepare`` made of them
     truths : their partitions
     n_clusters : as for :func:`evaluate`
+    measured : the samples as they were measured, without which rivals that are no metrics are
+        left out
     """
     samples = learner.prepare(Xs)
     counts = _counts(learner, truths, n_clusters)
-    metrics = stage("metrics", list({LEARNED: learner.metric_, **learner.baselines_}.items()))
-    return {name: learner.decode_with(metric, samples, counts) for name, metric in metrics}
+    metrics: dict[str, Metric] = {LEARNED: learner.metric_, **learner.baselines_}
+    others = [] if measured is None else list(learner.rivals_)
+    found = {}
+    for name in stage("metrics", [*metrics, *others]):
+        if name in metrics:
+            found[name] = learner.decode_with(metrics[name], samples, counts)
+        else:
+            found[name] = learner.partition_with(name, measured, counts)
+    return found

@@ -213,7 +213,7 @@ class Segments:
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         ends = self.M.breakpoints
-        plain = {"name": self.name, "n_segments": len(ends), "breakpoints": ends}
+        plain = {"name": self.name, "n_clusters": len(ends), "breakpoints": ends}
         if not self.states:
             return plain
         of_segments = zip(*map(self._state, range(len(ends))), strict=True)

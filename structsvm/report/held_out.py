@@ -10,10 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
-from structsvm.evaluation import Evaluation, confusions_of, decode_with_all
+from structsvm.evaluation import (
+    Evaluation,
+    confusions_of,
+    decode_with_all,
+    states_with_all,
+    warn_of_new_clusters,
+)
 from structsvm.graphs.inputs import as_list
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.states import names_by_metric
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
@@ -69,9 +74,10 @@ class HeldOut:
             raise DataError(f"{words.wholes(len(measured))} but {len(names)} names")
         samples = learner.inputs_(measured)
         truths = learner.encode(samples, ys)
-        guesses = decode_with_all(learner, samples, truths, n_clusters)
+        guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
+        warn_of_new_clusters(learner, samples, ys)
         arrays, seen = [x.X for x in samples], sum(x.X in learner.training_data_ for x in measured)
-        states = names_by_metric(guesses, samples, learner.inputs_.states)
+        states = states_with_all(learner, samples, truths, guesses, n_clusters, measured)
         named = confusions_of(learner, samples, ys, states, unseen_states)
         evaluation = Evaluation.of(
             truths, guesses, names, learner.problem_, tolerance, arrays, words, seen, named

@@ -27,7 +27,7 @@ class TestPredict:
         assert err == ""
         found = json.loads(out)["recordings"]
         assert [r["name"] for r in found] == [r.name for r in TEST]
-        assert all(r["n_segments"] == len(r["breakpoints"]) == 3 for r in found)
+        assert all(r["n_clusters"] == len(r["breakpoints"]) == 3 for r in found)
         assert all(r["breakpoints"][-1] == 200 for r in found)
 
     def test_one_table(self, run, tmp_path):
