@@ -347,6 +347,11 @@ class MetricLearnerCV(ProblemParameters):
         return self._fitted.baselines_
 
     @property
+    def rivals_(self) -> dict[str, Any]:
+        """The classifiers that were tuned beside the metrics."""
+        return self._fitted.rivals_
+
+    @property
     def inputs_(self) -> Inputs:
         """What is done to a sample first."""
         return self._fitted.inputs_

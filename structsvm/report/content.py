@@ -54,6 +54,11 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
             "axes": heaviest_directions(learner, 2)[0],
             "means": evaluation.scores,
             "gains": {name: asdict(c) for name, c in evaluation.verdict.contrasts.items()},
+            "states": pictures.states,
+            "confusion": {
+                name: {"states": list(map(str, of.states)), "counts": of.counts.tolist()}
+                for name, of in evaluation.confusion.items()
+            },
             "metric": _metric(learner),
             "facts": _facts(learner),
             "history": [

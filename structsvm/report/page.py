@@ -20,7 +20,7 @@ from structsvm.verdict import Verdict
 
 __all__ = ["report_page"]
 
-SCRIPTS = ("draw.js", "scores.js", "viewer.js", "metric.js", "main.js")
+SCRIPTS = ("draw.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js")
 FIELD = re.compile(r"\{\{(\w+)\}\}")
 
 

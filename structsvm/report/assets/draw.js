@@ -21,7 +21,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-function color(name) { return `var(--${name in MARKS ? name : "learned"})`; }
+function color(name) { return `var(--${name in MARKS ? name : "other"})`; }
 
 // "no interval" and other missing numbers are null in the data.
 function number(value, digits = 3) {
