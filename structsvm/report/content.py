@@ -55,6 +55,11 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
             "titles": {name: rival_title(name) for name in evaluation.scores},
             "means": evaluation.scores,
             "gains": {name: asdict(c) for name, c in evaluation.verdict.contrasts.items()},
+            "states": pictures.states,
+            "confusion": {
+                name: {"states": list(map(str, of.states)), "counts": of.counts.tolist()}
+                for name, of in evaluation.confusion.items()
+            },
             "metric": _metric(learner),
             "facts": _facts(learner),
             "history": [
