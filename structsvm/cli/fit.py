@@ -241,7 +241,8 @@ def _chosen_by_parts(
         chosen = search.choose(training)
     learner.set_params(**{name: getattr(chosen, name) for name in CHOSEN})
     terminal.note(
-        f"{search.best_learned_}, lam {search.best_lam_:g}, chosen on held-out {split}\n{search.verdict_}"
+        f"{search.best_learned_}, lam {search.best_lam_:g}, chosen on held-out {split}\n"
+        f"{search.verdict_}"
     )
     return replace(training, question=split)
 
