@@ -12,7 +12,7 @@ from structsvm.cli import one_table
 from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.terminal import Terminal
 from structsvm.evaluation import Evaluation, evaluate
-from structsvm.learner.files import load
+from structsvm.learner.files import load_metric_learner
 from structsvm.views.words import perfect_in_words, score_titles
 
 __all__ = ["about_scores", "readable", "run", "score_table"]
@@ -20,7 +20,7 @@ __all__ = ["about_scores", "readable", "run", "score_table"]
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and print the table and the verdict."""
-    learner = load(args.model)
+    learner = load_metric_learner(args.model)
     given = read_for(learner, args, terminal, need_labels=True)
     samples = measured(learner, given, terminal)
     if one_table.can_be_split(learner, samples, given.ys):
