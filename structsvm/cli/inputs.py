@@ -184,7 +184,12 @@ def read(
 
 
 def read_for(
-    learner: MetricLearner, args: argparse.Namespace, terminal: Terminal, *, need_labels: bool
+    learner: MetricLearner,
+    args: argparse.Namespace,
+    terminal: Terminal,
+    *,
+    need_labels: bool,
+    blanks: bool = False,
 ) -> Given:
     """Read what ``args.paths`` name, to partition it with the model ``args.model``."""
     features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
@@ -195,6 +200,7 @@ def read_for(
         problem,
         need_labels=need_labels,
         features=features,
+        blanks=blanks,
         ask=need_labels and problem.traits.contiguous,
         learner=learner,
     )

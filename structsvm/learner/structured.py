@@ -93,7 +93,13 @@ class Minimisation:
         )
 
     def sized(self, data: LabelledData) -> Minimisation:
-        """The same with the sizes of these samples."""
+        """The same with the sizes of these samples.
+
+        Raises
+        ------
+        PluginError
+            When the problem makes something else than a problem of itself.
+        """
         with asked(self.problem, "sized"):
             problem = self.problem.sized(data.xs, data.ys)
         if not isinstance(problem, Problem):
@@ -126,7 +132,13 @@ class OpenLabellings(Completions):
     """Of which samples something is not known."""
 
     def complete(self, w: Floats) -> list[Any]:
-        """For every sample the best labelling that agrees with what is known."""
+        """For every sample the best labelling that agrees with what is known.
+
+        Raises
+        ------
+        PluginError
+            When one is not complete.
+        """
         problem = self.settings.problem
         assert isinstance(problem, CompletableProblem)
         found = list(self.data.ys)
