@@ -8,7 +8,7 @@ from structsvm.cli.inputs import measured, names_before_reading, read_for
 from structsvm.cli.outputs import check_output, check_outputs, writer_for
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
-from structsvm.learner.files import load
+from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.states import segment_tables
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -26,7 +26,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     SettingsError
         If there are several samples for one file that holds only one.
     """
-    learner, output = load(args.model), args.output
+    learner, output = load_metric_learner(args.model), args.output
     writer = writer_for(learner.problem_, args.maps)
     one_file = output is not None and output.suffix.lower() in writer.suffixes
     into_folder = output is not None and not one_file
