@@ -67,7 +67,7 @@ def test_the_menu_begins_with_what_is_tuned_then_fitted_then_learned():
         *("untrained", "RCA", "frames", "diagonal, lam=1", "diagonal, lam=0.1"),
         *("full, lam=1", "full, lam=0.1", "own, lam=0.3"),
     ]
-    assert [c.kind for c in found] == ["", "", "frames", *["diagonal"] * 2, *["full"] * 2, "own"]
+    assert [c.kind for c in found] == ["", "", "", *["diagonal"] * 2, *["full"] * 2, "own"]
 
 
 def test_names_stand_for_what_the_problem_knows():

@@ -88,6 +88,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         checkpoint=args.checkpoint,
         output=args.output,
         columns=named_columns(args),
+        rivals=False if args.rivals == "none" else args.rivals,
     )
     _tell(learner, training, given, args, terminal, interrupted)
     if terminal.as_json:
@@ -105,6 +106,7 @@ def learn(
     checkpoint: Path | None = None,
     output: Path | None = None,
     columns: Mapping[str, str] | None = None,
+    rivals: bool | str = True,
 ) -> bool:
     """Fit a learner and the rivals it has to beat, showing how far it has come.
 
@@ -118,6 +120,8 @@ def learn(
         Model file, written as soon as everything is learned, or Ctrl-C has ended learning.
     columns : mapping, optional
         What the columns of the tables were called, which the model file keeps.
+    rivals : bool or str
+        As for :meth:`MetricLearner.fit`.
 
     Returns
     -------
@@ -135,7 +139,7 @@ def learn(
         tuned = True
         try:
             with interrupts.released(), terminal.working("learning"), named:
-                learner.fit(training, rivals=True, resume=checkpoint)
+                learner.fit(training, rivals=rivals, resume=checkpoint)
         except KeyboardInterrupt:
             if not hasattr(learner, "metric_"):
                 raise
@@ -236,7 +240,10 @@ def _chosen_by_parts(
     with given.named(), terminal.working("choosing on held-out parts"):
         chosen = search.choose(training)
     learner.set_params(**{name: getattr(chosen, name) for name in CHOSEN})
-    terminal.note(f"{search.best_learned_}, chosen on held-out {split}\n{search.verdict_}")
+    terminal.note(
+        f"{search.best_learned_}, lam {search.best_lam_:g}, chosen on held-out {split}\n"
+        f"{search.verdict_}"
+    )
     return replace(training, question=split)
 
 

@@ -14,7 +14,7 @@ from structsvm.cli.inputs import words_for, words_of_training
 from structsvm.cli.settings import kind_name, settings_of
 from structsvm.cli.terminal import Terminal
 from structsvm.diagnosis import diagnose
-from structsvm.learner.files import load
+from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.support.plain import finite
 from structsvm.views.words import (
@@ -33,7 +33,7 @@ BAR = 24
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Read the model and print it."""
-    learner = load(args.model)
+    learner = load_metric_learner(args.model)
     found = diagnose(learner)
     plain = describe(learner, args.model) | found.to_dict()
     said = [str(found)] if len(found) else []
@@ -66,6 +66,7 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
         "eigenvalues": [float(value) for value in spectrum],
         "penalty": learner.penalty_,
         "training_loss": _training_loss(learner),
+        "rivals": [*learner.baselines_, *learner.rivals_],
         "training_data": {
             f"n_{words.whole}s": len(data),
             f"n_{words.item}s": list(data.n_samples),
@@ -135,6 +136,7 @@ def _facts(learner: MetricLearner) -> Table:
         "learned on": training_in_words(
             learner.training_data_, words_of_training(learner.problem_)
         ),
+        "rivals": ", ".join(plain["rivals"]),
         "question": question_in_words(learner),
         "status": learner.solution_.status.value,
         "certificate": certificate_in_words(learner.solution_),

@@ -126,6 +126,12 @@ For images, -o FOLDER writes NAME_mask.png and NAME_overlay.png for each, and -o
         "(default: what the learned price decides, or what was learned from)",
     )
     parser.add_argument(
+        "--rival",
+        metavar="NAME",
+        help="partition as this rival of the metric does, such as frame-logistic: one that fit has "
+        "tuned, as show lists them",
+    )
+    parser.add_argument(
         "--maps",
         choices=("png", "npy"),
         default="png",
@@ -524,6 +530,14 @@ def _solver_options(group: argparse._ArgumentGroup) -> None:
 
 
 def _running_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--rivals",
+        choices=("quick", "all", "none"),
+        default="quick",
+        help="what to tune beside the metric, for evaluate and report to compare with: metrics and "
+        "quick classifiers, also boosted ones, which may take longer than learning, or nothing "
+        "(default: quick)",
+    )
     group.add_argument(
         "--jobs",
         type=int,

@@ -186,6 +186,7 @@ class HeldOut:
             others=tuple(rivals[1:]),
             copies=copies,
             question=self.question,
+            classifiers=frozenset(c.name for c in self.candidates if c.rival is not None),
         )
 
     @property

@@ -97,7 +97,7 @@ class MetricLearnerCV(ProblemParameters):
         told otherwise, and what :func:`structsvm.save` takes.
     best_candidate_ : str
         The best candidate of all; "untrained", say, when learning does not pay.
-    best_learned_ : Candidate
+    best_learned_ : str
         The candidate that ``best_estimator_`` is.
     best_lam_ : float
         ``lam`` of ``best_estimator_``.
@@ -263,8 +263,8 @@ class MetricLearnerCV(ProblemParameters):
         for name, why in held_out.refused.items():
             warn(f"{name} is not compared: {why}", DataWarning)
         self.verdict_ = held_out.verdict
-        self.best_candidate_, self.best_lam_ = held_out.best.name, learned.lam
-        self.best_learned_ = learned
+        self.best_candidate_ = held_out.best.name
+        self.best_learned_, self.best_lam_ = learned.name, learned.lam
         self.candidates_, self.fold_ = candidates, split.folds.held_out
         self.losses_, self.criterion_ = held_out.losses, held_out.criterion
         self.cv_results_ = held_out.table()

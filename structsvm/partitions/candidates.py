@@ -74,8 +74,8 @@ class Candidate:
 
     @property
     def kind(self) -> str:
-        """Its name where it is learned or fitted; "" for metrics that are tuned only."""
-        return "" if self.baseline is not None else self.name
+        """Its name where it is learned; "" where it needs no structured learning."""
+        return self.name if self.is_learned else ""
 
 
 LEARNED: dict[str, dict[str, Any]] = {

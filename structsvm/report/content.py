@@ -15,7 +15,7 @@ from structsvm.plugins import problem_name
 from structsvm.report.held_out import HeldOut
 from structsvm.report.pictures import Pictures
 from structsvm.support.plain import finite
-from structsvm.verdict import rival_in_words
+from structsvm.verdict import rival_in_words, rival_title
 from structsvm.views.words import (
     certificate_in_words,
     eigenvalues,
@@ -53,8 +53,14 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
             "perfect": perfect_in_words(titles),
             "views": list(pictures.views),
             "axes": heaviest_directions(learner, 2)[0],
+            "titles": {name: rival_title(name) for name in evaluation.scores},
             "means": evaluation.scores,
             "gains": {name: asdict(c) for name, c in evaluation.verdict.contrasts.items()},
+            "states": pictures.states,
+            "confusion": {
+                name: {"states": list(map(str, of.states)), "counts": of.counts.tolist()}
+                for name, of in evaluation.confusion.items()
+            },
             "metric": _metric(learner),
             "facts": _facts(learner),
             "history": [

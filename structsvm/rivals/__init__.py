@@ -7,6 +7,7 @@ from structsvm.support.lazy import lazy
 if TYPE_CHECKING:
     from structsvm.rivals.boundary_classifier import BoundaryClassifier as BoundaryClassifier
     from structsvm.rivals.frame_classifier import FrameClassifier as FrameClassifier
+    from structsvm.rivals.recordings import candidates_of_recordings as candidates_of_recordings
     from structsvm.rivals.recordings import rivals_of_recordings as rivals_of_recordings
     from structsvm.rivals.row_classifier import RowClassifier as RowClassifier
     from structsvm.rivals.row_classifier import rivals_of_tables as rivals_of_tables
@@ -21,6 +22,7 @@ else:
             "RowClassifier": "structsvm.rivals.row_classifier",
             "best_path": "structsvm.rivals.viterbi",
             "best_path_of": "structsvm.rivals.viterbi",
+            "candidates_of_recordings": "structsvm.rivals.recordings",
             "rivals_of_recordings": "structsvm.rivals.recordings",
             "rivals_of_tables": "structsvm.rivals.row_classifier",
         },

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.confusion import Confusion
 from structsvm.evaluation import Evaluation
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_summary import TrainingSummary
@@ -16,6 +17,7 @@ from structsvm.solution import Solution
 
 __all__ = [
     "certificate_in_words",
+    "confused_states",
     "eigenvalues",
     "feature_weights",
     "heaviest_directions",
@@ -36,10 +38,22 @@ TITLES = {
     "jaccard": "Jaccard distance",
     "covering": "covering",
     "adjusted_rand": "adj. Rand",
+    "accuracy": "accuracy",
+    "macro F1": "macro F1",
 }
 """What scores are called; a score of a plugin's own has its name."""
 
-PERFECT = {"loss": 0, "jaccard": 0, "covering": 1, "adjusted_rand": 1, "f1": 1}
+PERFECT = {
+    "loss": 0,
+    "jaccard": 0,
+    "covering": 1,
+    "adjusted_rand": 1,
+    "f1": 1,
+    "accuracy": 1,
+    "macro F1": 1,
+}
+TAKEN_FOR = 3
+"""Other names of a state that are listed."""
 
 
 def feature_weights(learner: MetricLearner) -> Floats:
@@ -217,6 +231,31 @@ def perfect_in_words(titles: Mapping[str, str]) -> str:
         if (names := [TITLES.get(n, "F1") for n in titles if PERFECT.get(n) == value])
     ]
     return f"Perfect: {', '.join(said)}." if said else ""
+
+
+def confused_states(confusion: Confusion) -> list[tuple[str, int, float, str]]:
+    """What became of each state that occurs: its name, its items, the share of them that have it.
+
+    And, in words, which other names they got most often.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.confusion import Confusion
+    >>> from structsvm.views.words import confused_states
+    >>> found = Confusion(("rest", "walk", "sit"), np.array([[6, 1, 1], [0, 4, 0], [0, 0, 0]]))
+    >>> confused_states(found)
+    [('rest', 8, 0.75, 'walk 1, sit 1'), ('walk', 4, 1.0, '')]
+    """
+    rows = []
+    for k, (state, counts) in enumerate(zip(confusion.states, confusion.counts, strict=True)):
+        n = int(counts.sum())
+        others = [j for j in np.argsort(-counts, kind="stable") if j != k and counts[j]]
+        taken = [f"{confusion.states[j]} {counts[j]}" for j in others[:TAKEN_FOR]]
+        more = [f"{len(others) - TAKEN_FOR} more"] if len(others) > TAKEN_FOR else []
+        if n:
+            rows.append((str(state), n, float(counts[k] / n), ", ".join(taken + more)))
+    return rows
 
 
 def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
