@@ -107,14 +107,15 @@ def chosen(name: str, folder: Path, seed: int, split: str) -> dict[str, Any]:
         search.fit(*draw.learn)
     seconds = time.process_time() - start
     best = partial(search.predict_partitions, use="best")
-    print(name, seed, split, search.best_learned_, search.best_candidate_, f"{seconds:.0f} s")
+    learned = f"{search.best_learned_}, lam={search.best_lam_:g}"
+    print(name, seed, split, learned, search.best_candidate_, f"{seconds:.0f} s", flush=True)
     return {
         "scores": {
             split: draw.scores(search.predict_partitions),
             f"best for {split}": draw.scores(best),
         },
         "seconds": {split: seconds},
-        "learned": str(search.best_learned_),
+        "learned": learned,
         "best": search.best_candidate_,
         "verdict": str(search.verdict_),
     }
