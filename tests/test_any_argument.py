@@ -259,6 +259,7 @@ def test_methods_of_learners(fitted, kind, method, name, tmp_path, monkeypatch):
         "pairs": np.zeros((1, 2, 2)),
         "metric": next(iter(learner.baselines_.values())),
         "sample_weight": None,
+        "rival": next(iter(learner.rivals_), "none"),
     }
     if method.__name__ == "fit":
         usual |= {"Xs": [GRAPH] * 2 if cut else XS, "ys": YS[:2] if cut else YS}

@@ -579,7 +579,7 @@ class MetricLearner(ProblemParameters):
         DataError
             If a sample cannot be used, or a number of clusters does not fit its sample.
         """
-        if rival not in self.rivals_:
+        if not among(rival, tuple(self.rivals_)):
             raise SettingsError(f"rival must be one of {sorted(self.rivals_)}, got {rival!r}")
         samples = Xs if is_prepared(Xs) else self.measured(Xs)
         sizes = [sample.n_samples for sample in samples]
