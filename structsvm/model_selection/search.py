@@ -279,8 +279,8 @@ class MetricLearnerCV(ProblemParameters):
         use : {"learned", "best"}
             The best learned metric, or the best candidate, which may be the untrained one.
         """
-        samples = self.prepare(Xs) if use == "learned" else self.measured(Xs)
-        partitions = self.predict_partitions(samples, n_clusters, use=use)
+        samples = Xs if is_prepared(Xs) else self.measured(Xs)
+        partitions = self.predict_partitions(Xs, n_clusters, use=use)
         decode = self.problem_.decode
         return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
 
@@ -313,10 +313,17 @@ class MetricLearnerCV(ProblemParameters):
         learner = self._fitted
         if use == "learned":
             return learner.predict_partitions(Xs, n_clusters)
-        samples = Xs if is_prepared(Xs) else self.measured(Xs)
         if self.best_candidate_ in learner.rivals_:
-            return learner.partition_with(self.best_candidate_, samples, n_clusters)
-        return learner.decode_with(self.best_metric_, self.best_inputs_(samples), n_clusters)
+            return learner.partition_with(self.best_candidate_, Xs, n_clusters)
+        if self.best_inputs_ is learner.inputs_:
+            return learner.decode_with(self.best_metric_, Xs, n_clusters)
+        if is_prepared(Xs):
+            raise SettingsError(
+                f"{self.best_candidate_} sees other features than the learned metric: give samples "
+                "as they are, not prepared ones"
+            )
+        samples = self.best_inputs_(self.measured(Xs))
+        return learner.decode_with(self.best_metric_, samples, n_clusters)
 
     def decode_with(
         self, metric: Metric, Xs: Any, n_clusters: Counts = None
@@ -478,11 +485,15 @@ class MetricLearnerCV(ProblemParameters):
         for candidate in self.candidates_:
             if candidate.rival is not None:
                 learner.rivals_[candidate.name] = fit_rival(candidate.rival, data.counted())
-        best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
         self.best_inputs_, self.best_metric_ = learner.inputs_, learner.metric_
-        if best.baseline is not None:
-            settings = self._settings(best)
-            self.best_inputs_, seen = Inputs.fit(
-                settings.features, settings.standardize, data.counted()
-            )
-            self.best_metric_ = tuned_metric(best, seen)
+        best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
+        if best.baseline is None:
+            return
+        settings = self._settings(best)
+        if not best.settings and settings.features is learner.features:
+            self.best_metric_ = learner.baselines_[best.baseline]
+            return
+        self.best_inputs_, seen = Inputs.fit(
+            settings.features, settings.standardize, data.counted()
+        )
+        self.best_metric_ = tuned_metric(best, seen)
