@@ -38,6 +38,7 @@ __all__ = [
     "decode_with_all",
     "evaluate",
     "evaluate_states",
+    "states_with_all",
     "warn_of_new_clusters",
 ]
 
@@ -302,13 +303,8 @@ def evaluate(
     if len(names) != len(truths):
         raise DataError(f"{words.wholes(len(truths))} but {len(names)} names")
     guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
+    states = states_with_all(learner, samples, truths, guesses, n_clusters, measured)
     counts = _counts(learner, truths, n_clusters)
-    metrics = {name: found for name, found in guesses.items() if name not in learner.rivals_}
-    states = names_by_metric(metrics, samples, learner.inputs_.states)
-    for name in guesses.keys() - metrics.keys():
-        rival = learner.rivals_[name]
-        if _names_states(rival):
-            states[name] = rival.predict_states([sample.X for sample in measured or ()], counts)
     for name, rival in (rivals or {}).items():
         if name in guesses:
             raise SettingsError(f"rivals: {name!r} is among the metrics: give it another name")
@@ -328,6 +324,31 @@ def evaluate(
     return Evaluation.of(
         truths, guesses, names, problem, tolerance, arrays, words, seen, named, classifiers
     )
+
+
+def states_with_all(
+    learner: MetricLearner,
+    samples: Sequence[Sample],
+    truths: Sequence[EquivalenceMatrix],
+    guesses: Mapping[str, Sequence[EquivalenceMatrix]],
+    n_clusters: int | str | None = None,
+    measured: Sequence[Sample] | None = None,
+) -> dict[str, list[NDArray[Any]]]:
+    """The names of states that each metric and each tuned rival gives, (T_i,); none without states.
+
+    Parameters
+    ----------
+    samples, truths, n_clusters, measured : as for :func:`decode_with_all`
+    guesses : mapping of partitions
+        What that has returned.
+    """
+    metrics = {name: found for name, found in guesses.items() if name not in learner.rivals_}
+    states = names_by_metric(metrics, samples, learner.classes_)
+    counts = _counts(learner, truths, n_clusters)
+    for name, rival in learner.rivals_.items():
+        if name in guesses and _names_states(rival):
+            states[name] = rival.predict_states([sample.X for sample in measured or ()], counts)
+    return states
 
 
 def warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: Any) -> None:

@@ -216,10 +216,13 @@ ACRONYMS = frozenset({"pca", "rca", "lda", "mmc", "lmnn", "nca", "itml"})
 WORDS = {
     "untrained": "the untrained metric",
     "grid": "the grid",
+    "rca-plain": "plain RCA",
     "frame-logistic": "a frame classifier (logistic)",
     "frame-boosting": "a frame classifier (boosting)",
     "boundary-logistic": "a boundary classifier (logistic)",
     "boundary-boosting": "a boundary classifier (boosting)",
+    "lda-classifier": "a classifier of rows (LDA)",
+    "nearest-centroid": "a classifier of rows (nearest centre)",
 }
 """How sentences call what has another name."""
 

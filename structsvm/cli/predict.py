@@ -10,6 +10,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
 from structsvm.learner.files import load
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.states import segment_tables
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 from structsvm.support.interrupts import Interrupts
@@ -41,13 +42,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         raise SettingsError(
             f"{output} is one file for {given.words.wholes(len(given))}: name a folder"
         )
-    samples = measured(learner, given, terminal)
+    given_samples = measured(learner, given, terminal)
+    samples = learner.inputs_(given_samples)
     with given.named(), terminal.working("partitioning"):
-        partitions = _partitions(learner, samples, args.rival, args.n_clusters)
+        partitions = _partitions(learner, given_samples, samples, args.rival, args.n_clusters)
     decode = learner.problem_.decode
+    states = segment_tables(partitions, samples, learner.classes_)
     answers = [
-        writer.answer(name, M, decode(M, sample))
-        for name, M, sample in zip(given.names, partitions, samples, strict=True)
+        writer.answer(name, M, decode(M, sample), table)
+        for name, M, sample, table in zip(given.names, partitions, samples, states, strict=True)
     ]
     if output is not None:
         with Interrupts():  # all the files or none
@@ -63,9 +66,18 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _partitions(
-    learner: MetricLearner, samples: list[Sample], rival: str | None, n_clusters: int | None
+    learner: MetricLearner,
+    given: list[Sample],
+    samples: list[Sample],
+    rival: str | None,
+    n_clusters: int | None,
 ) -> list[EquivalenceMatrix]:
-    """Partitions of samples as they were measured, in the learned metric or by a tuned rival.
+    """Partitions in the learned metric, or by a tuned rival.
+
+    Parameters
+    ----------
+    given, samples : lists of Sample
+        As they were measured, and as the metric sees them.
 
     Raises
     ------
@@ -73,11 +85,11 @@ def _partitions(
         When the model has no such rival.
     """
     if rival in learner.rivals_:
-        return learner.partition_measured(rival, samples, n_clusters)
+        return learner.partition_measured(rival, given, n_clusters)
     metric = learner.metric_ if rival is None else learner.baselines_.get(rival)
     if metric is None:
         known = ", ".join(sorted([*learner.baselines_, *learner.rivals_]))
         raise SettingsError(
             f"--rival {rival}: the model has {known}; fit --rivals all tunes all there are"
         )
-    return learner.decode_with(metric, learner.inputs_(samples), n_clusters)
+    return learner.decode_with(metric, samples, n_clusters)

@@ -20,6 +20,7 @@ from structsvm.support.plain import finite
 from structsvm.views.words import (
     certificate_in_words,
     feature_weights,
+    question_in_words,
     spectrum_in_words,
     training_in_words,
 )
@@ -71,6 +72,7 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
             f"n_{words.item}s": list(data.n_samples),
             f"n_{words.part}s": list(data.n_clusters),
         },
+        "question": learner.question_,
         **_solution(learner),
     }
 
@@ -135,11 +137,13 @@ def _facts(learner: MetricLearner) -> Table:
             learner.training_data_, words_of_training(learner.problem_)
         ),
         "rivals": ", ".join(plain["rivals"]),
+        "question": question_in_words(learner),
         "status": learner.solution_.status.value,
         "certificate": certificate_in_words(learner.solution_),
     }
     for name, value in rows.items():
-        table.add_row(name, value)
+        if value:
+            table.add_row(name, value)
     return table
 
 

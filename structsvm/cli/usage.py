@@ -82,7 +82,9 @@ certificate.
     )
     force_option(parser)
     _partial_options(parser.add_argument_group("partial labels"))
-    _metric_options(parser.add_argument_group("learning"))
+    learning = parser.add_argument_group("learning")
+    _metric_options(learning)
+    _split_option(learning)
     _solver_options(parser.add_argument_group("solver"))
     _running_options(parser.add_argument_group("running"))
     _problem_options(parser.add_argument_group("kind of problem"))
@@ -152,7 +154,8 @@ a grid for images) were tuned on the labels that the metric was learned from.
 
 The verdict on a single table is about its rows: groups of rows are clustered one by one. If it is
 the table that the model was learned from, a metric is learned for each group from the rows of the
-other groups, and the verdict is about further rows of the same clusters.
+other groups, and the verdict is about further rows of the same clusters. A model that was fitted
+with --split clusters is judged by groups of clusters, each with a metric learned from the others.
 """,
         file_options(),
         evaluation_options(),
@@ -478,6 +481,16 @@ def _metric_options(group: argparse._ArgumentGroup) -> None:
         default="auto",
         help="scale features on each recording, on the training set, or not at all (default: what "
         "suits the problem)",
+    )
+
+
+def _split_option(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--split",
+        choices=("rows", "clusters"),
+        help="choose kind of metric, whitening and lam on held-out parts of the tables: on rows, "
+        "for further rows of the same clusters, or on whole clusters, for tables of new ones "
+        "(clustering)",
     )
 
 

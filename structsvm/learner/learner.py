@@ -54,8 +54,6 @@ __all__ = ["MetricLearner"]
 
 Floats = NDArray[np.float64]
 
-ROWS = "rows"
-"""What default settings for tables were chosen for: further rows of known clusters."""
 CONTAINERS = ("default", "pandas", "polars")
 DATA = {"Xs": UNUSED, "ys": UNUSED}
 """Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""
@@ -853,7 +851,7 @@ class MetricLearner(ProblemParameters):
         self.inputs_ = inputs
         self.problem_, self.whitening_ = read.problem, result.units.whitening
         self.training_data_ = TrainingSummary.of(read.samples, result.truths, read.cluster_names)
-        self.question_ = ROWS if read.has_rows else None
+        self.question_ = read.asks
         self.n_features_in_ = read.n_features
         self.n_iter_ = result.solution.n_iter
         self.converged_ = result.solution.status.converged

@@ -90,7 +90,8 @@ def menu(
 
 
 def _along(candidate: Candidate, path: Sequence[float]) -> list[Candidate]:
-    """The candidate at its own strength, or at each of the path."""
+    """The candidate at its own strength, or at each of its own path or of that of the search."""
     if candidate.lam is not None:
         return [candidate]
-    return [replace(candidate, lam=lam) for lam in path]
+    own = sorted(candidate.lams, reverse=True) or path
+    return [replace(candidate, lam=lam, lams=()) for lam in own]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,7 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.model_selection.candidates import check_candidates, check_lams, menu
 from structsvm.model_selection.held_out import HeldOut
-from structsvm.model_selection.splits import ROWS, check_split, split_samples
+from structsvm.model_selection.splits import ROWS, check_split, rule_for, split_samples
 from structsvm.model_selection.trials import SEEING, tuned_metric
 from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -40,6 +41,8 @@ __all__ = ["MetricLearnerCV"]
 
 Floats = NDArray[np.float64]
 
+WHOLE = "tables"
+"""What is asked about tables if they are held out as a whole."""
 CHOOSING = 0.9
 """What part of the time goes into choosing, about; the rest into learning the choice."""
 
@@ -75,8 +78,10 @@ class MetricLearnerCV(ProblemParameters):
         Judge the partitions of held-out samples by the calibrated price, or those with the number
         of clusters of their labels. The choice is made by the mean loss of both, which is less
         noisy than either; a problem that knows the number uses it for everything.
-    rule : {"one_se", "min"}
-        Take the simplest candidate within one standard error of the best, or the best. A large
+    rule : {None, "one_se", "min"}
+        Take the simplest candidate within one standard error of the best, or the best. None is
+        "min" where clusters are held out, which leaves too few parts for the other, else "one_se".
+        A large
         ``lam`` is simpler than a small one of the same kind of metric, and what is not learned is
         simpler than anything learned; diagonal and full are compared by their means.
     n_jobs : int or None
@@ -148,7 +153,7 @@ class MetricLearnerCV(ProblemParameters):
         cv: Any = 5,
         split: str | None = None,
         n_clusters: str | None = None,
-        rule: str = "one_se",
+        rule: str | None = None,
         n_jobs: int | None = None,
         regularizer: str | Regularizer = "squared",
         features: RecordingTransformer | None = None,
@@ -213,7 +218,6 @@ class MetricLearnerCV(ProblemParameters):
             learner = self.choose(data)
         with share("learning", CHOOSING, 1.0):
             self._learn(learner, data)
-        learner.question_ = self.question_
         if not self.verdict_.pays:
             warn(str(self.verdict_), VerdictWarning)
         return self
@@ -252,7 +256,7 @@ class MetricLearnerCV(ProblemParameters):
             split,
             judge_with_k=judge_with_k,
             choose_with_k=data.problem.traits.given_k,
-            rule=self.rule,
+            rule=self.rule or rule_for(self.split),
             n_jobs=self.n_jobs,
         )
         learned = held_out.best_learned
@@ -264,7 +268,6 @@ class MetricLearnerCV(ProblemParameters):
         self.candidates_, self.fold_ = candidates, split.folds.held_out
         self.losses_, self.criterion_ = held_out.losses, held_out.criterion
         self.cv_results_ = held_out.table()
-        self.question_ = (self.split or "tables") if data.has_rows else None
         return MetricLearner(**self._parameters(learned))
 
     def predict(
@@ -435,18 +438,21 @@ class MetricLearnerCV(ProblemParameters):
     def _menu(self, data: TrainingSet) -> list[Candidate]:
         """What is chosen from; SettingsError if it is nothing."""
         known = candidates_of(data, self.features)
+        if self.lams is not None:
+            known = [replace(candidate, lams=()) for candidate in known]
         return menu(known if self.candidates is None else self.candidates, self._lams, known)
 
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
-        """Samples and labels, checked once."""
-        return TrainingSet.of(self._problem, Xs, ys, **given)
+        """Samples and labels, checked once, and what is asked about them."""
+        data = TrainingSet.of(self._problem, Xs, ys, **given)
+        return replace(data, question=self.split or WHOLE)
 
     def _judge_with_k(self) -> bool:
         """Whether partitions that know their number of clusters are judged."""
         if not among(self.n_clusters, (None, "true")):
             raise SettingsError(f"n_clusters must be None or 'true', got {self.n_clusters!r}")
-        if not among(self.rule, ("one_se", "min")):
-            raise SettingsError(f"rule must be 'one_se' or 'min', got {self.rule!r}")
+        if not among(self.rule, (None, "one_se", "min")):
+            raise SettingsError(f"rule must be 'one_se', 'min' or None, got {self.rule!r}")
         return self.n_clusters == "true" or self._problem.traits.given_k
 
     def _parameters(self, candidate: Candidate) -> dict[str, Any]:

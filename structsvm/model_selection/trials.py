@@ -99,13 +99,11 @@ class SeenFold:
     def losses(self, metric: Metric) -> Floats:
         """What :attr:`Trial.losses` says of a metric."""
         problem, counts = self.fold.test.problem, [t.n_clusters for t in self.fold.test.truths]
-        unknown = counts if metric.price is None else [None] * len(counts)
-        return self.fold.losses(
-            [
-                [metric.decode(problem, x, K) for x, K in zip(self.test, asked, strict=True)]
-                for asked in (unknown, counts)
-            ]
-        )
+        pairs = list(zip(self.test, counts, strict=True))
+        told = [metric.decode(problem, x, K) for x, K in pairs]
+        if metric.price is None or problem.traits.given_k:
+            return self.fold.losses([told, told])
+        return self.fold.losses([[metric.decode(problem, x, None) for x, _ in pairs], told])
 
 
 def see(settings: Settings, fold: Fold) -> SeenFold | DataError | LearningError:

@@ -55,6 +55,8 @@ class Candidate:
     """What it has in place of the settings of the search, by name as in
     :class:`structsvm.MetricLearner`; for a baseline, settings of :func:`structsvm.baselines.fit`,
     and ``features`` and ``standardize``."""
+    lams: tuple[float, ...] = ()
+    """Strengths to choose from in place of those of the search; none for the latter."""
     baseline: str | None = None
     """The metric of :func:`structsvm.baselines.fit` that it is, if it is not learned."""
     rival: Rival | None = None

@@ -282,6 +282,17 @@ class PartitionProblem(Contract):
         return [named_candidate(name) for name in self.traits.candidates]
 
     @hook
+    def candidates_for_parts(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Candidate]:
+        """What model selection chooses from where it holds out rows, or clusters, of tables.
+
+        By default the same as :meth:`candidates`. Of rivals, only those that know the clusters take
+        part, and only where rows are held out.
+        """
+        return self.candidates(samples, labels, features)
+
+    @hook
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
         """What model selection maximises: ``-|M - M_i|_F^2``, unless that is easily fooled."""
         return -partition_loss(truth, guess)

@@ -22,6 +22,7 @@ from structsvm.views.words import (
     feature_weights,
     heaviest_directions,
     perfect_in_words,
+    question_in_words,
     scaled_metric,
     score_titles,
     spectrum_in_words,
@@ -55,6 +56,11 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
             "titles": {name: rival_title(name) for name in evaluation.scores},
             "means": evaluation.scores,
             "gains": {name: asdict(c) for name, c in evaluation.verdict.contrasts.items()},
+            "states": pictures.states,
+            "confusion": {
+                name: {"states": list(map(str, of.states)), "counts": of.counts.tolist()}
+                for name, of in evaluation.confusion.items()
+            },
             "metric": _metric(learner),
             "facts": _facts(learner),
             "history": [
@@ -84,6 +90,9 @@ def notes(held_out: HeldOut) -> list[str]:
             f"The metric was learned from {held_out.seen} of these: the figures are better than on "
             "new ones."
         )
+    question = question_in_words(learner)
+    if question:
+        found.append(f"The metric was {question}.")
     rivals = learner.problem_.traits.baselines
     missing = [rival_in_words(name) for name in rivals if name not in learner.baselines_]
     if missing:
