@@ -579,9 +579,18 @@ class MetricLearner(ProblemParameters):
         DataError
             If a sample cannot be used, or a number of clusters does not fit its sample.
         """
+        if is_prepared(Xs):
+            raise SettingsError(
+                f"{rival} partitions samples as they are: give these, not prepared ones"
+            )
+        return self.partition_measured(rival, self.measured(Xs), n_clusters)
+
+    def partition_measured(
+        self, rival: str, samples: Sequence[Sample], n_clusters: Counts = None
+    ) -> list[EquivalenceMatrix]:
+        """What :meth:`partition_with` does, of samples as :meth:`measured` has them."""
         if not among(rival, tuple(self.rivals_)):
             raise SettingsError(f"rival must be one of {sorted(self.rivals_)}, got {rival!r}")
-        samples = Xs if is_prepared(Xs) else self.measured(Xs)
         sizes = [sample.n_samples for sample in samples]
         counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
         asked = None if n_clusters is None else [K for K in counts if K is not None]
