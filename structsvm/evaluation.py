@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -89,6 +89,8 @@ class Evaluation:
     """How often everything is among the samples, if they are parts that were drawn."""
     question: str = ""
     """What scores of parts of a table answer, and what not, in a sentence."""
+    classifiers: frozenset[str] = frozenset()
+    """Names of the rivals that are no metrics."""
 
     @classmethod
     def of(
@@ -102,12 +104,14 @@ class Evaluation:
         words: Words | None = None,
         seen: int = 0,
         named: Mapping[str, Sequence[Confusion]] | None = None,
+        classifiers: Iterable[str] = (),
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
         ``samples`` are the arrays of features, of which copies are to count once; ``words`` what
         they are called, if not as the problem calls them; ``seen`` how many were learned from;
-        ``named`` the confusion of the states of each sample, by what named them.
+        ``named`` the confusion of the states of each sample, by what named them; ``classifiers``
+        the names of those that are no metrics.
         """
         rows, named = [], named or {}
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
@@ -120,7 +124,16 @@ class Evaluation:
         words = problem.traits.words if words is None else words
         judged_by = measure(problem, truths[0])
         confusion = {metric: Confusion.total(parts) for metric, parts in named.items()}
-        return cls(tuple(rows), tolerance, words, judged_by, numbers, seen, confusion)
+        return cls(
+            tuple(rows),
+            tolerance,
+            words,
+            judged_by,
+            numbers,
+            seen,
+            confusion,
+            classifiers=frozenset(classifiers),
+        )
 
     @property
     def scores(self) -> dict[str, dict[str, float | None]]:
@@ -169,6 +182,7 @@ class Evaluation:
             self.seen,
             draws=self.draws,
             question=self.question,
+            classifiers=self.classifiers,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -306,8 +320,9 @@ def evaluate(
     named = confusions_of(learner, samples, ys, states, unseen_states)
     warn_of_new_clusters(learner, samples, ys)
     arrays = [sample.X for sample in samples]
+    problem, classifiers = learner.problem_, {*learner.rivals_, *(rivals or {})}
     return Evaluation.of(
-        truths, guesses, names, learner.problem_, tolerance, arrays, words, seen, named
+        truths, guesses, names, problem, tolerance, arrays, words, seen, named, classifiers
     )
 
 

@@ -80,7 +80,16 @@ class HeldOut:
         states = states_with_all(learner, samples, truths, guesses, n_clusters, measured)
         named = confusions_of(learner, samples, ys, states, unseen_states)
         evaluation = Evaluation.of(
-            truths, guesses, names, learner.problem_, tolerance, arrays, words, seen, named
+            truths,
+            guesses,
+            names,
+            learner.problem_,
+            tolerance,
+            arrays,
+            words,
+            seen,
+            named,
+            classifiers=learner.rivals_,
         )
         labels = labels_of_each(ys, samples, words)
         return cls(learner, images, labels, measured, samples, truths, guesses, states, evaluation)

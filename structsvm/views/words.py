@@ -22,6 +22,7 @@ __all__ = [
     "feature_weights",
     "heaviest_directions",
     "perfect_in_words",
+    "question_in_words",
     "scaled_metric",
     "score_titles",
     "spectrum_in_words",
@@ -279,6 +280,26 @@ def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
         f"{each}, {sum(data.n_samples)} {words.item}s and {sum(data.n_clusters)} "
         f"{words.part}s in all"
     )
+
+
+def question_in_words(learner: MetricLearner) -> str:
+    """Say what the settings of a metric of tables were chosen for; "" for other problems.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from structsvm import Clustering, MetricLearner
+    >>> from structsvm.report import question_in_words
+    >>> learner = MetricLearner(Clustering()).fit(*load_iris(return_X_y=True))
+    >>> print(question_in_words(learner))
+    made for further rows of the clusters it was learned from, not for new clusters
+    """
+    return {
+        "rows": "made for further rows of the clusters it was learned from, not for new clusters",
+        "clusters": "made for new clusters: chosen on clusters that were held out",
+        "tables": "made for further tables: chosen on tables that were held out",
+        None: "",
+    }[learner.question_]
 
 
 def unit_in_words(learner: MetricLearner) -> str:
