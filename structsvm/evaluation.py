@@ -447,10 +447,11 @@ def confusions_of(
         return {}
     if known is not None and unseen_states == "refuse":
         refuse_unseen(names, known.tolist(), words.whole)
-    for who, each in found.items():
-        if [len(y) for y in each] != sizes:
+    arrays = {who: [np.asarray(y) for y in each] for who, each in found.items()}
+    for who, each in arrays.items():
+        if [y.shape for y in each] != [(T,) for T in sizes]:
             raise SettingsError(f"rivals: {who!r} does not name the state of each {words.item}")
-    return confusions(names, found, [] if known is None else known.tolist())
+    return confusions(names, arrays, [] if known is None else known.tolist())
 
 
 def _accuracy(
