@@ -9,6 +9,7 @@ from structsvm.cli.outputs import check_output, check_outputs, writer_for
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
 from structsvm.learner.files import load_metric_learner
+from structsvm.learner.rules import labels_of
 from structsvm.support.interrupts import Interrupts
 
 __all__ = ["run"]
@@ -41,10 +42,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     samples = learner.inputs_(measured(learner, given, terminal))
     with given.named(), terminal.working("partitioning"):
         partitions = learner.decode_with(learner.metric_, samples, args.n_clusters)
-    decode = learner.problem_.decode
+        labels = labels_of(learner.problem_, partitions, samples)
     answers = [
-        writer.answer(name, M, decode(M, sample))
-        for name, M, sample in zip(given.names, partitions, samples, strict=True)
+        writer.answer(name, M, y)
+        for name, M, y in zip(given.names, partitions, labels, strict=True)
     ]
     if output is not None:
         with Interrupts():  # all the files or none

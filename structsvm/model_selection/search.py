@@ -17,6 +17,7 @@ from structsvm.features import RecordingTransformer
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
 from structsvm.learner.parameters import ProblemParameters
+from structsvm.learner.rules import labels_of
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
@@ -261,8 +262,7 @@ class MetricLearnerCV(ProblemParameters):
         """
         samples = self.prepare(Xs)
         partitions = self.predict_partitions(samples, n_clusters, use=use)
-        decode = self.problem_.decode
-        return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
+        return labels_of(self.problem_, partitions, samples)
 
     def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Partition samples in the learned metric and name what was found, (T_i,) each."""
