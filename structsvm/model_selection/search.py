@@ -18,7 +18,7 @@ from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.rivals import candidates_of, fit_rival
-from structsvm.learner.rules import Rules
+from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
@@ -287,8 +287,7 @@ class MetricLearnerCV(ProblemParameters):
         """
         samples = Xs if is_prepared(Xs) else self.measured(Xs)
         partitions = self.predict_partitions(Xs, n_clusters, use=use, **rules)
-        decode = self.problem_.decode
-        return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
+        return labels_of(self.problem_, partitions, samples)
 
     def predict_states(
         self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
