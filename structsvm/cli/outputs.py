@@ -22,6 +22,7 @@ from structsvm.cli.inputs import takes_images
 from structsvm.datasets.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, LabelledImage
 from structsvm.datasets.readers import read_frame
 from structsvm.datasets.recording import Recording
+from structsvm.datasets.text import TextFormat, Typed
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
@@ -320,12 +321,12 @@ class TableWriter(Writer):
         for path, item, answer in zip(places, items, answers, strict=True):
             assert isinstance(item, Recording)
             path.parent.mkdir(parents=True, exist_ok=True)
-            header, rows = _table(item)
+            header, rows, separator = _table(item)
             column = self.part
             while column in header:
                 column = f"{column}_predicted"
             added = ([*row, k] for row, k in zip(rows, _numbers(answer.M), strict=True))
-            write_atomically(path, _csv([*header, column], added))
+            write_atomically(path, _csv([*header, column], added, separator))
 
     def written(self, output: Path, words: Words, n: int, one_file: bool) -> str:
         """How many are in the file or in the folder."""
@@ -395,22 +396,34 @@ def _numbers(M: EquivalenceMatrix) -> list[int]:
     return [int(label) for label in M.labels]
 
 
-def _table(recording: Recording) -> tuple[list[str], list[list[Any]]]:
-    """Names and rows of the table a recording was read from, or of what an .npz file has."""
-    header, rows = list(recording.features), recording.X.tolist()
-    source = Path(recording.source or "")
-    if source.suffix.lower() in (".csv", ".parquet"):
-        frame = read_frame(source, as_text=True)
-        return [str(name) for name in frame.columns], frame.to_numpy(dtype=object).tolist()
+def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
+    """Names and rows of the table a recording was read from, and what separates its columns.
+
+    Of a long table, the rows of this recording; of an .npz file, what it has.
+    """
+    origin = recording.origin
+    if origin is not None:
+        written = origin.format if isinstance(origin.format, TextFormat) else TextFormat()
+        typed = Typed(written.separator, written.decimal, written.encoding)
+        frame = read_frame(origin.path, typed, as_text=True)[0]
+        if frame.index.names != [None]:  # levels that were asked for, in the place of columns
+            frame = frame.reset_index()
+        rows = frame.iloc[origin.rows].to_numpy(dtype=object).tolist()
+        separator = written.separator if len(written.separator) == 1 else ","
+        return [str(name) for name in frame.columns], rows, separator
+    header, columns = list(recording.features), [*recording.X.T.tolist()]
+    if recording.time is not None and recording.time.name not in header:
+        header.insert(0, recording.time.name)
+        columns.insert(0, [recording.time.text(t) for t in range(len(recording.X))])
     if recording.y is not None and "label" not in header:
-        labels = recording.y.tolist()
-        return [*header, "label"], [[*row, y] for row, y in zip(rows, labels, strict=True)]
-    return header, rows
+        header.append("label")
+        columns.append(recording.y.tolist())
+    return header, [list(row) for row in zip(*columns, strict=True)], ","
 
 
-def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]], separator: str = ",") -> bytes:
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
+    writer = csv.writer(buffer, delimiter=separator, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
     return buffer.getvalue().encode(errors="backslashreplace")

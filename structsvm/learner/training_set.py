@@ -21,6 +21,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import check_weights
+from structsvm.support.plain import counted
 
 __all__ = ["TrainingSet", "complete_labels"]
 
@@ -70,8 +71,8 @@ class TrainingSet:
             )
         if n_features is not None and Xs.n_features != n_features:
             raise DataError(
-                f"{problem.traits.words.whole} 0 has {Xs.n_features} features, the model has "
-                f"{n_features}"
+                f"{problem.traits.words.whole} 0 has {counted(Xs.n_features, 'feature')}, the "
+                f"model has {n_features}"
             )
         return replace(Xs, problem=problem)
 
@@ -111,7 +112,8 @@ class TrainingSet:
             if len(groups) != len(samples):
                 words = problem.traits.words
                 raise DataError(
-                    f"{words.wholes(len(samples))} but {len(groups)} groups: give one for each"
+                    f"{words.wholes(len(samples))} but {counted(len(groups), 'group')}: give one "
+                    "for each"
                 )
         given = labels_of_each(ys, samples, problem.traits.words)
         return cls(problem, samples, labels, weights, names, groups, given)

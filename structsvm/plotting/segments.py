@@ -13,6 +13,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import asked_counts
 from structsvm.plotting.style import LEARNED, TRACE, TRUE, UNTRAINED, new_axes
 from structsvm.plotting.traces import check_drawable, traces
+from structsvm.support.plain import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,7 +112,7 @@ def plot_segmentation(
         for change in truth.breakpoints[:-1]:
             ax.axvline(change - 0.5, color=TRUE, linewidth=0.8, linestyle=(0, (3, 3)), zorder=0)
         _write_labels(ax, len(names), truth, y)
-    labels = names + [f"{s.name}\n{len(s.breakpoints)} segments" for s in strips]
+    labels = names + [f"{s.name}\n{counted(len(s.breakpoints), 'segment')}" for s in strips]
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     ax.set_xlim(-0.5, values.shape[1] - 0.5)

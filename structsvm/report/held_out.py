@@ -17,6 +17,7 @@ from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import IMAGES
+from structsvm.support.plain import counted
 from structsvm.views.samples import is_image
 
 __all__ = ["HeldOut"]
@@ -62,7 +63,7 @@ class HeldOut:
         words = IMAGES if images else learner.problem_.traits.words
         names = [str(i) for i in range(len(measured))] if names is None else list(names)
         if len(names) != len(measured):
-            raise DataError(f"{words.wholes(len(measured))} but {len(names)} names")
+            raise DataError(f"{words.wholes(len(measured))} but {counted(len(names), 'name')}")
         samples = learner.inputs_(measured)
         truths = learner.encode(samples, ys)
         guesses = decode_with_all(learner, samples, truths, n_clusters)
