@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.oracles.allowed_segments import AllowedSegmentsOracle
+from structsvm.partitions.candidates import Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Traits
 from structsvm.partitions.values import label_values, refuse_missing
+from structsvm.rivals.recordings import rivals_of_recordings
 from structsvm.support.contract import hook
 
 __all__ = ["SegmentProblem", "segmentation"]
@@ -77,6 +80,13 @@ class SegmentProblem(PartitionProblem):
                     "the labels, or the settings of the problem"
                 )
         return M
+
+    @hook
+    def rivals(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Rival]:
+        """A classifier of boundaries; with names of states, classifiers of samples with Viterbi."""
+        return rivals_of_recordings(samples, labels, features)
 
 
 def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:

@@ -201,6 +201,16 @@ def _no_wider_than_rounding(se: float, mean: float) -> bool:
 ACRONYMS = frozenset({"pca", "rca", "lda", "mmc", "lmnn", "nca", "itml"})
 """Names of metrics that sentences write in capitals."""
 
+WORDS = {
+    "untrained": "the untrained metric",
+    "grid": "the grid",
+    "frame-logistic": "a frame classifier (logistic)",
+    "frame-boosting": "a frame classifier (boosting)",
+    "boundary-logistic": "a boundary classifier (logistic)",
+    "boundary-boosting": "a boundary classifier (boosting)",
+}
+"""How sentences call what has another name."""
+
 
 def strongest_first(contrasts: Mapping[str, Contrast]) -> list[Contrast]:
     """Those against tuned rivals, that of least loss first; the untrained one is none."""
@@ -212,7 +222,7 @@ def rival_in_words(rival: str) -> str:
     """A rival as sentences name it."""
     if rival in ACRONYMS:
         return rival.upper()
-    return {"untrained": "the untrained metric", "grid": "the grid"}.get(rival, rival)
+    return WORDS.get(rival, rival)
 
 
 @dataclass(frozen=True)

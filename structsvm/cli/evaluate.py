@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 from rich import box
 from rich.table import Table
@@ -28,17 +27,16 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         what = about_scores(rows.what, rows.shown)
         terminal.report(rows.plain, what, score_table(rows.shown), rows.verdict)
         return 0
-    seen = learner.training_data_.warn_if_among([sample.X for sample in samples], given.words)
     with given.named(), terminal.working("partitioning"):
         result = evaluate(
             learner,
-            learner.inputs_(samples),
+            given.Xs,
             given.ys,
             args.n_clusters,
             args.tolerance,
             names=given.names,
+            measured=samples,
         )
-    result = replace(result, seen=seen)
     terminal.report(result.to_dict(), *readable(result))
     return 0
 

@@ -189,7 +189,12 @@ def read(
 
 
 def read_for(
-    learner: MetricLearner, args: argparse.Namespace, terminal: Terminal, *, need_labels: bool
+    learner: MetricLearner,
+    args: argparse.Namespace,
+    terminal: Terminal,
+    *,
+    need_labels: bool,
+    blanks: bool = False,
 ) -> Given:
     """Read what ``args.paths`` name, to partition it with the model ``args.model``."""
     features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
@@ -200,6 +205,7 @@ def read_for(
         problem,
         need_labels=need_labels,
         features=features,
+        blanks=blanks,
         ask=need_labels and problem.traits.contiguous,
         learner=learner,
     )

@@ -13,6 +13,7 @@ from rich.table import Table
 from structsvm.cli.inputs import words_for, words_of_training
 from structsvm.cli.settings import kind_name, settings_of
 from structsvm.cli.terminal import Terminal
+from structsvm.diagnosis import diagnose
 from structsvm.learner.files import load
 from structsvm.learner.learner import MetricLearner
 from structsvm.support.plain import counted, finite
@@ -32,7 +33,10 @@ BAR = 24
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Read the model and print it."""
     learner = load(args.model)
-    terminal.report(describe(learner, args.model), _facts(learner), _weights(learner, args.top))
+    found = diagnose(learner)
+    plain = describe(learner, args.model) | found.to_dict()
+    said = [str(found)] if len(found) else []
+    terminal.report(plain, _facts(learner), _weights(learner, args.top), *said)
     return 0
 
 

@@ -254,6 +254,28 @@ examples:
     )
 
 
+def _diagnose(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "diagnose",
+        "look for what makes a model poor",
+        """\
+examples:
+  structsvm diagnose my.structsvm
+  structsvm diagnose my.structsvm recordings/
+
+Without files: the certificate, the price of a segment and the number of labels. With labelled
+files, those that were learned from or others, also features that dominate by their scale, have
+spikes, are constant, move together or hold the labels, labels that no feature shows, copies, and
+recordings that overlap. Each finding says what to do.
+""",
+        file_options(),
+        description="Look for what makes a model poor, and say what to do about it.",
+    )
+    parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="labelled files or folders")
+
+
 def _plot(commands: Any) -> None:
     parser = _command(
         commands,
@@ -379,7 +401,7 @@ Takes effect in new shells. Problems of plugins that are installed later need it
 
 
 COMMANDS: tuple[Callable[[Any], None], ...] = (
-    *(_fit, _predict, _evaluate, _report, _compare, _show, _plot),
+    *(_fit, _predict, _evaluate, _report, _compare, _show, _diagnose, _plot),
     *(_demo, _plugins, _new, _completion),
 )
 

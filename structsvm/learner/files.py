@@ -11,10 +11,10 @@ from platform import python_version
 from typing import Any
 
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.errors import ModelFileError, PluginError, SettingsError
-from structsvm.features import RecordingTransformer
+from structsvm.errors import DataWarning, ModelFileError, PluginError, SettingsError, warn
 from structsvm.features.stored import from_plain, to_plain
 from structsvm.graphs.images import GraphOfImage
 from structsvm.learner.inputs import Inputs
@@ -24,11 +24,13 @@ from structsvm.masters.auto import AutoMaster
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
+from structsvm.partitions.margins import MarginRates
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.samples import Standardizer
 from structsvm.partitions.traits import Words
 from structsvm.plugins import problem_class, problem_name
 from structsvm.regularizers import SquaredNorm, Trace
+from structsvm.rivals.stored import STORED_RIVALS
 from structsvm.solution import History, HistoryEntry, Solution
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cccp import CCCP
@@ -49,7 +51,7 @@ VALUES = (
     *(CCCP, BlockFrankWolfe, CuttingPlane, ProjectedSubgradient, QuasiNewton, Stopping),
     *(SquaredNorm, Trace, GraphOfImage),
     *(Calibration, History, HistoryEntry, Inputs, Metric, Solution, Standardizer, Status),
-    *(TrainingSummary, Words),
+    *(MarginRates, TrainingSummary, Words),
 )
 """Classes of plain values that a model holds."""
 
@@ -58,6 +60,9 @@ FITTED = (
     *("whitening_", "training_data_", "n_features_in_", "n_iter_", "converged_"),
 )
 """What a fitted learner has; the completions of partial labels are not stored."""
+
+OPTIONAL = ("columns_", "margin_rates_")
+"""What it may have besides."""
 
 
 def save(learner: MetricLearner, path: str | PathLike[str]) -> None:
@@ -106,6 +111,7 @@ def save(learner: MetricLearner, path: str | PathLike[str]) -> None:
     parameters = learner.get_params(deep=False)
     del parameters["problem"]
     features = {"given": parameters.pop("features"), "fitted": learner.inputs_.features}
+    rivals = {f"rival.{name}": rival for name, rival in learner.rivals_.items()}
     fitted = {name: getattr(learner, name) for name in FITTED}
     fitted["inputs_"] = replace(learner.inputs_, features=None)
     names = getattr(learner, "feature_names_in_", None)
@@ -117,9 +123,10 @@ def save(learner: MetricLearner, path: str | PathLike[str]) -> None:
         },
         "parameters": {k: codec.pack(v, arrays) for k, v in parameters.items()},
         "features": None if names is None else [str(name) for name in names],
-        "columns": codec.pack(getattr(learner, "columns_", None), arrays),
+        **{name: codec.pack(getattr(learner, name, None), arrays) for name in OPTIONAL},
         "fitted": {k: codec.pack(v, arrays) for k, v in fitted.items()},
         "feature_stages": {k: _pack_stage(k, v, arrays) for k, v in features.items()},
+        "rivals": {k: _pack_rival(k, v, arrays) for k, v in rivals.items()},
     }
     MODEL.write(path, header, arrays)
 
@@ -184,15 +191,24 @@ def _codec() -> Codec:
     return Codec({cls.__name__: cls for cls in VALUES})
 
 
-def _pack_stage(
-    name: str, stage: RecordingTransformer | None, arrays: dict[str, NDArray[Any]]
-) -> Any:
+def _pack_stage(name: str, stage: BaseEstimator | None, arrays: dict[str, NDArray[Any]]) -> Any:
     """A stage of features as JSON has it; its arrays go to the others, under names of their own."""
     if stage is None:
         return None
-    plain, own = to_plain(stage)
+    plain, own = to_plain(stage, STORED_RIVALS)
     arrays |= {f"{name}.{key}": array for key, array in own.items()}
     return plain
+
+
+def _pack_rival(name: str, rival: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """A rival as JSON has it; None, with a warning, for one that no file can hold."""
+    try:
+        return _pack_stage(name, rival, arrays)
+    except ModelFileError as error:
+        warn(
+            f"{name} is not stored, so a loaded model is not compared with it: {error}", DataWarning
+        )
+        return None
 
 
 def _unpack_stage(name: str, plain: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
@@ -200,7 +216,7 @@ def _unpack_stage(name: str, plain: Any, arrays: Mapping[str, NDArray[Any]]) -> 
         return None
     prefix = f"{name}."
     own = {k.removeprefix(prefix): array for k, array in arrays.items() if k.startswith(prefix)}
-    return from_plain(plain, own)
+    return from_plain(plain, own, STORED_RIVALS)
 
 
 def _settings(codec: Codec, problem: Any, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -234,9 +250,12 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
     learner.inputs_ = replace(learner.inputs_, features=stages["fitted"])
     if header["features"] is not None:
         learner.feature_names_in_ = codec.unpack({"strings": header["features"]}, arrays)
-    columns = codec.unpack(header["columns"], arrays)
-    if columns is not None:
-        learner.columns_ = columns
+    rivals = {k: _unpack_stage(k, v, arrays) for k, v in header["rivals"].items()}
+    learner.rivals_ = {k.removeprefix("rival."): v for k, v in rivals.items() if v is not None}
+    for name in OPTIONAL:
+        value = codec.unpack(header[name], arrays)
+        if value is not None:
+            setattr(learner, name, value)
     learner.alternated_ = None  # completions are not stored
     if not isinstance(learner.metric_, Metric) or not isinstance(learner.inputs_, Inputs):
         raise TypeError("the metric or what stands in front of it is missing")

@@ -134,6 +134,10 @@ class TrainingSet:
             weights=self.weights[np.asarray(which, dtype=np.intp)],
         )
 
+    def weighted(self, weights: Floats) -> TrainingSet:
+        """The same samples with other weights, (N,), 0 or more."""
+        return replace(self, weights=np.asarray(weights, dtype=np.float64))
+
     def counted(self) -> TrainingSet:
         """Those whose weight is not zero."""
         return self.at(np.flatnonzero(self.weights))

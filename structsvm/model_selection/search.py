@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +15,7 @@ from structsvm.errors import SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
+from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
@@ -27,6 +27,7 @@ from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts
+from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
 from structsvm.support.checks import among, check_n_jobs
@@ -38,7 +39,7 @@ __all__ = ["MetricLearnerCV"]
 Floats = NDArray[np.float64]
 
 
-class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
+class MetricLearnerCV(ProblemParameters):
     """A :class:`MetricLearner` whose kind of metric and ``lam`` are chosen on held-out recordings.
 
     Each candidate is tuned on the recordings of all folds but one, penalty included, and segments
@@ -116,6 +117,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
 
     __metadata_request__fit = DATA
     __metadata_request__score = DATA
+    default_problem = ChangePoint()
 
     def __init__(
         self,
@@ -263,6 +265,14 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         decode = self.problem_.decode
         return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
 
+    def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
+        """Partition samples in the learned metric and name what was found, (T_i,) each."""
+        return self._fitted.predict_states(Xs, n_clusters)
+
+    def predict_segments(self, Xs: Any, n_clusters: Counts = None) -> list[list[dict[str, Any]]]:
+        """Segment recordings in the learned metric and name what was found: a table for each."""
+        return self._fitted.predict_segments(Xs, n_clusters)
+
     def predict_breakpoints(
         self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned"
     ) -> list[list[int]]:
@@ -351,6 +361,11 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     def training_data_(self) -> TrainingSummary:
         """What was learned from."""
         return self._fitted.training_data_
+
+    @property
+    def classes_(self) -> NDArray[Any] | None:
+        """The names of the states that the features know, (C,); None if they know none."""
+        return self._fitted.classes_
 
     @property
     def n_features_in_(self) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.oracle import Oracle
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
@@ -79,10 +79,14 @@ class Metric:
         return np.asarray(X @ self.factor)
 
     def decode(
-        self, problem: PartitionProblem, sample: Sample, n_clusters: int | None = None
+        self,
+        problem: PartitionProblem,
+        sample: Sample,
+        n_clusters: int | None = None,
+        constraint: Constraint = UNCONSTRAINED,
     ) -> EquivalenceMatrix:
         """Partition a sample into ``n_clusters``, or as many as the price allows."""
-        return problem.partition(sample, self, n_clusters)
+        return problem.partition(sample, self, n_clusters, constraint)
 
     def __str__(self) -> str:
         """Its size and its price."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, warn
+from structsvm.partitions.candidates import Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
@@ -214,13 +215,19 @@ class PartitionProblem(Contract):
         constraint: Constraint = UNCONSTRAINED,
     ) -> EquivalenceMatrix:
         """The best partition of a sample into ``n_clusters``, or as many as the price allows."""
-        price = 0.0 if n_clusters is not None else metric.price
-        assert price is not None
-        objective = TraceObjective(centred(sample.X) @ metric.factor, shift=-price)
+        objective = self.decoding_objective(sample, metric, n_clusters)
         answer = self.decoder(sample).ask(objective, constraint.with_clusters(n_clusters))
         if n_clusters is None:
-            _warn_of_rounding(answer, price, sample.n_samples)
+            _warn_of_rounding(answer, -objective.shift, sample.n_samples)
         return answer.y
+
+    def decoding_objective(
+        self, sample: Sample, metric: Metric, n_clusters: int | None = None
+    ) -> TraceObjective:
+        """What :meth:`partition` maximises: minus the distortion in the metric, minus the price."""
+        price = 0.0 if n_clusters is not None else metric.price
+        assert price is not None
+        return TraceObjective(centred(sample.X) @ metric.factor, shift=-price)
 
     @hook
     def calibrate(
@@ -246,6 +253,22 @@ class PartitionProblem(Contract):
     ) -> Metric | None:
         """A metric of this problem's own to compare with, by name; None if there is none."""
         return None
+
+    @hook
+    def rivals(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Rival]:
+        """Estimators to compare with that are no metrics, as far as they apply to these labels.
+
+        Parameters
+        ----------
+        samples : sequence of Sample
+            As they were measured.
+        labels : sequence of labels of each sample, as :meth:`known_labels` has them
+        features : RecordingTransformer, optional
+            The features that the metric is learned from, not fitted: rivals see the same context.
+        """
+        return ()
 
     @hook
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:

@@ -28,6 +28,7 @@ __all__ = [
     "check_weights",
     "checked_names",
     "cluster_counts",
+    "is_constant",
     "read_arrays",
     "warn_about_constant_features",
 ]
@@ -187,7 +188,7 @@ def warn_about_constant_features(
     DataError
         If all features are.
     """
-    constant = np.all([_inverse_scale(X) == 0 for X in Xs], axis=0)
+    constant = np.all([is_constant(X) for X in Xs], axis=0)
     if constant.all():
         raise DataError(
             f"every feature is constant in every {words.whole}: nothing tells {words.part}s apart"
@@ -279,6 +280,11 @@ def cluster_counts(
                 + (f" ({words.finer})" if words.finer else "")
             )
     return [int(K) for K in counts]
+
+
+def is_constant(X: Floats) -> NDArray[np.bool_]:
+    """Which features of a sample are constant up to rounding, (P,)."""
+    return np.asarray(_inverse_scale(X) == 0)
 
 
 def _inverse_scale(X: Floats) -> Floats:

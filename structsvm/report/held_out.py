@@ -66,7 +66,7 @@ class HeldOut:
             raise DataError(f"{words.wholes(len(measured))} but {counted(len(names), 'name')}")
         samples = learner.inputs_(measured)
         truths = learner.encode(samples, ys)
-        guesses = decode_with_all(learner, samples, truths, n_clusters)
+        guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
         arrays, seen = [x.X for x in samples], sum(x.X in learner.training_data_ for x in measured)
         evaluation = Evaluation.of(
             truths, guesses, names, learner.problem_, tolerance, arrays, words, seen

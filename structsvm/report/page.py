@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from structsvm.diagnosis import Diagnosis, diagnose_measured
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.sample import Sample
 from structsvm.report.content import content, notes
@@ -106,6 +107,7 @@ def report_page(
         found=html.escape(verdict.found),
         measure=html.escape(verdict.measure.capitalize()),
         notes="\n".join(said),
+        findings=_findings(diagnose_measured(learner, held_out.measured, ys, names=names)),
         singular=html.escape(whole),
         plural=html.escape(f"{whole}s"),
         sure=html.escape(sure),
@@ -113,6 +115,18 @@ def report_page(
         drag=html.escape(pictures.hint),
         version=html.escape(__version__),
     )
+
+
+def _findings(diagnosis: Diagnosis) -> str:
+    """What may make the metric poor, and what to do, as a list."""
+    if not len(diagnosis):
+        return f"<p>{html.escape(str(diagnosis).capitalize())}.</p>"
+    rows = [
+        f"<dt>{html.escape(finding.kind)}</dt><dd>{html.escape(finding.found)}"
+        f"<br><em>{html.escape(finding.remedy)}</em></dd>"
+        for finding in diagnosis
+    ]
+    return f"<dl>{''.join(rows)}</dl>"
 
 
 def _state(verdict: Verdict) -> str:

@@ -7,6 +7,7 @@ from structsvm.support.lazy import lazy
 if TYPE_CHECKING:
     from structsvm.rivals.boundary_classifier import BoundaryClassifier as BoundaryClassifier
     from structsvm.rivals.frame_classifier import FrameClassifier as FrameClassifier
+    from structsvm.rivals.recordings import rivals_of_recordings as rivals_of_recordings
     from structsvm.rivals.viterbi import best_path as best_path
     from structsvm.rivals.viterbi import best_path_of as best_path_of
 else:
@@ -17,5 +18,6 @@ else:
             "FrameClassifier": "structsvm.rivals.frame_classifier",
             "best_path": "structsvm.rivals.viterbi",
             "best_path_of": "structsvm.rivals.viterbi",
+            "rivals_of_recordings": "structsvm.rivals.recordings",
         },
     )

@@ -1,0 +1,71 @@
+"""What a learned metric is compared with and chosen from, as problems declare it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Candidate", "Rival"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """Another way to partition than by a metric, to compare with: an estimator that is not fitted.
+
+    It has ``fit(Xs, ys, groups=None)`` and ``predict(Xs, n_clusters=None)``, which returns one
+    label for each item of each sample. ``Xs`` are the features of the samples as they were
+    measured, (T_i, P) each, ``ys`` their labels as :meth:`PartitionProblem.known_labels` has them,
+    and ``n_clusters`` a number for each sample, for all, or None.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import Rival
+    >>> from structsvm.rivals import FrameClassifier
+    >>> Rival("frame-logistic", FrameClassifier("logistic")).quick
+    True
+    """
+
+    name: str
+    """Key of ``rivals_``, of tables and of JSON; sentences may call it otherwise."""
+    estimator: Any
+    quick: bool = True
+    """Whether it takes so little time that it is fitted unless it is left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One of those that model selection chooses from: learned, tuned only, or a rival.
+
+    Examples
+    --------
+    >>> from structsvm.features import Lags
+    >>> from structsvm.partitions import Candidate
+    >>> str(Candidate("lags-full", 0.2, settings={"metric": "full", "features": Lags()}))
+    'lags-full, lam=0.2'
+    >>> Candidate("rca", baseline="rca").is_learned
+    False
+    """
+
+    name: str
+    lam: float | None = None
+    """Strength of the regularizer; None stands for each of those of the search, or for none where
+    nothing is learned."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What it has in place of the settings of the search, by name as in
+    :class:`structsvm.MetricLearner`; for a baseline, settings of :func:`structsvm.baselines.fit`,
+    and ``features`` and ``standardize``."""
+    baseline: str | None = None
+    """The metric of :func:`structsvm.baselines.fit` that it is, if it is not learned."""
+    rival: Any = None
+    """The estimator that it is, if it is a :class:`Rival`; not fitted."""
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether structured learning makes it."""
+        return self.baseline is None and self.rival is None
+
+    def __str__(self) -> str:
+        """The name and ``lam``, for people."""
+        name = "RCA" if self.name == "rca" else self.name
+        return name if self.lam is None else f"{name}, lam={self.lam:g}"
