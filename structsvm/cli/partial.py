@@ -82,7 +82,8 @@ def unlabelled_samples(given: Given) -> int:
 def tell_unlabelled(given: Given, terminal: Terminal) -> None:
     """How many samples have no label, and which classes are called as if they had none."""
     n = unlabelled_samples(given)
-    terminal.note(f"unlabelled: {n} of {given.words.items(sum(_sizes(given)))}")
+    if n:
+        terminal.note(f"unlabelled: {n} of {given.words.items(sum(_sizes(given)))}")
     labels = [y for y in given.ys if y is not None and np.ndim(y) == 1]
     named = {str(label) for y in labels for label in set(y.tolist())}
     doubtful = sorted(name for name in named if name.lower() in LIKE_MISSING)
