@@ -14,10 +14,11 @@ from structsvm.confusion import STATE_SCORES, UNSEEN, Confusion, confusions, ref
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.names import read_names
 from structsvm.learner.states import names_by_metric
+from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.problem import PartitionProblem, measure
+from structsvm.partitions.problem import PartitionProblem, has_rows, measure
 from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.partitions.traits import RECORDINGS, Words
@@ -38,6 +39,7 @@ __all__ = [
     "decode_with_all",
     "evaluate",
     "evaluate_states",
+    "warn_of_new_clusters",
 ]
 
 Scores = Mapping[str, float | None]
@@ -83,6 +85,10 @@ class Evaluation:
     confusion: Mapping[str, Confusion] = field(default_factory=dict)
     """Of the states, over all samples, for each metric or rival that names what it finds; empty
     where nothing does, or the labels have no names."""
+    draws: int = 1
+    """How often everything is among the samples, if they are parts that were drawn."""
+    question: str = ""
+    """What scores of parts of a table answer, and what not, in a sentence."""
 
     @classmethod
     def of(
@@ -149,13 +155,21 @@ class Evaluation:
 
     def contrast(self, rival: str) -> Contrast:
         """The disagreement of a rival minus that of the learned metric, paired by sample."""
-        return Contrast.paired(rival, self._judged)
+        return Contrast.paired(rival, self._judged, self.draws)
 
     @property
     def verdict(self) -> Verdict:
         """The verdict on whether learning paid, ready to print."""
         copies = len(self.contents) - len(set(self.contents))
-        return Verdict.of(self._judged, self.words, self.measure, copies, self.seen)
+        return Verdict.of(
+            self._judged,
+            self.words,
+            self.measure,
+            copies,
+            self.seen,
+            draws=self.draws,
+            question=self.question,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: the scores of each metric, verdict and samples."""
@@ -295,10 +309,23 @@ def evaluate(
         if _names_states(rival):
             states[name] = _found_by(name, rival, "predict_states", Xs, counts)
     named = confusions_of(learner, samples, ys, states, unseen_states)
+    warn_of_new_clusters(learner, samples, ys)
     arrays = [sample.X for sample in samples]
     return Evaluation.of(
         truths, guesses, names, learner.problem_, tolerance, arrays, words, seen, named
     )
+
+
+def warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: Any) -> None:
+    """Warn if tables have clusters that the metric was neither learned from nor made for.
+
+    ``ys`` are their labels, fully known, as they were given.
+    """
+    if not has_rows(learner.problem_, samples):
+        return
+    given = labels_of_each(ys, samples, learner.problem_.traits.words)
+    names = {name for y in given for name in names_of_labels(y)}
+    learner.training_data_.warn_of_new_clusters(names, learner.question_)
 
 
 def evaluate_states(

@@ -59,7 +59,9 @@ def once_each(values: Floats, numbers: Ints, weights: Floats | None = None) -> F
     return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
 
 
-def standard_error(differences: Floats, units: Ints, weights: Floats | None = None) -> float:
+def standard_error(
+    differences: Floats, units: Ints, weights: Floats | None = None, draws: int = 1
+) -> float:
     """Standard error of the mean when only different units are independent; NaN for a single one.
 
     With a unit for each recording this is the usual one, ``std / sqrt(N)``.
@@ -71,6 +73,9 @@ def standard_error(differences: Floats, units: Ints, weights: Floats | None = No
         Number of the unit of each, 0, 1, ...
     weights : array of shape (N,), optional
         Of the weighted mean; units of weight 0 are none.
+    draws : int
+        How often everything is among the units: the mean over several draws of them is taken to be
+        no more certain than that over a single one.
     """
     weights = np.ones(differences.size) if weights is None else weights
     deviations = weights * (differences - np.average(differences, weights=weights))
@@ -78,7 +83,7 @@ def standard_error(differences: Floats, units: Ints, weights: Floats | None = No
     G = _count(units, weights)
     if G < 2:
         return float("nan")
-    return float(np.sqrt((sums**2).sum() * G / (G - 1)) / weights.sum())
+    return float(np.sqrt(draws * (sums**2).sum() * G / (G - 1)) / weights.sum())
 
 
 def _count(units: Ints, weights: Floats) -> int:
@@ -149,12 +154,18 @@ class Contrast:
 
     @classmethod
     def of(
-        cls, rival: str, differences: Floats, units: Ints, weights: Floats | None = None
+        cls,
+        rival: str,
+        differences: Floats,
+        units: Ints,
+        weights: Floats | None = None,
+        draws: int = 1,
     ) -> Contrast:
         """Mean, interval and counts; arguments as those of :func:`standard_error`."""
         weights = np.ones(differences.size) if weights is None else weights
         mean = float(np.average(differences, weights=weights))
-        se, G = standard_error(differences, units, weights), _count(units, weights)
+        se = standard_error(differences, units, weights, draws)
+        G = _count(units, weights) // draws
         half = np.inf
         if G >= 2 and not _no_wider_than_rounding(se, mean):
             half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, G - 1)) * se
@@ -163,10 +174,10 @@ class Contrast:
         return cls(rival, mean, se, mean - half, mean + half, counted.size, G, won, lost)
 
     @classmethod
-    def paired(cls, rival: str, losses: Mapping[str, Floats]) -> Contrast:
+    def paired(cls, rival: str, losses: Mapping[str, Floats], draws: int = 1) -> Contrast:
         """Compare the losses of independent recordings, by metric, :data:`LEARNED` among them."""
         ours = losses[LEARNED]
-        return cls.of(rival, losses[rival] - ours, np.arange(ours.size))
+        return cls.of(rival, losses[rival] - ours, np.arange(ours.size), draws=draws)
 
     @property
     def is_constant(self) -> bool:
@@ -253,6 +264,8 @@ class Verdict:
     """Recordings that are copies of others, value by value; they do not count again."""
     seen: int = 0
     """Recordings that the metric was learned from, copies included: they are not held out."""
+    question: str = ""
+    """What is answered, and what is not, in a sentence; "" where that goes without saying."""
 
     @classmethod
     def of(
@@ -262,9 +275,13 @@ class Verdict:
         measure: str,
         copies: int = 0,
         seen: int = 0,
+        *,
+        draws: int = 1,
+        question: str = "",
     ) -> Verdict:
         """Judge by the losses of independent recordings, by metric, nothing having been chosen."""
-        contrasts = {name: Contrast.paired(name, losses) for name in losses if name != LEARNED}
+        rivals_of = (name for name in losses if name != LEARNED)
+        contrasts = {name: Contrast.paired(name, losses, draws) for name in rivals_of}
         rivals = strongest_first(contrasts)
         return cls(
             untrained=contrasts["untrained"],
@@ -277,6 +294,7 @@ class Verdict:
             others=tuple(rivals[1:]),
             copies=copies,
             seen=seen,
+            question=question,
         )
 
     @property
@@ -316,8 +334,8 @@ class Verdict:
         return None if self.rival is None else self.is_supported and self._level is None
 
     def __str__(self) -> str:
-        """One plain sentence, and what to do."""
-        return f"{self.answer} {self.found}"
+        """One plain sentence, what to do, and what was asked."""
+        return " ".join(filter(None, (self.answer, self.found, self.question)))
 
     @property
     def found(self) -> str:
@@ -398,6 +416,7 @@ class Verdict:
             "best": self.best,
             "rival": None if self.rival is None else self.rival.rival,
             "copies": self.copies,
+            "question": self.question,
             "sentence": str(self),
             "contrasts": {name: finite(asdict(c)) for name, c in self.contrasts.items()},
         }

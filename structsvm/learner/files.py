@@ -58,6 +58,7 @@ VALUES = (
 FITTED = (
     *("metric_", "calibration_", "solution_", "certified_upper_", "baselines_", "inputs_"),
     *("whitening_", "training_data_", "n_features_in_", "n_iter_", "converged_"),
+    "question_",
 )
 """What a fitted learner has; the completions of partial labels are not stored."""
 

@@ -54,6 +54,8 @@ __all__ = ["MetricLearner"]
 
 Floats = NDArray[np.float64]
 
+ROWS = "rows"
+"""What default settings for tables were chosen for: further rows of known clusters."""
 CONTAINERS = ("default", "pandas", "polars")
 DATA = {"Xs": UNUSED, "ys": UNUSED}
 """Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""
@@ -144,6 +146,10 @@ class MetricLearner(ProblemParameters):
     whitening_ : array of shape (P, P), or None
         What the standardised features were multiplied by before learning.
     problem_, inputs_, training_data_ : PartitionProblem, Inputs, TrainingSummary
+    question_ : {"rows", "clusters", "tables"} or None
+        For tables, what the settings were chosen for: further rows of the clusters learned from,
+        new clusters, or tables like those held out. The defaults are for "rows";
+        :class:`MetricLearnerCV` chooses for what its ``split`` says.
     feature_names_in_ : array of str, only if the recordings named them
     n_features_in_, n_iter_, converged_ : int, int, bool
 
@@ -845,7 +851,8 @@ class MetricLearner(ProblemParameters):
         self.rivals_: dict[str, Any] = {}
         self.inputs_ = inputs
         self.problem_, self.whitening_ = read.problem, result.units.whitening
-        self.training_data_ = TrainingSummary.of(read.samples, result.truths)
+        self.training_data_ = TrainingSummary.of(read.samples, result.truths, read.cluster_names)
+        self.question_ = ROWS if read.has_rows else None
         self.n_features_in_ = read.n_features
         self.n_iter_ = result.solution.n_iter
         self.converged_ = result.solution.status.converged

@@ -101,6 +101,12 @@ class Settings:
         """Omega, times what ``lam`` stands for."""
         return objective.regularizer(self.regularizer, self.lam)
 
+    @property
+    def scaled_as_training(self) -> Settings:
+        """The same settings, with samples scaled as on the training set if they are scaled."""
+        kind = "training" if self.standardize == "recording" else self.standardize
+        return replace(self, standardize=kind)
+
     def without_callback(self) -> Settings:
         """Return the same settings for a preparation that reports nothing."""
         return replace(self, callback=None)

@@ -18,12 +18,13 @@ from structsvm.partial_labels.complete import (
     read_labels,
 )
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import PartitionProblem, has_rows
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import check_weights
+from structsvm.partitions.values import label_values
 from structsvm.support.plain import counted
 
-__all__ = ["TrainingSet", "complete_labels"]
+__all__ = ["TrainingSet", "complete_labels", "names_of_labels"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -138,6 +139,28 @@ class TrainingSet:
         """The same samples with other weights, (N,), 0 or more."""
         return replace(self, weights=np.asarray(weights, dtype=np.float64))
 
+    def cut(self, pieces: Sequence[tuple[int, Ints]]) -> TrainingSet:
+        """Return the training set of parts of samples: the number of each, and which of its items.
+
+        Groups are of whole samples, and are left out.
+        """
+        truths, restrict = self.truths, self.problem.restrict
+        labels = [truths[i].labels for i, _ in pieces]
+        parts = [
+            EquivalenceMatrix.from_labels(y[rows])
+            for y, (_, rows) in zip(labels, pieces, strict=True)
+            if y is not None
+        ]
+        given = None if self.given is None else [label_values(y) for y in self.given]
+        return replace(
+            self,
+            samples=[restrict(self.samples[i], rows) for i, rows in pieces],
+            labels=[Known.of(M, self.problem.traits.contiguous) for M in parts],
+            weights=self.weights[[i for i, _ in pieces]],
+            groups=None,
+            given=None if given is None else [given[i][rows] for i, rows in pieces],
+        )
+
     def counted(self) -> TrainingSet:
         """Those whose weight is not zero."""
         return self.at(np.flatnonzero(self.weights))
@@ -168,6 +191,25 @@ class TrainingSet:
         return complete_labels(self.labels, self.problem)
 
     @property
+    def has_rows(self) -> bool:
+        """Whether the samples are tables: rows without an order or neighbours."""
+        return has_rows(self.problem, self.samples)
+
+    @property
+    def names_of_items(self) -> list[list[str]]:
+        """The label of each item of fully labelled samples as it was given, as text."""
+        if self.given is None:
+            return [list(map(str, M.labels.tolist())) for M in self.truths if M.labels is not None]
+        return [names_of_labels(y) for y in self.given]
+
+    @property
+    def cluster_names(self) -> set[str]:
+        """The labels of the clusters of tables; none where they are not all known."""
+        if not (self.has_rows and self.is_complete):
+            return set()
+        return {name for names in self.names_of_items for name in names}
+
+    @property
     def parts(self) -> TrainingSet:
         """Everything whose partition is known, as samples of their own."""
         if self.is_complete:
@@ -183,6 +225,12 @@ class TrainingSet:
             groups=None,
             given=None,
         )
+
+
+def names_of_labels(y: Any) -> list[str]:
+    """Labels of items as text; a whole number has the same name however it is stored."""
+    values = label_values(y).tolist()
+    return [str(int(v) if isinstance(v, float) and v.is_integer() else v) for v in values]
 
 
 def complete_labels(labels: Sequence[Known], problem: PartitionProblem) -> list[EquivalenceMatrix]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 
 from structsvm.errors import LearningError
 from structsvm.learner.settings import Settings
-from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.candidates import LEARNED, Candidate
 from structsvm.model_selection.folds import Folds
+from structsvm.model_selection.splits import Split
 from structsvm.model_selection.trials import Fold, Trial, try_fixed, try_path
 from structsvm.partitions.problem import measure
 from structsvm.partitions.traits import Words
@@ -59,20 +60,20 @@ class HeldOut:
     measure: str
     numbers: Ints
     """A number for each recording, the same for copies, (N,)."""
+    question: str
+    """What holding these out answers, in a sentence; "" where that goes without saying."""
 
     @classmethod
     def run(
         cls,
         settings: Make,
         candidates: Sequence[Candidate],
-        data: TrainingSet,
-        folds: Folds,
+        split: Split,
         *,
         judge_with_k: bool,
         choose_with_k: bool,
         rule: str,
         n_jobs: int | None,
-        numbers: Ints,
     ) -> HeldOut:
         """Try every candidate on every fold.
 
@@ -89,12 +90,10 @@ class HeldOut:
             Choose by those alone; otherwise by the mean loss of both, which is less noisy.
         n_jobs : int or None
             Processes, as in joblib.
-        numbers : array of shape (N,)
-            The same for recordings that are copies of each other.
         """
+        folds, data = split.folds, split.held_out
         parts = [
-            Fold(data.at(folds.train(k)).counted(), data.at(folds.test(k)))
-            for k in range(len(folds))
+            Fold(training.counted(), split.test(k)) for k, training in enumerate(split.training)
         ]
         fixed = [c.name for c in candidates if not c.is_learned]
         learned = [[settings(c) for c in candidates if c.name == kind] for kind in LEARNED]
@@ -126,9 +125,10 @@ class HeldOut:
             criterion,
             data.weights,
             rule,
-            data.problem.traits.words,
+            split.words,
             measure(data.problem, data.truths[0]),
-            numbers,
+            split.numbers,
+            split.question,
         )
 
     @property
@@ -177,7 +177,8 @@ class HeldOut:
             honest = once_each(honest, units, weights)
             weights = once_each(weights, units, weights)
             units = np.arange(honest.size)
-        contrasts = {n: Contrast.of(n, d, units, weights) for n, d in differences.items()}
+        draws = folds.draws
+        contrasts = {n: Contrast.of(n, d, units, weights, draws) for n, d in differences.items()}
         rivals = strongest_first(contrasts)
         return Verdict(
             untrained=contrasts["untrained"],
@@ -189,11 +190,15 @@ class HeldOut:
             measure=self.measure,
             others=tuple(rivals[1:]),
             copies=copies,
+            question=self.question,
         )
 
     def table(self) -> dict[str, list[Any]]:
         """A row for each candidate, in columns; gains are over the untrained metric, paired."""
-        losses, units, weights = self.losses, self.folds.units, self.weights
+        losses, weights = self.losses, self.weights
+        spread = partial(
+            standard_error, units=self.folds.units, weights=weights, draws=self.folds.draws
+        )
         names = [c.name for c in self.candidates]
         gains = losses[:, [names.index("untrained")]] - losses
         tried = list(zip(*self.trials, strict=True))
@@ -201,10 +206,10 @@ class HeldOut:
             "candidate": names,
             "lam": [c.lam for c in self.candidates],
             "mean_loss": _means(losses, weights),
-            "se_loss": [standard_error(column, units, weights) for column in losses.T],
+            "se_loss": [spread(column) for column in losses.T],
             "mean_criterion": _means(self.criterion, weights),
             "mean_gain": _means(gains, weights),
-            "se_gain": [standard_error(column, units, weights) for column in gains.T],
+            "se_gain": [spread(column) for column in gains.T],
             "mean_fit_seconds": [float(np.mean([t.seconds for t in row])) for row in tried],
             "mean_oracle_calls": [float(np.mean([t.oracle_calls for t in row])) for row in tried],
             "converged": [all(t.converged for t in row) for row in tried],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,8 @@ from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.model_selection.candidates import Candidate, menu
-from structsvm.model_selection.folds import split
 from structsvm.model_selection.held_out import HeldOut
+from structsvm.model_selection.splits import ROWS, check_split, split_samples
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
@@ -32,7 +33,6 @@ from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
 from structsvm.support.checks import among, check_n_jobs
 from structsvm.support.progress import share
-from structsvm.verdict import contents
 
 __all__ = ["MetricLearnerCV"]
 
@@ -59,6 +59,11 @@ class MetricLearnerCV(ProblemParameters):
     cv : int or splitter
         Number of folds of samples, one for each if there are fewer; with ``groups``, a group is
         never split. Or a scikit-learn splitter that holds every sample out once.
+    split : {None, "rows", "clusters"}
+        What is held out of tables, which is the question that is answered: whole tables, groups of
+        rows of the clusters that are known ("rows"), or all rows of some clusters ("clusters", two
+        or more at a time, in several draws of ``cv`` folds). One table is enough for the latter
+        two.
     n_clusters : {None, "true"}
         Judge the partitions of held-out samples by the calibrated price, or those with the number
         of clusters of their labels. The choice is made by the mean loss of both, which is less
@@ -88,9 +93,10 @@ class MetricLearnerCV(ProblemParameters):
         A row for each candidate and ``lam``: ``pandas.DataFrame(cv_results_)``.
     candidates_ : list of Candidate
     losses_, criterion_ : arrays of shape (N, n_candidates)
-        What is judged and what is chosen by, when held out; NaN where the candidate failed.
+        What is judged and what is chosen by, when held out; NaN where the candidate failed. With
+        ``split``, N is the number of parts that are held out.
     fold_ : array of shape (N,)
-        The fold in which a recording was held out.
+        The fold in which a recording, or a part of a table, was held out.
 
     Notes
     -----
@@ -126,6 +132,7 @@ class MetricLearnerCV(ProblemParameters):
         lams: Sequence[float] | None = None,
         *,
         cv: Any = 5,
+        split: str | None = None,
         n_clusters: str | None = None,
         rule: str = "one_se",
         n_jobs: int | None = None,
@@ -141,6 +148,7 @@ class MetricLearnerCV(ProblemParameters):
         self.candidates = candidates
         self.lams = lams
         self.cv = cv
+        self.split = split
         self.n_clusters = n_clusters
         self.rule = rule
         self.n_jobs = n_jobs
@@ -192,6 +200,7 @@ class MetricLearnerCV(ProblemParameters):
             learner = self.choose(data)
         with share("learning", n / (n + 1), 1.0):
             self.best_estimator_ = learner.fit(data)
+        learner.question_ = self.question_
         self._add_baselines(data.counted(), self.candidates_)
         if not self.verdict_.pays:
             warn(str(self.verdict_), VerdictWarning)
@@ -211,6 +220,7 @@ class MetricLearnerCV(ProblemParameters):
         Everything that :meth:`fit` finds out is known afterwards but ``best_estimator_``.
         Parameters and errors are those of :meth:`fit`.
         """
+        check_split(self.split)
         judge_with_k, candidates = self._judge_with_k(), self._candidates
         check_n_jobs(self.n_jobs)
         for candidate in candidates:
@@ -218,34 +228,23 @@ class MetricLearnerCV(ProblemParameters):
         data = self._training_set(
             Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
-        traits = data.problem.traits
-        numbers = contents(data.arrays)
-        folds = split(
-            self.cv,
-            data.truths,
-            data.groups,
-            self.random_state,
-            traits.words,
-            data.weights,
-            numbers,
-        )
+        split = split_samples(self.split, data, self.cv, self.random_state)
         held_out = HeldOut.run(
-            self._settings,
+            partial(self._settings, of_rows=self.split == ROWS),
             candidates,
-            data,
-            folds,
+            split,
             judge_with_k=judge_with_k,
-            choose_with_k=traits.given_k,
+            choose_with_k=data.problem.traits.given_k,
             rule=self.rule,
             n_jobs=self.n_jobs,
-            numbers=numbers,
         )
         learned = held_out.best_learned
         self.verdict_ = held_out.verdict
         self.best_candidate_, self.best_lam_ = held_out.best.name, learned.lam
-        self.candidates_, self.fold_ = candidates, folds.held_out
+        self.candidates_, self.fold_ = candidates, split.folds.held_out
         self.losses_, self.criterion_ = held_out.losses, held_out.criterion
         self.cv_results_ = held_out.table()
+        self.question_ = (self.split or "tables") if data.has_rows else None
         return MetricLearner(**self._parameters(learned))
 
     def predict(
@@ -421,8 +420,14 @@ class MetricLearnerCV(ProblemParameters):
             parameters["whiten"] = None
         return parameters
 
-    def _settings(self, candidate: Candidate) -> Settings:
-        return Settings.of(self._parameters(candidate))
+    def _settings(self, candidate: Candidate, of_rows: bool = False) -> Settings:
+        """The settings of the learner of a candidate.
+
+        Where groups of rows of a table are held out, they are scaled as the rows that are learned
+        from, and not each group by itself.
+        """
+        settings = Settings.of(self._parameters(candidate))
+        return settings.scaled_as_training if of_rows else settings
 
     def _add_baselines(self, data: TrainingSet, candidates: Sequence[Candidate]) -> None:
         """Tune the rivals that the learner has not tuned itself."""

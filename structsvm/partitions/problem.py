@@ -25,7 +25,7 @@ from structsvm.partitions.traits import Traits
 from structsvm.partitions.units import LearningUnits
 from structsvm.support.contract import Contract, hook
 
-__all__ = ["PartitionProblem", "disagreement", "measure"]
+__all__ = ["PartitionProblem", "disagreement", "has_rows", "measure"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -315,3 +315,8 @@ def disagreement(
 def measure(problem: PartitionProblem, truth: EquivalenceMatrix) -> str:
     """What :func:`disagreement` is called: a "loss" if perfect agreement is 0, not an index."""
     return "loss" if problem.agreement(truth, truth) == 0 else "disagreement"
+
+
+def has_rows(problem: PartitionProblem, samples: Sequence[Sample]) -> bool:
+    """Whether samples are tables: rows without an order, of which nothing else has to be known."""
+    return not problem.traits.contiguous and all(sample.side is None for sample in samples)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
-from structsvm.evaluation import Evaluation, decode_with_all
+from structsvm.evaluation import Evaluation, decode_with_all, warn_of_new_clusters
 from structsvm.graphs.inputs import as_list
 from structsvm.learner.learner import MetricLearner
 from structsvm.partial_labels.complete import labels_of_each
@@ -67,6 +67,7 @@ class HeldOut:
         samples = learner.inputs_(measured)
         truths = learner.encode(samples, ys)
         guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
+        warn_of_new_clusters(learner, samples, ys)
         arrays, seen = [x.X for x in samples], sum(x.X in learner.training_data_ for x in measured)
         evaluation = Evaluation.of(
             truths, guesses, names, learner.problem_, tolerance, arrays, words, seen
