@@ -18,7 +18,7 @@ from structsvm.datasets.files import find_recordings, formats_in_words, read_fil
 from structsvm.datasets.image_folder import LabelledImage, find_images, read_images
 from structsvm.datasets.indicators import looks_like_changes, read_labels_as
 from structsvm.datasets.recording import Recording, share_features
-from structsvm.datasets.times import warn_about_steps
+from structsvm.datasets.times import TimeAxis, warn_about_steps
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
@@ -89,6 +89,11 @@ class Given:
     def Xs(self) -> list[Any]:
         """Arrays (T, P), or pixels."""
         return [item.X if isinstance(item, Recording) else item.image for item in self.items]
+
+    @property
+    def times(self) -> list[TimeAxis | None]:
+        """When the samples of each were measured, as far as it is known."""
+        return [item.time if isinstance(item, Recording) else None for item in self.items]
 
     @property
     def features(self) -> tuple[str, ...] | None:

@@ -23,6 +23,7 @@ from structsvm.datasets.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, L
 from structsvm.datasets.readers import read_frame
 from structsvm.datasets.recording import Recording
 from structsvm.datasets.text import TextFormat, Typed
+from structsvm.datasets.times import TimeAxis
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
@@ -45,6 +46,8 @@ __all__ = [
     "writer_for",
 ]
 
+TIMES = ("start_time", "end_time")
+"""Columns of predictions in the time of the recordings: the end is the start of the next one."""
 INPUTS = ("model", "paths", "masks", "regions")
 """Arguments that name what a command reads."""
 
@@ -183,23 +186,33 @@ class Segments:
     name: str
     M: EquivalenceMatrix
     labels: Any
+    time: TimeAxis | None = None
+    """When the samples were measured, if that is known."""
     columns = ("segment", "start", "end")
 
     @property
     def rows(self) -> Iterator[tuple[str | int, ...]]:
-        """One for each segment."""
-        ends = self.M.breakpoints
+        """One for each segment; its times come last."""
+        ends, time = self.M.breakpoints, self.time
         for k, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-            yield self.name, k, start, end
+            times = () if time is None else (time.text(start), time.text(end))
+            yield self.name, k, start, end, *times
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        ends = self.M.breakpoints
-        return {"name": self.name, "n_clusters": len(ends), "breakpoints": ends}
+        ends, time = self.M.breakpoints, self.time
+        plain = {"name": self.name, "n_clusters": len(ends), "breakpoints": ends}
+        if time is None:
+            return plain
+        return {**plain, "time": time.name, "change_times": [time.text(t) for t in ends[:-1]]}
 
     def __str__(self) -> str:
-        """The name and the ends."""
-        return f"{self.name}: {' '.join(map(str, self.M.breakpoints))}"
+        """The name and the ends, and the times at which segments begin after the first one."""
+        ends, time = self.M.breakpoints, self.time
+        said = f"{self.name}: {' '.join(map(str, ends))}"
+        if time is None or len(ends) == 1:
+            return said
+        return f"{said} ({time.name} {', '.join(time.text(t) for t in ends[:-1])})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +222,7 @@ class Clusters:
     name: str
     M: EquivalenceMatrix
     labels: Any
+    time: TimeAxis | None = None
     columns = ("row", "cluster")
 
     @property
@@ -261,7 +275,7 @@ class Writer(ABC):
     """Whether one file holds one partition only."""
 
     @abstractmethod
-    def answer(self, name: str, M: EquivalenceMatrix, labels: Any) -> Answer:
+    def answer(self, name: str, M: EquivalenceMatrix, labels: Any, time: TimeAxis | None) -> Answer:
         """What is said of a partition; ``labels`` as users write them."""
 
     @abstractmethod
@@ -299,9 +313,9 @@ class TableWriter(Writer):
     suffixes = (".csv",)
     one_each = False
 
-    def answer(self, name: str, M: EquivalenceMatrix, labels: Any) -> Answer:
+    def answer(self, name: str, M: EquivalenceMatrix, labels: Any, time: TimeAxis | None) -> Answer:
         """Segments, or clusters of rows."""
-        return (Segments if self.contiguous else Clusters)(name, M, labels)
+        return (Segments if self.contiguous else Clusters)(name, M, labels, time)
 
     def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
         """NAME_segments.csv, say: never the name of a recording."""
@@ -310,8 +324,13 @@ class TableWriter(Writer):
     def write_file(self, path: Path, answers: Sequence[Answer]) -> None:
         """A row for each segment of all recordings, or for each row of all tables."""
         tables = [answer for answer in answers if not isinstance(answer, Parts)]
+        header = ["recording", *tables[0].columns]
+        if any(isinstance(table, Segments) and table.time is not None for table in tables):
+            header += TIMES
         rows = (row for answer in tables for row in answer.rows)
-        write_atomically(path, _csv(("recording", *tables[0].columns), rows))
+        blank = [""] * len(TIMES)
+        full = ([*row, *blank][: len(header)] for row in rows)
+        write_atomically(path, _csv(header, full))
 
     def write_folder(
         self, folder: Path, items: Sequence[Recording | LabelledImage], answers: Sequence[Answer]
@@ -344,7 +363,7 @@ class MapWriter(Writer):
     suffixes = (".png", ".npy")
     one_each = True
 
-    def answer(self, name: str, M: EquivalenceMatrix, labels: Any) -> Answer:
+    def answer(self, name: str, M: EquivalenceMatrix, labels: Any, time: TimeAxis | None) -> Answer:
         """Parts of an image."""
         return Parts(name, M, labels)
 

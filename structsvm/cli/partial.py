@@ -31,7 +31,8 @@ def labels_of(given: Given, regions: Path | None) -> list[Any]:
     DataError
         Naming the file.
     """
-    known = {} if regions is None else read_regions(regions)
+    times = dict(zip(given.names, given.times, strict=True))
+    known = {} if regions is None else read_regions(regions, times)
     strangers = [name for name in known if name not in given.names]
     if strangers:
         raise DataError(

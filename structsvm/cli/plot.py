@@ -86,7 +86,8 @@ def _draw(args: argparse.Namespace, learner: MetricLearner, given: Given, figure
     of_whole = () if given.words is IMAGES else ("components",)
     if learner.problem_.traits.contiguous:
         show = _shown(args.show, OF_DATA, f"a {whole}")
-        plot_segmentation(learner, X, y, n_clusters=K, show=show, ax=figure.subplots())
+        (times,), ax = given.times, figure.subplots()
+        plot_segmentation(learner, X, y, n_clusters=K, show=show, times=times, ax=ax)
     elif args.show not in (None, *of_whole):
         raise SettingsError(f"{_a(whole)} has no {args.show} to show: leave out --show")
     elif given.words is IMAGES:

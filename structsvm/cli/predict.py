@@ -43,8 +43,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         partitions = learner.decode_with(learner.metric_, samples, args.n_clusters)
     decode = learner.problem_.decode
     answers = [
-        writer.answer(name, M, decode(M, sample))
-        for name, M, sample in zip(given.names, partitions, samples, strict=True)
+        writer.answer(name, M, decode(M, sample), time)
+        for name, M, sample, time in zip(given.names, partitions, samples, given.times, strict=True)
     ]
     if output is not None:
         with Interrupts():  # all the files or none

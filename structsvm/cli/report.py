@@ -33,6 +33,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             n_clusters=args.n_clusters,
             tolerance=args.tolerance,
             measured=samples,
+            times=given.times,
         )
     encoded = printable(page).encode()
     write_atomically(args.output, encoded)

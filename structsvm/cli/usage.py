@@ -107,8 +107,9 @@ is its number of samples), the name of a table and the sizes of its clusters, or
 image and the shares of its parts.
 
 With -o FILE.csv, one table for all: a row for each segment (samples start to end - 1, counted from
-0), or a row with the cluster of each row of a table. With any other -o, a folder with a table for
-each input, NAME_segments.csv or NAME_clusters.csv: its own columns and the segment of each sample.
+0, and from start_time to end_time where there is a time column), or a row with the cluster of each
+row of a table. With any other -o, a folder with a table for each input, NAME_segments.csv or
+NAME_clusters.csv: its own columns and the segment of each sample.
 
 For images, -o FOLDER writes NAME_mask.png and NAME_overlay.png for each, and -o FILE.png or
 -o FILE.npy the label map of a single image.

@@ -13,7 +13,7 @@ from structsvm.errors import DataError, DataWarning, warn
 from structsvm.support.extras import require
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["TimeAxis", "read_times", "warn_about_steps"]
+__all__ = ["TimeAxis", "read_times", "time_axis", "warn_about_steps"]
 
 REGULAR = 1.5
 """Times their median, up to which steps are those of regular sampling with some jitter."""
@@ -51,6 +51,8 @@ class TimeAxis:
         if self.written is not None:
             return self.written[at]
         value = self.values[at]
+        if self.values.dtype.kind == "M":
+            return str(np.datetime_as_string(value, unit="auto"))
         return f"{value:.15g}" if self.values.dtype.kind == "f" else str(value)
 
     def sample_at(self, moment: Any) -> int:
@@ -87,11 +89,50 @@ class TimeAxis:
         return np.asarray(steps, dtype=np.float64)
 
     @property
+    def edges(self) -> NDArray[Any]:
+        """Where samples meet, halfway between their times, and both ends, (T + 1,)."""
+        values = self.values if self.values.dtype.kind == "M" else self.values.astype(np.float64)
+        half = np.diff(values) / 2
+        if not half.size:
+            half = np.array([np.timedelta64(500, "ms") if values.dtype.kind == "M" else 0.5])
+        inner = values[:-1] + half[: len(values) - 1]
+        return np.concatenate([[values[0] - half[0]], inner, [values[-1] + half[-1]]])
+
+    @property
     def is_regular(self) -> bool:
         """Whether no step is much longer than the others."""
         steps = self.steps
         usual = float(np.median(steps)) if steps.size else 0.0  # 0 if a time stands for several
         return usual == 0 or bool(steps.max() <= REGULAR * usual)
+
+
+def time_axis(times: Any, n_samples: int, name: str = "time") -> TimeAxis:
+    """The times of a recording as users hold them: numbers, dates, or an index of pandas.
+
+    Raises
+    ------
+    DataError
+        When there is not one for each sample, one is missing, or they fall.
+    """
+    if isinstance(times, TimeAxis):
+        found = times
+    else:
+        name = str(getattr(times, "name", None) or name)
+        if getattr(getattr(times, "dtype", None), "tz", None) is not None:
+            times = times.tz_convert(None) if hasattr(times, "tz_convert") else times
+        values = np.asarray(times)
+        if values.dtype.kind not in "iufM":
+            raise DataError(f"times must be numbers or dates, got {values.dtype} values")
+        found = TimeAxis(name, values)
+    if found.values.shape != (n_samples,):
+        raise DataError(f"{n_samples} samples but times of shape {found.values.shape}")
+    missing = np.isnat(found.values) if found.values.dtype.kind == "M" else np.isnan(found.values)
+    if missing.any():
+        raise DataError(f"the time of sample {int(np.flatnonzero(missing)[0])} is missing")
+    falls = np.flatnonzero(found.values[1:] < found.values[:-1])
+    if falls.size:
+        raise DataError(f"times fall after sample {int(falls[0])}: sort the samples by them")
+    return found
 
 
 def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np.intp] | None:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.datasets.times import TimeAxis, time_axis
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import asked_counts
 from structsvm.plotting.style import LEARNED, TRACE, TRUE, UNTRAINED, new_axes
 from structsvm.plotting.traces import check_drawable, traces
+from structsvm.support.extras import require
 from structsvm.support.plain import counted
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ def plot_segmentation(
     n_clusters: int | str | None = None,
     show: str = "components",
     n_traces: int = 3,
+    times: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a recording above its segmentations: the true one, the learned one, the untrained one.
@@ -65,6 +68,8 @@ def plot_segmentation(
         weight as they were measured.
     n_traces : int
         How many of them.
+    times : TimeAxis, or numbers or dates of shape (T,), optional
+        When the samples were measured; those of a data frame whose index has dates are its own.
     ax : matplotlib axes, optional
         New ones if not given.
 
@@ -103,23 +108,46 @@ def plot_segmentation(
     if truth is not None:
         strips.insert(0, _Strip("true", truth.breakpoints, TRUE))
 
+    axis = _time_axis(times, X, values.shape[1])
+    edges = _drawn(axis.edges) if axis else np.arange(values.shape[1] + 1) - 0.5
     ax = new_axes(ax, height=0.55 * (len(names) + len(strips)) + 0.8)
+    places = _drawn(axis.values) if axis else np.arange(values.shape[1])
     for lane, trace in enumerate(values):
-        ax.plot(_in_lane(lane, trace), color=TRACE, linewidth=0.9)
+        ax.plot(places, _in_lane(lane, trace), color=TRACE, linewidth=0.9)
     for lane, strip in enumerate(strips, start=len(names)):
-        _draw_strip(ax, lane, strip)
+        _draw_strip(ax, lane, strip, edges)
     if truth is not None:
         for change in truth.breakpoints[:-1]:
-            ax.axvline(change - 0.5, color=TRUE, linewidth=0.8, linestyle=(0, (3, 3)), zorder=0)
-        _write_labels(ax, len(names), truth, y)
+            at = edges[change]
+            ax.axvline(at, color=TRUE, linewidth=0.8, linestyle=(0, (3, 3)), zorder=0)
+        _write_labels(ax, len(names), truth, y, edges)
     labels = names + [f"{s.name}\n{counted(len(s.breakpoints), 'segment')}" for s in strips]
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.5, -0.5)
-    ax.set_xlim(-0.5, values.shape[1] - 0.5)
-    ax.set_xlabel("sample")
+    ax.set_xlim(edges[0], edges[-1])
+    ax.set_xlabel(axis.name if axis else "sample")
+    if axis and axis.values.dtype.kind == "M":
+        ax.xaxis_date()
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
     return ax
+
+
+def _time_axis(times: Any, X: Any, n_samples: int) -> TimeAxis | None:
+    """The times that were given, or those that a data frame has."""
+    if times is None:
+        times = getattr(X, "index", None)
+        if getattr(getattr(times, "dtype", None), "kind", "") != "M":
+            return None
+    return time_axis(times, n_samples)
+
+
+def _drawn(values: NDArray[Any]) -> Floats:
+    """Times as numbers of the axis."""
+    if values.dtype.kind != "M":
+        return np.asarray(values, dtype=np.float64)
+    dates = require("matplotlib.dates", "plot", "plotting")
+    return np.asarray(dates.date2num(values))
 
 
 def _in_lane(lane: int, values: Floats) -> Floats:
@@ -129,13 +157,13 @@ def _in_lane(lane: int, values: Floats) -> Floats:
     return np.asarray(lane - LANE * middle)
 
 
-def _draw_strip(ax: Axes, lane: int, strip: _Strip) -> None:
+def _draw_strip(ax: Axes, lane: int, strip: _Strip, edges: Floats) -> None:
     starts = [0, *strip.breakpoints[:-1]]
     for k, (start, end) in enumerate(zip(starts, strip.breakpoints, strict=True)):
         ax.barh(
             lane,
-            end - start,
-            left=start - 0.5,
+            edges[end] - edges[start],
+            left=edges[start],
             height=LANE / 1.6,
             color=strip.color,
             alpha=SHADES[k % 2],
@@ -143,14 +171,14 @@ def _draw_strip(ax: Axes, lane: int, strip: _Strip) -> None:
         )
 
 
-def _write_labels(ax: Axes, lane: int, truth: EquivalenceMatrix, y: Any) -> None:
+def _write_labels(ax: Axes, lane: int, truth: EquivalenceMatrix, y: Any, edges: Floats) -> None:
     """The label of each true segment that has room for it, when there are labels."""
     labels = np.asarray(y)
     if labels.size != truth.n_samples:
         return
     starts = [0, *truth.breakpoints[:-1]]
     for k, (start, end) in enumerate(zip(starts, truth.breakpoints, strict=True)):
-        if end - start >= LEGIBLE * truth.n_samples:
+        if edges[end] - edges[start] >= LEGIBLE * (edges[-1] - edges[0]):
             color = "white" if SHADES[k % 2] > 0.5 else "black"
-            middle = (start + end - 1) / 2
+            middle = (edges[start] + edges[end]) / 2
             ax.text(middle, lane, str(labels[start]), color=color, ha="center", va="center")
