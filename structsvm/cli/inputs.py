@@ -49,6 +49,7 @@ OF_IMAGES = ("masks",)
 WAYS_OUT: tuple[tuple[Words | None, str, str], ...] = (
     (IMAGES, "it cannot have", "learn with a larger --set n_superpixels=N"),
     (None, "let the problem say that it is unknown", "--set cluster_count=unknown"),
+    (None, "evaluate with unseen_states='count'", "--unseen-states count"),
 )
 """What to type, for complaints that Python is meant by: about what, what it says, the options."""
 

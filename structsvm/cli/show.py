@@ -14,12 +14,13 @@ from structsvm.cli.inputs import words_for, words_of_training
 from structsvm.cli.settings import kind_name, settings_of
 from structsvm.cli.terminal import Terminal
 from structsvm.diagnosis import diagnose
-from structsvm.learner.files import load
+from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.support.plain import counted, finite
 from structsvm.views.words import (
     certificate_in_words,
     feature_weights,
+    question_in_words,
     spectrum_in_words,
     training_in_words,
 )
@@ -32,7 +33,7 @@ BAR = 24
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Read the model and print it."""
-    learner = load(args.model)
+    learner = load_metric_learner(args.model)
     found = diagnose(learner)
     plain = describe(learner, args.model) | found.to_dict()
     said = [str(found)] if len(found) else []
@@ -65,11 +66,13 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
         "eigenvalues": [float(value) for value in spectrum],
         "penalty": learner.penalty_,
         "training_loss": _training_loss(learner),
+        "rivals": [*learner.baselines_, *learner.rivals_],
         "training_data": {
             f"n_{words.whole}s": len(data),
             f"n_{words.item}s": list(data.n_samples),
             f"n_{words.part}s": list(data.n_clusters),
         },
+        "question": learner.question_,
         **_solution(learner),
     }
 
@@ -133,11 +136,14 @@ def _facts(learner: MetricLearner) -> Table:
         "learned on": training_in_words(
             learner.training_data_, words_of_training(learner.problem_)
         ),
+        "rivals": ", ".join(plain["rivals"]),
+        "question": question_in_words(learner),
         "status": learner.solution_.status.value,
         "certificate": certificate_in_words(learner.solution_),
     }
     for name, value in rows.items():
-        table.add_row(name, value)
+        if value:
+            table.add_row(name, value)
     return table
 
 

@@ -28,6 +28,7 @@ from structsvm.datasets.text import (
 )
 from structsvm.datasets.times import TimeAxis, read_times
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError, warn
+from structsvm.partitions.trace_objective import LARGEST
 from structsvm.storage import limits
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
@@ -520,6 +521,7 @@ def _feature_array(frame: Any, features: Sequence[str], origin: Origin) -> Float
                 f"{origin.path}: column {name!r} holds {column.dtype} values, not numbers; "
                 "leave it out as the time column if that is what it is"
             )
+        _refuse_huge(name, column, origin)
         found = pandas.to_numeric(column, errors="coerce")
         values = found.to_numpy(dtype=np.float64, na_value=np.nan)
         wrong = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())
@@ -529,6 +531,18 @@ def _feature_array(frame: Any, features: Sequence[str], origin: Origin) -> Float
     if words:
         _refuse_words(frame, words, origin)
     return np.column_stack(arrays)
+
+
+def _refuse_huge(name: str, column: Any, origin: Origin) -> None:
+    """Raise DataError for whole numbers of which pandas knows no float."""
+    given = column.tolist() if getattr(column.dtype, "kind", "O") == "O" else ()
+    huge = np.flatnonzero([isinstance(value, int) and abs(value) > LARGEST for value in given])
+    if huge.size:
+        row = int(huge[0])
+        raise DataError(
+            f"{origin.path}: a number of {len(str(column.iloc[row]))} digits, {origin.place(row)}, "
+            f"column {name!r}: beyond {LARGEST:g} squares overflow"
+        )
 
 
 def _refuse_words(frame: Any, words: dict[str, int], origin: Origin) -> None:

@@ -51,6 +51,11 @@ def read_regions(
                     f"by commas, and has {given}"
                 )
             for row in rows:
+                if None in row or None in row.values():
+                    raise DataError(
+                        f"{path}: line {rows.line_num}: it has another number of columns than the "
+                        "header"
+                    )
                 try:
                     values = [row[name] for name in columns[1:]]
                     if columns is IN_TIME:

@@ -54,8 +54,6 @@ __all__ = ["MetricLearner"]
 
 Floats = NDArray[np.float64]
 
-ROWS = "rows"
-"""What default settings for tables were chosen for: further rows of known clusters."""
 CONTAINERS = ("default", "pandas", "polars")
 DATA = {"Xs": UNUSED, "ys": UNUSED}
 """Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""
@@ -340,8 +338,7 @@ class MetricLearner(ProblemParameters):
         ).counted()
         if which is not None:
             data = informative(data)
-            seen = [centred(sample.X) for sample in self.inputs_(data.samples)]
-            self._tune_rivals(which, data, data.with_features(seen))
+            self._tune_rivals(which, data, self._as_seen(data))
         return self
 
     def read(
@@ -852,13 +849,20 @@ class MetricLearner(ProblemParameters):
         self.inputs_ = inputs
         self.problem_, self.whitening_ = read.problem, result.units.whitening
         self.training_data_ = TrainingSummary.of(read.samples, result.truths, read.cluster_names)
-        self.question_ = ROWS if read.has_rows else None
+        self.question_ = read.asks
         self.n_features_in_ = read.n_features
         self.n_iter_ = result.solution.n_iter
         self.converged_ = result.solution.status.converged
         self.__dict__.pop("feature_names_in_", None)
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
+
+    def _as_seen(self, data: TrainingSet) -> TrainingSet:
+        """Training samples as the metric sees them, scored by models that have not seen them."""
+        if self.inputs_.states is not None:
+            settings = self._settings()
+            return Inputs.fit(settings.features, settings.standardize, data)[1]
+        return data.with_features([centred(sample.X) for sample in self.inputs_(data.samples)])
 
     def _tune_rivals(
         self, which: str | Sequence[str], measured: TrainingSet, seen: TrainingSet

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from structsvm.errors import DataError, SettingsError
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.model_selection.folds import Folds, split
 from structsvm.partitions.traits import Words
 from structsvm.support.checks import among, is_whole
@@ -28,6 +28,7 @@ __all__ = [
     "check_split",
     "fewest_rows",
     "question_in_words",
+    "rule_for",
     "split_clusters",
     "split_rows",
     "split_samples",
@@ -35,7 +36,6 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 
-ROWS, CLUSTERS = "rows", "clusters"
 SPLITS = (ROWS, CLUSTERS)
 MOST_PARTS = 10
 """Groups of rows, or of clusters, over all draws."""
@@ -112,6 +112,15 @@ def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: i
     return _split_wholes(data, cv, random_state)
 
 
+def rule_for(asked: str | None) -> str:
+    """How to choose by default: see :func:`structsvm.verdict.chosen`.
+
+    A few groups of clusters tell so little that nearly everything is within one standard error of
+    the best, the untrained metric included; there the best is taken.
+    """
+    return "min" if asked == CLUSTERS else "one_se"
+
+
 def _split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     numbers, words = contents(data.arrays), data.problem.traits.words
     folds = split(cv, data.truths, data.groups, random_state, words, data.weights, numbers)
@@ -165,7 +174,7 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
 
 
 def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
-    """Hold whole clusters out, two or more at a time, in several draws of folds.
+    """Hold whole clusters out, equally many at a time, in several draws of folds.
 
     The rows of the clusters of a fold are a table of their own, which is clustered by what was
     learned from the rows of all other clusters. Clusters of the same label are one, in whatever
@@ -176,7 +185,8 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
     data : TrainingSet
         Tables with a label for each row.
     n_folds : int
-        Lowered to as many as have two clusters each.
+        Lowered to as many as have two clusters each; clusters that are left over in a draw are
+        learned from in all of its folds.
 
     Raises
     ------
@@ -202,7 +212,7 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
     for _ in range(ATTEMPTS):
         if len(drawn) * F >= MOST_PARTS:
             break
-        parts = np.array_split(rng.permutation(K), F)
+        parts = rng.permutation(K)[: K // F * F].reshape(F, -1)
         draw = frozenset(frozenset(part.tolist()) for part in parts)
         if draw not in drawn:
             drawn.append(draw)
