@@ -50,8 +50,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         labels = labels_of(learner.problem_, partitions, samples)
     states = segment_tables(partitions, samples, learner.classes_)
     answers = [
-        writer.answer(name, M, y, table)
-        for name, M, y, table in zip(given.names, partitions, labels, states, strict=True)
+        writer.answer(name, M, y, table, time)
+        for name, M, y, table, time in zip(
+            given.names, partitions, labels, states, given.times, strict=True
+        )
     ]
     if output is not None:
         with Interrupts():  # all the files or none
