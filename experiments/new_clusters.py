@@ -4,8 +4,8 @@ Ten draws of classes, 5 of the ten digits or 13 of the 26 letters, whose labelle
 from; 80 % of the digits' rows, 50 rows of each letter, as a table that somebody labels has.
 *New clusters*: the rows of the other classes are clustered, as many of each class as were taken of
 the labelled ones. *Further rows*: rows of the labelled classes that were not learned from. The
-number of clusters is given. `default` is MetricLearner(Clustering()) as it is; `rows` and `clusters`
-are the learned metrics that MetricLearnerCV(Clustering(), split=...) chose on the labelled rows
+number of clusters is given. `default` is MetricLearner(Clustering()); `rows` and `clusters` are the
+learned metrics that MetricLearnerCV(Clustering(), split=...) chose on the labelled rows
 alone, `best for ...` the best of all its candidates. Draws share rows, so that the standard errors
 over them are optimistic.
 """

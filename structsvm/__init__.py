@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from structsvm.learner.files import save as save
     from structsvm.learner.learner import MetricLearner as MetricLearner
     from structsvm.learner.partial import Alternation as Alternation
+    from structsvm.learner.structured import StructuredSVM as StructuredSVM
     from structsvm.model_selection import MetricLearnerCV as MetricLearnerCV
     from structsvm.model_selection.margin_rates import margin_rates as margin_rates
     from structsvm.model_selection.rows import evaluate_rows as evaluate_rows
@@ -54,6 +55,7 @@ else:
             "Solution": "structsvm.solution",
             "Status": "structsvm.status",
             "StructSVMError": "structsvm.errors",
+            "StructuredSVM": "structsvm.learner.structured",
             "__version__": "structsvm.support.version",
             "compare_solvers": "structsvm.compare",
             "diagnose": "structsvm.diagnosis",

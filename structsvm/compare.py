@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.structured import StructuredSVM
 from structsvm.parallel import single_threaded
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.learning import plot_gap, plot_gap_twice
-from structsvm.problem import Risk
+from structsvm.problem import Problem, Risk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution
 from structsvm.solvers.auto import SOLVER_NAMES, solver_from
@@ -140,7 +141,7 @@ class Comparison:
 
 
 def compare_solvers(
-    problem: PartitionProblem,
+    problem: PartitionProblem | Problem,
     Xs: Any,
     ys: Any,
     solvers: Sequence[str] | Mapping[str, Solver] | None = None,
@@ -149,24 +150,33 @@ def compare_solvers(
     lam: float = 0.1,
     regularizer: str | Regularizer = "squared",
     standardize: str | None = "auto",
+    constraints: Callable[[Any], list[Any]] | None = None,
     stopping: Stopping | None = None,
 ) -> Comparison:
-    """Learn the metric that :class:`structsvm.MetricLearner` learns, with several solvers.
+    """Learn what :class:`structsvm.MetricLearner` learns, with several solvers.
 
     Parameters
     ----------
-    problem : PartitionProblem
-    Xs, ys : recordings and labels, as for :meth:`structsvm.MetricLearner.fit`
+    problem : PartitionProblem or Problem
+        With a :class:`~structsvm.problem.Problem`, what :class:`structsvm.StructuredSVM` learns.
+    Xs, ys : samples and labels, as for ``fit`` of the learner
     solvers : sequence of str, or mapping of names to solvers, or None
         Names as :func:`solver_named` knows them; None takes those of a usual few that suit.
-    metric, lam, regularizer, standardize
-        As for :class:`structsvm.MetricLearner`.
+    lam, regularizer, constraints
+        As for the learner.
+    metric, standardize
+        As for :class:`structsvm.MetricLearner`; other problems have none.
     stopping : Stopping, optional
         For solvers given by name; relative gap 1e-3 or a minute by default.
 
     Returns
     -------
     Comparison
+
+    Raises
+    ------
+    SettingsError
+        When a solver does not suit the problem, or a setting is not for it.
 
     Examples
     --------
@@ -181,8 +191,16 @@ def compare_solvers(
     >>> {name: solution.status.name for name, solution in comparison.solutions.items()}
     {'cutting-plane': 'OPTIMAL', 'one-slack': 'OPTIMAL'}
     """
-    learner = MetricLearner(problem, metric, regularizer, lam, standardize=standardize)
-    return compare_on(learner.risk(Xs, ys), solvers, stopping=stopping)
+    shared: dict[str, Any] = {"lam": lam, "regularizer": regularizer, "constraints": constraints}
+    if not isinstance(problem, Problem):
+        learner = MetricLearner(problem, metric, standardize=standardize, **shared)
+        return compare_on(learner.risk(Xs, ys), solvers, stopping=stopping)
+    for name, given, usual in (("metric", metric, "full"), ("standardize", standardize, "auto")):
+        if given != usual:
+            raise SettingsError(
+                f"{name}={given!r} is for partition problems, and {type(problem).__name__} is none"
+            )
+    return compare_on(StructuredSVM(problem, **shared).risk(Xs, ys), solvers, stopping=stopping)
 
 
 def compare_on(

@@ -207,7 +207,7 @@ def test_settings_of_learners(kind, name):
     """Refused when learning begins; those that pass are not learned with to the end."""
     brief = CuttingPlane(Stopping(max_iter=2))
     quick = {"changes": {"solver": brief}, "cuts": {"solver": BRIEF}}
-    quick["chosen"] = {"solver": brief, "lams": (0.1,)}
+    quick["chosen"] = {"solver": brief, "lams": (0.1,), "candidates": ("untrained", "diagonal")}
     data = ([GRAPH] * 2, YS[:2]) if kind == "cuts" else (XS, YS)
     for label, value in ODD.items():
         if callable(value) and name == "constraints":
@@ -260,6 +260,7 @@ def test_methods_of_learners(fitted, kind, method, name, tmp_path, monkeypatch):
         "pairs": np.zeros((1, 2, 2)),
         "metric": next(iter(learner.baselines_.values())),
         "sample_weight": None,
+        "rival": next(iter(learner.rivals_), "none"),
     }
     if method.__name__ == "fit":
         usual |= {"Xs": [GRAPH] * 2 if cut else XS, "ys": YS[:2] if cut else YS}

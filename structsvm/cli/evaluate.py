@@ -13,7 +13,7 @@ from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import printable
 from structsvm.evaluation import Evaluation, evaluate
-from structsvm.learner.files import load
+from structsvm.learner.files import load_metric_learner
 from structsvm.verdict import LEARNED, rival_title
 from structsvm.views.words import confused_states, perfect_in_words, score_titles
 
@@ -22,7 +22,7 @@ __all__ = ["about_scores", "readable", "run", "score_table", "state_table"]
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and print the table and the verdict."""
-    learner = load(args.model)
+    learner = load_metric_learner(args.model)
     given = read_for(learner, args, terminal, need_labels=True)
     samples = measured(learner, given, terminal)
     if one_table.can_be_split(learner, samples, given.ys):

@@ -8,8 +8,9 @@ from structsvm.cli.inputs import measured, names_before_reading, read_for
 from structsvm.cli.outputs import check_output, check_outputs, writer_for
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
-from structsvm.learner.files import load
+from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.rivals import partitions_of
 from structsvm.learner.states import segment_tables
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
@@ -26,7 +27,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     SettingsError
         If there are several samples for one file that holds only one.
     """
-    learner, output = load(args.model), args.output
+    learner, output = load_metric_learner(args.model), args.output
     writer = writer_for(learner.problem_, args.maps)
     one_file = output is not None and output.suffix.lower() in writer.suffixes
     into_folder = output is not None and not one_file
@@ -85,7 +86,7 @@ def _partitions(
         When the model has no such rival.
     """
     if rival in learner.rivals_:
-        return learner.partition_measured(rival, given, n_clusters)
+        return partitions_of(learner.rivals_, rival, learner.problem_, given, n_clusters)
     metric = learner.metric_ if rival is None else learner.baselines_.get(rival)
     if metric is None:
         known = ", ".join(sorted([*learner.baselines_, *learner.rivals_]))

@@ -14,7 +14,7 @@ from structsvm.cli.inputs import words_for, words_of_training
 from structsvm.cli.settings import kind_name, settings_of
 from structsvm.cli.terminal import Terminal
 from structsvm.diagnosis import diagnose
-from structsvm.learner.files import load
+from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.support.plain import finite
 from structsvm.views.words import (
@@ -33,7 +33,7 @@ BAR = 24
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Read the model and print it."""
-    learner = load(args.model)
+    learner = load_metric_learner(args.model)
     found = diagnose(learner)
     plain = describe(learner, args.model) | found.to_dict()
     said = [str(found)] if len(found) else []

@@ -19,7 +19,7 @@ from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
-from structsvm.learner.rivals import guessed, tune
+from structsvm.learner.rivals import partitions_of, tune
 from structsvm.learner.rules import Rules, counts_of, decode, named, read_rules
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
@@ -583,18 +583,7 @@ class MetricLearner(ProblemParameters):
             raise SettingsError(
                 f"{rival} partitions samples as they are: give these, not prepared ones"
             )
-        return self.partition_measured(rival, self.measured(Xs), n_clusters)
-
-    def partition_measured(
-        self, rival: str, samples: Sequence[Sample], n_clusters: Counts = None
-    ) -> list[EquivalenceMatrix]:
-        """What :meth:`partition_with` does, of samples as :meth:`measured` has them."""
-        if rival not in self.rivals_:
-            raise SettingsError(f"rival must be one of {sorted(self.rivals_)}, got {rival!r}")
-        sizes = [sample.n_samples for sample in samples]
-        counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
-        asked = None if n_clusters is None else [K for K in counts if K is not None]
-        return guessed(self.rivals_[rival], rival, self.problem_, samples, asked)
+        return partitions_of(self.rivals_, rival, self.problem_, self.measured(Xs), n_clusters)
 
     def prepare(self, Xs: Any) -> list[Sample]:
         """Samples as the metric sees them, checked against those it was learned from.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from abc import ABCMeta
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
 
-from structsvm.errors import PluginError
+from structsvm.errors import PluginError, StructSVMError
 
-__all__ = ["Contract", "ContractMeta", "definition", "hook", "missing_definitions"]
+__all__ = ["Contract", "ContractMeta", "asked", "definition", "hook", "missing_definitions"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -19,6 +20,33 @@ def hook(method: Method) -> Method:
     """Mark a method of a contract that has a default and that a subclass may define instead."""
     method.__hook__ = True  # type: ignore[attr-defined]
     return method
+
+
+@contextmanager
+def asked(plugin: object, method: str, where: str = "") -> Iterator[None]:
+    """Name the plugin, its method and the sample if its code fails.
+
+    Parameters
+    ----------
+    plugin : object
+    method : str
+    where : str, optional
+        The sample, such as "recording 2".
+
+    Raises
+    ------
+    PluginError
+        For anything that is no error of this library; that one is its cause.
+    """
+    try:
+        yield
+    except StructSVMError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"{where}{': ' if where else ''}{type(plugin).__name__}.{method} raised "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def _is_open(definition: object) -> bool:
