@@ -158,7 +158,10 @@ def evaluate_rows(
                 partitions_of(own.rivals_, name, own.problem_, measured, here)
             )
     names = [f"{asked} {i}" for i in range(len(parts))]
-    scores = Evaluation.of(truths, guesses, names, data.problem, words=found.words)
+    problem, classifiers = data.problem, learner.rivals_
+    scores = Evaluation.of(
+        truths, guesses, names, problem, words=found.words, classifiers=classifiers
+    )
     question = question_in_words(asked, len(parts), again)
     return RowsEvaluation(replace(scores, draws=found.folds.draws, question=question), asked, again)
 
