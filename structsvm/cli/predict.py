@@ -11,6 +11,7 @@ from structsvm.errors import SettingsError
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.rivals import partitions_of
+from structsvm.learner.rules import labels_of
 from structsvm.learner.states import segment_tables
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
@@ -47,11 +48,13 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     samples = learner.inputs_(given_samples)
     with given.named(), terminal.working("partitioning"):
         partitions = _partitions(learner, given_samples, samples, args.rival, args.n_clusters)
-    decode = learner.problem_.decode
+        labels = labels_of(learner.problem_, partitions, samples)
     states = segment_tables(partitions, samples, learner.classes_)
     answers = [
-        writer.answer(name, M, decode(M, sample), table)
-        for name, M, sample, table in zip(given.names, partitions, samples, states, strict=True)
+        writer.answer(name, M, y, table, time)
+        for name, M, y, table, time in zip(
+            given.names, partitions, labels, states, given.times, strict=True
+        )
     ]
     if output is not None:
         with Interrupts():  # all the files or none

@@ -20,7 +20,7 @@ from structsvm.learner.inputs import Inputs
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
 from structsvm.learner.rivals import partitions_of, tune
-from structsvm.learner.rules import Rules, counts_of, decode, named, read_rules
+from structsvm.learner.rules import Rules, counts_of, decode, labels_of, named, read_rules
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
 from structsvm.learner.training_set import TrainingSet
@@ -42,6 +42,7 @@ from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Status
 from structsvm.support.checks import among, is_whole
+from structsvm.support.contract import asked
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
 from structsvm.support.interrupts import Interrupts
@@ -209,6 +210,7 @@ class MetricLearner(ProblemParameters):
         held_out: tuple[Any, Any] | None = None,
         resume: str | PathLike[str] | None = None,
         callback: Callable[[HistoryEntry], None] | None = None,
+        when_learned: Callable[[Self], Any] | None = None,
     ) -> Self:
         """Learn from labelled samples, or samples that are labelled in part.
 
@@ -244,6 +246,8 @@ class MetricLearner(ProblemParameters):
             it, to the same result. Not for partial labels.
         callback : callable, optional
             Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
+        when_learned : callable, optional
+            Called with the learner once it has its metric, before the rivals are tuned: to save it.
 
         Raises
         ------
@@ -260,6 +264,8 @@ class MetricLearner(ProblemParameters):
         if resume is not None and not isinstance(resume, str | PathLike):
             raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
         which = _which_rivals(rivals)
+        if when_learned is not None and not callable(when_learned):
+            raise SettingsError(f"when_learned must be a function or None, got {when_learned!r}")
         if alternation is not None and not isinstance(alternation, Alternation):
             raise SettingsError(f"alternation must be an Alternation or None, got {alternation!r}")
         read = self._training_set(
@@ -286,6 +292,8 @@ class MetricLearner(ProblemParameters):
             else:
                 result = learn(settings, data, resume)
             self._keep(read, inputs, result)
+            if when_learned is not None:
+                when_learned(self)
         if which is not None and not self.interrupted_:
             self._tune_rivals(which, read, data)
         return self
@@ -404,8 +412,7 @@ class MetricLearner(ProblemParameters):
         """
         samples = self.prepare(Xs)
         partitions = self.decode_with(self.metric_, samples, n_clusters, **rules)
-        decode = self.problem_.decode
-        return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
+        return labels_of(self.problem_, partitions, samples)
 
     def predict_states(
         self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
@@ -602,7 +609,8 @@ class MetricLearner(ProblemParameters):
         """Samples as they were measured, checked against those it was learned from."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        return self.problem_.read(Xs, names, self.n_features_in_)[0]
+        with asked(self.problem_, "read"):
+            return self.problem_.read(Xs, names, self.n_features_in_)[0]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Return the labels of samples as equivalence matrices, checked."""
