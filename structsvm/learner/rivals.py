@@ -101,7 +101,7 @@ def rivals_of(data: TrainingSet, features: RecordingTransformer | None) -> list[
 
 def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Candidate]:
     """The menu of the problem for samples as they were measured, and what is asked about them."""
-    labels = [] if data.given is None else _labels(data)
+    labels = _labels(data)
     if data.asks not in (ROWS, CLUSTERS):
         return list(data.problem.candidates(data.samples, labels, features))
     found = data.problem.candidates_for_parts(data.samples, labels, features)
@@ -175,6 +175,8 @@ def guessed(
 
 
 def _labels(data: TrainingSet) -> list[Any]:
-    assert data.given is not None
-    pairs = zip(data.given, data.samples, strict=True)
-    return [data.problem.known_labels(y, sample) for y, sample in pairs]
+    """Labels as the problem knows them: those that were given, or those of the partitions."""
+    problem, given = data.problem, data.given
+    if given is None:
+        given = [problem.decode(M, x) for M, x in zip(data.truths, data.samples, strict=True)]
+    return [problem.known_labels(y, x) for y, x in zip(given, data.samples, strict=True)]
