@@ -4,10 +4,10 @@ Ten draws of classes, 5 of the ten digits or 13 of the 26 letters, whose labelle
 from; 80 % of the digits' rows, 50 rows of each letter, as a table that somebody labels has.
 *New clusters*: the rows of the other classes are clustered, as many of each class as were taken of
 the labelled ones. *Further rows*: rows of the labelled classes that were not learned from. The
-number of clusters is given. `default` is MetricLearner(Clustering()); `rows` and `clusters` are the
-learned metrics that MetricLearnerCV(Clustering(), split=...) chose on the labelled rows
-alone, `best for ...` the best of all its candidates. Draws share rows, so that the standard errors
-over them are optimistic.
+number of clusters is given. `default` is MetricLearner(Clustering()) as it is; `rows` and
+`clusters` are the learned metrics that MetricLearnerCV(Clustering(), split=...) chose on the
+labelled rows alone, `best for ...` the best of all its candidates. Draws share rows, so that the
+standard errors over them are optimistic.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ FIRST_SEED = 100
 SIZES = {"digits": (0.8, None), "letter": (50, 75)}
 """Rows of a class to learn from, a number or a part, and rows of a class at all."""
 RIVALS = ("untrained", "rca", "lda")
+PARTS = ("default", "rows", "clusters")
 QUESTIONS = ("new clusters", "further rows")
 
 
@@ -156,33 +157,33 @@ def choices(name: str, found: Sequence[dict[str, Any]]) -> list[Row]:
     return rows
 
 
-def main(folder: Path, tables: Sequence[str], draws: int, seconds: float) -> None:
-    """Compute what is missing, and publish when everything is there."""
+def main(
+    folder: Path, tables: Sequence[str], parts: Sequence[str], draws: int, seconds: float
+) -> None:
+    """Compute what is missing of some parts; publish when everything is asked for and there."""
     start, everything = time.monotonic(), {}
     for name in tables:
-        pieces = Pieces(f"new_clusters_{name}", seconds - (time.monotonic() - start))
-        jobs: dict[str, Callable[[], Any]] = {}
-        for seed in range(FIRST_SEED, FIRST_SEED + draws):
-            jobs[f"{seed} default"] = partial(default, name, folder, seed)
-            for split in ("clusters", "rows"):
-                jobs[f"{seed} {split}"] = partial(chosen, name, folder, seed, split)
-        found = [pieces.get(key, job) for key, job in jobs.items()]
-        pieces.finish()
-        everything[name] = found
-    publish(
-        "new_clusters", [row for name, found in everything.items() for row in rows_of(name, found)]
-    )
-    publish(
-        "new_clusters_chosen",
-        [row for name, found in everything.items() for row in choices(name, found)],
-    )
+        everything[name] = []
+        for part in parts:
+            pieces = Pieces(f"new_clusters_{name}_{part}", seconds - (time.monotonic() - start))
+            for seed in range(FIRST_SEED, FIRST_SEED + draws):
+                job = partial(chosen, name, folder, seed, part)
+                if part == "default":
+                    job = partial(default, name, folder, seed)
+                everything[name].append(pieces.get(str(seed), job))
+            pieces.finish()
+    if set(tables) < set(SIZES) or set(parts) < set(PARTS):
+        return
+    for title, of in (("new_clusters", rows_of), ("new_clusters_chosen", choices)):
+        publish(title, [row for name, found in everything.items() for row in of(name, found)])
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=SHARED / "tables")
     parser.add_argument("--tables", nargs="+", choices=list(SIZES), default=list(SIZES))
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--draws", type=int, default=DRAWS)
     seconds_option(parser)
     arguments = parser.parse_args()
-    main(arguments.data, arguments.tables, arguments.draws, arguments.seconds)
+    main(arguments.data, arguments.tables, arguments.parts, arguments.draws, arguments.seconds)

@@ -521,5 +521,5 @@ def decode_with_all(
         if name in metrics:
             found[name] = learner.decode_with(metrics[name], samples, counts)
         else:
-            found[name] = learner.partition_with(name, measured, counts)
+            found[name] = learner.partition_measured(name, measured or (), counts)
     return found

@@ -11,6 +11,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.rules import labels_of
 from structsvm.learner.states import segment_tables
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
@@ -47,11 +48,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     samples = learner.inputs_(given_samples)
     with given.named(), terminal.working("partitioning"):
         partitions = _partitions(learner, given_samples, samples, args.rival, args.n_clusters)
-    decode = learner.problem_.decode
+        labels = labels_of(learner.problem_, partitions, samples)
     states = _states(learner, given_samples, samples, partitions, args.rival, args.n_clusters)
     answers = [
-        writer.answer(name, M, decode(M, sample), table)
-        for name, M, sample, table in zip(given.names, partitions, samples, states, strict=True)
+        writer.answer(name, M, y, table)
+        for name, M, y, table in zip(given.names, partitions, labels, states, strict=True)
     ]
     if output is not None:
         with Interrupts():  # all the files or none
@@ -107,7 +108,7 @@ def _partitions(
         When the model has no such rival.
     """
     if rival in learner.rivals_:
-        return learner.partition_with(rival, given, n_clusters)
+        return learner.partition_measured(rival, given, n_clusters)
     metric = learner.metric_ if rival is None else learner.baselines_.get(rival)
     if metric is None:
         known = ", ".join(sorted([*learner.baselines_, *learner.rivals_]))

@@ -20,7 +20,7 @@ from structsvm.learner.inputs import Inputs
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
 from structsvm.learner.rivals import guessed, tune
-from structsvm.learner.rules import Rules, counts_of, decode, named, read_rules
+from structsvm.learner.rules import Rules, counts_of, decode, labels_of, named, read_rules
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
 from structsvm.learner.training_set import TrainingSet
@@ -42,6 +42,7 @@ from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Status
 from structsvm.support.checks import among, is_whole
+from structsvm.support.contract import asked
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
 from structsvm.support.interrupts import Interrupts
@@ -404,8 +405,7 @@ class MetricLearner(ProblemParameters):
         """
         samples = self.prepare(Xs)
         partitions = self.decode_with(self.metric_, samples, n_clusters, **rules)
-        decode = self.problem_.decode
-        return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
+        return labels_of(self.problem_, partitions, samples)
 
     def predict_states(
         self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
@@ -579,9 +579,18 @@ class MetricLearner(ProblemParameters):
         DataError
             If a sample cannot be used, or a number of clusters does not fit its sample.
         """
-        if rival not in self.rivals_:
+        if is_prepared(Xs):
+            raise SettingsError(
+                f"{rival} partitions samples as they are: give these, not prepared ones"
+            )
+        return self.partition_measured(rival, self.measured(Xs), n_clusters)
+
+    def partition_measured(
+        self, rival: str, samples: Sequence[Sample], n_clusters: Counts = None
+    ) -> list[EquivalenceMatrix]:
+        """What :meth:`partition_with` does, of samples as :meth:`measured` has them."""
+        if not among(rival, tuple(self.rivals_)):
             raise SettingsError(f"rival must be one of {sorted(self.rivals_)}, got {rival!r}")
-        samples = Xs if is_prepared(Xs) else self.measured(Xs)
         sizes = [sample.n_samples for sample in samples]
         counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
         asked = None if n_clusters is None else [K for K in counts if K is not None]
@@ -604,7 +613,8 @@ class MetricLearner(ProblemParameters):
         """Samples as they were measured, checked against those it was learned from."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        return self.problem_.read(Xs, names, self.n_features_in_)[0]
+        with asked(self.problem_, "read"):
+            return self.problem_.read(Xs, names, self.n_features_in_)[0]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Return the labels of samples as equivalence matrices, checked."""

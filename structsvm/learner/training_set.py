@@ -22,6 +22,7 @@ from structsvm.partitions.problem import PartitionProblem, has_rows
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import check_weights
 from structsvm.partitions.values import label_values
+from structsvm.support.contract import asked
 
 __all__ = ["CLUSTERS", "ROWS", "TrainingSet", "complete_labels", "names_of_labels"]
 
@@ -104,7 +105,8 @@ class TrainingSet:
         DataError
             Naming the sample and what is wrong with it.
         """
-        samples, names = problem.read(Xs, feature_names, n_features)
+        with asked(problem, "read"):
+            samples, names = problem.read(Xs, feature_names, n_features)
         weights = check_weights(sample_weight, len(samples), problem.traits.words)
         labels = read_labels(problem, samples, ys)
         if groups is not None:
