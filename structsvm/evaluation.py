@@ -23,6 +23,7 @@ from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.checks import among
+from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each
 from structsvm.views.samples import words_of
@@ -301,7 +302,7 @@ def evaluate(
     names = [str(i) for i in range(len(truths))] if names is None else list(names)
     words = words_of(learner, samples)
     if len(names) != len(truths):
-        raise DataError(f"{words.wholes(len(truths))} but {len(names)} names")
+        raise DataError(f"{words.wholes(len(truths))} but {counted(len(names), 'name')}")
     guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
     states = states_with_all(learner, samples, truths, guesses, n_clusters, measured)
     counts = _counts(learner, truths, n_clusters)

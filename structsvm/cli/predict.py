@@ -51,8 +51,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         labels = labels_of(learner.problem_, partitions, samples)
     states = _states(learner, given_samples, samples, partitions, args.rival, args.n_clusters)
     answers = [
-        writer.answer(name, M, y, table)
-        for name, M, y, table in zip(given.names, partitions, labels, states, strict=True)
+        writer.answer(name, M, y, table, time)
+        for name, M, y, table, time in zip(
+            given.names, partitions, labels, states, given.times, strict=True
+        )
     ]
     if output is not None:
         with Interrupts():  # all the files or none

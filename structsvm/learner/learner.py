@@ -210,6 +210,7 @@ class MetricLearner(ProblemParameters):
         held_out: tuple[Any, Any] | None = None,
         resume: str | PathLike[str] | None = None,
         callback: Callable[[HistoryEntry], None] | None = None,
+        when_learned: Callable[[Self], Any] | None = None,
     ) -> Self:
         """Learn from labelled samples, or samples that are labelled in part.
 
@@ -245,6 +246,8 @@ class MetricLearner(ProblemParameters):
             it, to the same result. Not for partial labels.
         callback : callable, optional
             Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
+        when_learned : callable, optional
+            Called with the learner once it has its metric, before the rivals are tuned: to save it.
 
         Raises
         ------
@@ -261,6 +264,8 @@ class MetricLearner(ProblemParameters):
         if resume is not None and not isinstance(resume, str | PathLike):
             raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
         which = _which_rivals(rivals)
+        if when_learned is not None and not callable(when_learned):
+            raise SettingsError(f"when_learned must be a function or None, got {when_learned!r}")
         if alternation is not None and not isinstance(alternation, Alternation):
             raise SettingsError(f"alternation must be an Alternation or None, got {alternation!r}")
         read = self._training_set(
@@ -287,6 +292,8 @@ class MetricLearner(ProblemParameters):
             else:
                 result = learn(settings, data, resume)
             self._keep(read, inputs, result)
+            if when_learned is not None:
+                when_learned(self)
         if which is not None and not self.interrupted_:
             self._tune_rivals(which, read, data)
         return self
