@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from structsvm.cli.inputs import measured, names_before_reading, read_for
 from structsvm.cli.outputs import check_output, check_outputs, writer_for
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     with given.named(), terminal.working("partitioning"):
         partitions = _partitions(learner, given_samples, samples, args.rival, args.n_clusters)
         labels = labels_of(learner.problem_, partitions, samples)
-    states = segment_tables(partitions, samples, learner.classes_)
+    states = _states(learner, given_samples, samples, partitions, args.rival, args.n_clusters)
     answers = [
         writer.answer(name, M, y, table, time)
         for name, M, y, table, time in zip(
@@ -67,6 +68,27 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     lines = [str(answer) for answer in answers]
     terminal.report({f"{given.words.whole}s": plain}, *(lines if output is None else ()))
     return 0
+
+
+def _states(
+    learner: MetricLearner,
+    given: list[Sample],
+    samples: list[Sample],
+    partitions: list[EquivalenceMatrix],
+    rival: str | None,
+    n_clusters: int | None,
+) -> list[list[dict[str, Any]]]:
+    """State and probability of each segment, by the metric's scores or by the rival itself.
+
+    Empty where no states are known.
+    """
+    if rival not in learner.rivals_:
+        return segment_tables(partitions, samples, learner.classes_)
+    predict_segments = getattr(learner.rivals_[rival], "predict_segments", None)
+    if predict_segments is None:
+        return [[] for _ in samples]
+    found: list[list[dict[str, Any]]] = predict_segments([x.X for x in given], n_clusters)
+    return found
 
 
 def _partitions(
