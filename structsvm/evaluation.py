@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.checks import among
+from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each
 from structsvm.views.samples import words_of
@@ -38,6 +39,7 @@ __all__ = [
     "decode_with_all",
     "evaluate",
     "evaluate_states",
+    "states_with_all",
     "warn_of_new_clusters",
 ]
 
@@ -88,6 +90,8 @@ class Evaluation:
     """How often everything is among the samples, if they are parts that were drawn."""
     question: str = ""
     """What scores of parts of a table answer, and what not, in a sentence."""
+    classifiers: frozenset[str] = frozenset()
+    """Names of the rivals that are no metrics."""
 
     @classmethod
     def of(
@@ -101,12 +105,14 @@ class Evaluation:
         words: Words | None = None,
         seen: int = 0,
         named: Mapping[str, Sequence[Confusion]] | None = None,
+        classifiers: Iterable[str] = (),
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
         ``samples`` are the arrays of features, of which copies are to count once; ``words`` what
         they are called, if not as the problem calls them; ``seen`` how many were learned from;
-        ``named`` the confusion of the states of each sample, by what named them.
+        ``named`` the confusion of the states of each sample, by what named them; ``classifiers``
+        the names of those that are no metrics.
         """
         rows, named = [], named or {}
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
@@ -119,7 +125,16 @@ class Evaluation:
         words = problem.traits.words if words is None else words
         judged_by = measure(problem, truths[0])
         confusion = {metric: Confusion.total(parts) for metric, parts in named.items()}
-        return cls(tuple(rows), tolerance, words, judged_by, numbers, seen, confusion)
+        return cls(
+            tuple(rows),
+            tolerance,
+            words,
+            judged_by,
+            numbers,
+            seen,
+            confusion,
+            classifiers=frozenset(classifiers),
+        )
 
     @property
     def scores(self) -> dict[str, dict[str, float | None]]:
@@ -168,6 +183,7 @@ class Evaluation:
             self.seen,
             draws=self.draws,
             question=self.question,
+            classifiers=self.classifiers,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -286,15 +302,10 @@ def evaluate(
     names = [str(i) for i in range(len(truths))] if names is None else list(names)
     words = words_of(learner, samples)
     if len(names) != len(truths):
-        raise DataError(f"{words.wholes(len(truths))} but {len(names)} names")
+        raise DataError(f"{words.wholes(len(truths))} but {counted(len(names), 'name')}")
     guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
+    states = states_with_all(learner, samples, truths, guesses, n_clusters, measured)
     counts = _counts(learner, truths, n_clusters)
-    metrics = {name: found for name, found in guesses.items() if name not in learner.rivals_}
-    states = names_by_metric(metrics, samples, learner.inputs_.states)
-    for name in guesses.keys() - metrics.keys():
-        rival = learner.rivals_[name]
-        if _names_states(rival):
-            states[name] = rival.predict_states([sample.X for sample in measured or ()], counts)
     for name, rival in (rivals or {}).items():
         if name in guesses:
             raise SettingsError(f"rivals: {name!r} is among the metrics: give it another name")
@@ -310,9 +321,35 @@ def evaluate(
     named = confusions_of(learner, samples, ys, states, unseen_states)
     warn_of_new_clusters(learner, samples, ys)
     arrays = [sample.X for sample in samples]
+    problem, classifiers = learner.problem_, {*learner.rivals_, *(rivals or {})}
     return Evaluation.of(
-        truths, guesses, names, learner.problem_, tolerance, arrays, words, seen, named
+        truths, guesses, names, problem, tolerance, arrays, words, seen, named, classifiers
     )
+
+
+def states_with_all(
+    learner: MetricLearner,
+    samples: Sequence[Sample],
+    truths: Sequence[EquivalenceMatrix],
+    guesses: Mapping[str, Sequence[EquivalenceMatrix]],
+    n_clusters: int | str | None = None,
+    measured: Sequence[Sample] | None = None,
+) -> dict[str, list[NDArray[Any]]]:
+    """The names of states that each metric and each tuned rival gives, (T_i,); none without states.
+
+    Parameters
+    ----------
+    samples, truths, n_clusters, measured : as for :func:`decode_with_all`
+    guesses : mapping of partitions
+        What that has returned.
+    """
+    metrics = {name: found for name, found in guesses.items() if name not in learner.rivals_}
+    states = names_by_metric(metrics, samples, learner.classes_)
+    counts = _counts(learner, truths, n_clusters)
+    for name, rival in learner.rivals_.items():
+        if name in guesses and _names_states(rival):
+            states[name] = rival.predict_states([sample.X for sample in measured or ()], counts)
+    return states
 
 
 def warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: Any) -> None:
@@ -411,10 +448,11 @@ def confusions_of(
         return {}
     if known is not None and unseen_states == "refuse":
         refuse_unseen(names, known.tolist(), words.whole)
-    for who, each in found.items():
-        if [len(y) for y in each] != sizes:
+    arrays = {who: [np.asarray(y) for y in each] for who, each in found.items()}
+    for who, each in arrays.items():
+        if [y.shape for y in each] != [(T,) for T in sizes]:
             raise SettingsError(f"rivals: {who!r} does not name the state of each {words.item}")
-    return confusions(names, found, [] if known is None else known.tolist())
+    return confusions(names, arrays, [] if known is None else known.tolist())
 
 
 def _accuracy(
@@ -484,5 +522,5 @@ def decode_with_all(
         if name in metrics:
             found[name] = learner.decode_with(metrics[name], samples, counts)
         else:
-            found[name] = learner.partition_with(name, measured, counts)
+            found[name] = learner.partition_measured(name, measured or (), counts)
     return found

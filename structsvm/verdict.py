@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ __all__ = [
     "contents",
     "once_each",
     "rival_in_words",
+    "rival_title",
     "standard_error",
     "strongest_first",
 ]
@@ -215,10 +216,13 @@ ACRONYMS = frozenset({"pca", "rca", "lda", "mmc", "lmnn", "nca", "itml"})
 WORDS = {
     "untrained": "the untrained metric",
     "grid": "the grid",
+    "rca-plain": "plain RCA",
     "frame-logistic": "a frame classifier (logistic)",
     "frame-boosting": "a frame classifier (boosting)",
     "boundary-logistic": "a boundary classifier (logistic)",
     "boundary-boosting": "a boundary classifier (boosting)",
+    "lda-classifier": "a classifier of rows (LDA)",
+    "nearest-centroid": "a classifier of rows (nearest centre)",
 }
 """How sentences call what has another name."""
 
@@ -236,6 +240,13 @@ def rival_in_words(rival: str) -> str:
     return WORDS.get(rival, rival)
 
 
+def rival_title(rival: str) -> str:
+    """A metric or rival as tables name it."""
+    if rival == "untrained":
+        return rival
+    return rival_in_words(rival).removeprefix("a ").removeprefix("the ")
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Whether the learned metric beats those that need no structured learning.
@@ -248,7 +259,7 @@ class Verdict:
     """Against the identity with its best penalty."""
     rival: Contrast | None
     """Against the best of all tuned rivals, which need no structured learning: principal or
-    relevant component analysis, or for cuts the grid; None when none was tuned."""
+    relevant component analysis, for cuts the grid, or a classifier; None when none was tuned."""
     loss: float
     """Mean held-out loss of the learned metric, ``|M - M_i|_F^2``."""
     best: str | None
@@ -266,6 +277,8 @@ class Verdict:
     """Recordings that the metric was learned from, copies included: they are not held out."""
     question: str = ""
     """What is answered, and what is not, in a sentence; "" where that goes without saying."""
+    classifiers: frozenset[str] = frozenset()
+    """Names of the rivals that are no metrics."""
 
     @classmethod
     def of(
@@ -278,6 +291,7 @@ class Verdict:
         *,
         draws: int = 1,
         question: str = "",
+        classifiers: Iterable[str] = (),
     ) -> Verdict:
         """Judge by the losses of independent recordings, by metric, nothing having been chosen."""
         rivals_of = (name for name in losses if name != LEARNED)
@@ -295,6 +309,7 @@ class Verdict:
             copies=copies,
             seen=seen,
             question=question,
+            classifiers=frozenset(classifiers),
         )
 
     @property
@@ -309,9 +324,26 @@ class Verdict:
         return next((c for c in rivals if not c.is_gain), None)
 
     @property
+    def enough(self) -> Contrast | None:
+        """Against the best classifier, if it does as well as the learned metric; else None.
+
+        Then its loss is at most one standard error of the difference above that of the metric.
+        """
+        rivals = [c for c in (self.rival, *self.others) if c is not None]
+        best = next((c for c in rivals if c.rival in self.classifiers), None)
+        if best is None or not self.is_supported:
+            return None
+        return best if best.mean <= best.se + 1e-12 else None
+
+    @property
     def is_supported(self) -> bool:
-        """Whether there are enough recordings, or groups, to tell."""
-        return self.untrained.units >= MIN_UNITS
+        """Whether there are enough recordings, or groups, to tell, and some were held out."""
+        return self.untrained.units >= MIN_UNITS and not self._nothing_held_out
+
+    @property
+    def _nothing_held_out(self) -> bool:
+        """Whether the metric was learned from all of them."""
+        return self.seen >= self.untrained.n + self.copies
 
     @property
     def pays(self) -> bool:
@@ -335,7 +367,7 @@ class Verdict:
     @property
     def found(self) -> str:
         """The figures that the answer rests on, and what to do next."""
-        told = (self.untrained, self.rival, self._level)
+        told = (self.untrained, self.rival, self._level, self.enough)
         rivals = map(str, {c.rival: c for c in told if c is not None}.values())
         found = (
             f"the {self.measure} of the learned metric is {self.loss:.2g}: {', and '.join(rivals)}"
@@ -348,7 +380,7 @@ class Verdict:
         told = self.words.wholes(n, "" if self.seen else "held-out")
         if self.grouped:
             told = f"{told} in {G} groups"
-        if self.seen >= n + self.copies:
+        if self._nothing_held_out:
             told = f"{told} that {'was' if n == 1 else 'were'} learned from"
         elif self.seen:
             told = f"{told}, some of them learned from"
@@ -363,6 +395,9 @@ class Verdict:
     @property
     def answer(self) -> str:
         """The verdict without the figures that it rests on."""
+        if self._nothing_held_out:
+            whole = self.words.whole
+            return f"No verdict: nothing was held out, and what counts is the gain on new {whole}s."
         if not self.is_supported:
             n, whole = self.untrained.units, self.words.whole
             what = f"group{'' if n == 1 else 's'} of {whole}s"
@@ -378,18 +413,35 @@ class Verdict:
                 f"Cannot tell: the difference is the same on every {self.words.whole}, so that "
                 "nothing is known of how it varies."
             )
+        if self.untrained.is_gain:
+            return f"Learning pays{self._but}."
         if self.untrained.is_harm:
-            return "Learning harms."
-        if not self.untrained.is_gain:
-            return "Nothing shows that learning pays: the difference may be chance."
-        level = self._level
+            said = "Learning harms."
+        else:
+            said = "Nothing shows that learning pays: the difference may be chance."
+        if self.enough is None or not self.enough.is_harm:
+            return said
+        name = rival_in_words(self.enough.rival)
+        return f"{said} {name[0].upper()}{name[1:]} does better: use it."
+
+    @property
+    def _but(self) -> str:
+        """The rival that a metric that pays does not beat, if there is one."""
+        level, enough = self._level, self.enough
+        if enough is not None and (level is None or level == enough or not level.is_harm):
+            does = "better" if enough.is_harm else "as well"
+            return f", but {rival_in_words(enough.rival)} does {does}: use it"
         if level is None:
-            return "Learning pays."
+            return ""
         name = rival_in_words(level.rival)
-        return f"Learning pays, but {name} {'pays more' if level.is_harm else 'may do as well'}."
+        return f", but {name} {'pays more' if level.is_harm else 'may do as well'}"
 
     @property
     def _advice(self) -> str:
+        if self._nothing_held_out:
+            return ""
+        if self.pays and self.enough is not None and self.best in self.classifiers:
+            return f" predict(..., use='best') uses {rival_in_words(str(self.best))}."
         if self.pays or (self.best is None and self.untrained.is_harm):
             return ""
         if self.best is not None and self.best in self.contrasts:
@@ -407,6 +459,7 @@ class Verdict:
             "measure": self.measure,
             "best": self.best,
             "rival": None if self.rival is None else self.rival.rival,
+            "enough": None if self.enough is None else self.enough.rival,
             "copies": self.copies,
             "question": self.question,
             "sentence": str(self),

@@ -66,7 +66,8 @@ def test_a_group_without_which_nothing_can_be_learned_is_named(learner, rng):
 def test_rivals_are_tuned_again_if_they_were(found):
     learner = MetricLearner(Clustering()).fit(X, Y).fit_baselines(X, Y)
     assert set(found.groups.scores) == {"learned", "untrained"}
-    assert set(evaluate_rows(learner, X, Y).groups.scores) == {"learned", "untrained", "pca", "rca"}
+    tuned = {"learned", "untrained", "pca", "rca", "lda-classifier", "nearest-centroid"}
+    assert set(evaluate_rows(learner, X, Y).groups.scores) == tuned
 
 
 def test_a_table_not_learned_from_is_clustered_by_the_model():

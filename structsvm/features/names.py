@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.partitions.values import label_values
+from structsvm.support.plain import counted
 
 __all__ = ["UNNAMED", "States", "is_missing", "read_names"]
 
@@ -56,7 +57,9 @@ class States:
             )
         given = list(ys)
         if len(given) != len(Xs):
-            raise DataError(f"{len(Xs)} recordings but {len(given)} labellings")
+            raise DataError(
+                f"{counted(len(Xs), 'recording')} but {counted(len(given), 'labelling')}"
+            )
         vectors = [
             _vector(y, len(X), i, user) for i, (y, X) in enumerate(zip(given, Xs, strict=True))
         ]

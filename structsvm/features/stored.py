@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 from structsvm.errors import ModelFileError
 from structsvm.features.compose import Chain, Rows, Union
 from structsvm.features.context import Columns, Lags, MovingStatistics
+from structsvm.features.foreign import OfWindows, Series
 from structsvm.features.frames import FrameModel
 from structsvm.features.moments import HermiteMoments
 from structsvm.features.scores import StateScores
@@ -32,7 +33,10 @@ Arrays = dict[str, NDArray[Any]]
 
 STAGES: dict[str, type] = {
     stage.__name__: stage
-    for stage in (Chain, Columns, HermiteMoments, Lags, MovingStatistics, Rows, StateScores, Union)
+    for stage in (
+        *(Chain, Columns, HermiteMoments, Lags, MovingStatistics, OfWindows, Rows, Series),
+        *(StateScores, Union),
+    )
 }
 
 NOTHING: Mapping[str, type] = MappingProxyType({})
@@ -45,6 +49,7 @@ STORED_ESTIMATORS = {
     "GaussianNB": "sklearn.naive_bayes",
     "LinearDiscriminantAnalysis": "sklearn.discriminant_analysis",
     "LogisticRegression": "sklearn.linear_model",
+    "NearestCentroid": "sklearn.neighbors",
     "MinMaxScaler": "sklearn.preprocessing",
     "Nystroem": "sklearn.kernel_approximation",
     "PCA": "sklearn.decomposition",
@@ -217,7 +222,7 @@ def _given(value: Any) -> dict[str, Any]:
 
 
 def _defaults(kind: type) -> dict[str, Any]:
-    if kind in (Union, Chain, BoostedTrees, Rows) or kind.__name__ == "Pipeline":
+    if kind in (Union, Chain, BoostedTrees, OfWindows, Rows, Series) or kind.__name__ == "Pipeline":
         return {}
     return dict(kind().get_params(deep=False))
 

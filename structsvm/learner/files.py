@@ -10,6 +10,7 @@ from pathlib import Path
 from platform import python_version
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -27,7 +28,7 @@ from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.partitions.margins import MarginRates
 from structsvm.partitions.metric import Calibration, Metric
-from structsvm.partitions.samples import Standardizer
+from structsvm.partitions.samples import STANDARDIZE, Standardizer
 from structsvm.partitions.traits import Words
 from structsvm.plugins import (
     problem_class,
@@ -61,11 +62,20 @@ VALUES = (
 )
 """Classes of plain values that a model holds."""
 
-FITTED = (
-    *("metric_", "calibration_", "solution_", "certified_upper_", "baselines_", "inputs_"),
-    *("whitening_", "training_data_", "n_features_in_", "n_iter_", "converged_"),
-    "question_",
-)
+FITTED: dict[str, Any] = {
+    "metric_": Metric,
+    "calibration_": Calibration,
+    "solution_": Solution,
+    "certified_upper_": int | float,
+    "baselines_": dict,
+    "inputs_": Inputs,
+    "whitening_": np.ndarray | None,
+    "training_data_": TrainingSummary,
+    "n_features_in_": int,
+    "n_iter_": int,
+    "converged_": bool,
+    "question_": str | None,
+}
 """What a fitted learner has; the completions of partial labels are not stored."""
 
 FITTED_STRUCTURED = ("solution_", "n_iter_", "converged_")
@@ -357,9 +367,37 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
         if value is not None:
             setattr(learner, name, value)
     learner.alternated_ = None  # completions are not stored
-    if not isinstance(learner.metric_, Metric) or not isinstance(learner.inputs_, Inputs):
-        raise TypeError("the metric or what stands in front of it is missing")
+    _check_fitted(learner)
     return learner
+
+
+def _check_fitted(learner: MetricLearner) -> None:
+    """Refuse parts that do not fit together; whoever predicts relies on them.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    for name, kind in FITTED.items():
+        if not isinstance(getattr(learner, name), kind):
+            raise TypeError(f"{name} is no {kind}")
+    metrics = {"metric_": learner.metric_, **learner.baselines_}
+    P = len(learner.metric_feature_names_)
+    for name, metric in metrics.items():
+        if not isinstance(metric, Metric):
+            raise TypeError(f"{name} is no metric")
+        factor, price = metric.factor, metric.price
+        if factor.ndim != 2 or len(factor) != P or not np.isfinite(factor).all():
+            raise ValueError(f"{name} is no metric of {P} features")
+        if price is not None and not np.isfinite(price):
+            raise ValueError(f"{name} has the price {price}")
+    standardizer = learner.inputs_.standardizer
+    expected = (P,) if standardizer.kind == "training" else None
+    for values in (standardizer.mean, standardizer.scale):
+        if (None if values is None else values.shape) != expected:
+            raise ValueError(f"the scale is not that of {P} features")
+    if standardizer.kind not in STANDARDIZE:
+        raise ValueError(f"features cannot be scaled by {standardizer.kind!r}")
 
 
 def _installed() -> dict[str, str]:

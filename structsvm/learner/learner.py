@@ -55,8 +55,6 @@ __all__ = ["MetricLearner"]
 
 Floats = NDArray[np.float64]
 
-ROWS = "rows"
-"""What default settings for tables were chosen for: further rows of known clusters."""
 CONTAINERS = ("default", "pandas", "polars")
 DATA = {"Xs": UNUSED, "ys": UNUSED}
 """Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""
@@ -212,6 +210,7 @@ class MetricLearner(ProblemParameters):
         held_out: tuple[Any, Any] | None = None,
         resume: str | PathLike[str] | None = None,
         callback: Callable[[HistoryEntry], None] | None = None,
+        when_learned: Callable[[Self], Any] | None = None,
     ) -> Self:
         """Learn from labelled samples, or samples that are labelled in part.
 
@@ -247,6 +246,8 @@ class MetricLearner(ProblemParameters):
             it, to the same result. Not for partial labels.
         callback : callable, optional
             Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
+        when_learned : callable, optional
+            Called with the learner once it has its metric, before the rivals are tuned: to save it.
 
         Raises
         ------
@@ -263,6 +264,8 @@ class MetricLearner(ProblemParameters):
         if resume is not None and not isinstance(resume, str | PathLike):
             raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
         which = _which_rivals(rivals)
+        if when_learned is not None and not callable(when_learned):
+            raise SettingsError(f"when_learned must be a function or None, got {when_learned!r}")
         if alternation is not None and not isinstance(alternation, Alternation):
             raise SettingsError(f"alternation must be an Alternation or None, got {alternation!r}")
         read = self._training_set(
@@ -289,6 +292,8 @@ class MetricLearner(ProblemParameters):
             else:
                 result = learn(settings, data, resume)
             self._keep(read, inputs, result)
+            if when_learned is not None:
+                when_learned(self)
         if which is not None and not self.interrupted_:
             self._tune_rivals(which, read, data)
         return self
@@ -334,8 +339,7 @@ class MetricLearner(ProblemParameters):
         ).counted()
         if which is not None:
             data = informative(data)
-            seen = [centred(sample.X) for sample in self.inputs_(data.samples)]
-            self._tune_rivals(which, data, data.with_features(seen))
+            self._tune_rivals(which, data, self._as_seen(data))
         return self
 
     def read(
@@ -582,9 +586,18 @@ class MetricLearner(ProblemParameters):
         DataError
             If a sample cannot be used, or a number of clusters does not fit its sample.
         """
-        if rival not in self.rivals_:
+        if is_prepared(Xs):
+            raise SettingsError(
+                f"{rival} partitions samples as they are: give these, not prepared ones"
+            )
+        return self.partition_measured(rival, self.measured(Xs), n_clusters)
+
+    def partition_measured(
+        self, rival: str, samples: Sequence[Sample], n_clusters: Counts = None
+    ) -> list[EquivalenceMatrix]:
+        """What :meth:`partition_with` does, of samples as :meth:`measured` has them."""
+        if not among(rival, tuple(self.rivals_)):
             raise SettingsError(f"rival must be one of {sorted(self.rivals_)}, got {rival!r}")
-        samples = Xs if is_prepared(Xs) else self.measured(Xs)
         sizes = [sample.n_samples for sample in samples]
         counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
         asked = None if n_clusters is None else [K for K in counts if K is not None]
@@ -846,13 +859,20 @@ class MetricLearner(ProblemParameters):
         self.inputs_ = inputs
         self.problem_, self.whitening_ = read.problem, result.units.whitening
         self.training_data_ = TrainingSummary.of(read.samples, result.truths, read.cluster_names)
-        self.question_ = ROWS if read.has_rows else None
+        self.question_ = read.asks
         self.n_features_in_ = read.n_features
         self.n_iter_ = result.solution.n_iter
         self.converged_ = result.solution.status.converged
         self.__dict__.pop("feature_names_in_", None)
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
+
+    def _as_seen(self, data: TrainingSet) -> TrainingSet:
+        """Training samples as the metric sees them, scored by models that have not seen them."""
+        if self.inputs_.states is not None:
+            settings = self._settings()
+            return Inputs.fit(settings.features, settings.standardize, data)[1]
+        return data.with_features([centred(sample.X) for sample in self.inputs_(data.samples)])
 
     def _tune_rivals(
         self, which: str | Sequence[str], measured: TrainingSet, seen: TrainingSet

@@ -23,9 +23,11 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import check_weights
 from structsvm.partitions.values import label_values
 from structsvm.support.contract import asked
+from structsvm.support.plain import counted
 
-__all__ = ["TrainingSet", "complete_labels", "names_of_labels"]
+__all__ = ["CLUSTERS", "ROWS", "TrainingSet", "complete_labels", "names_of_labels"]
 
+ROWS, CLUSTERS = "rows", "clusters"
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -45,6 +47,8 @@ class TrainingSet:
     """Whom or what each sample is of, if that is known, (N,)."""
     given: Sequence[Any] | None = None
     """The labels of each sample as they were given: features may learn from names of states."""
+    question: str | None = None
+    """What is asked about tables, see :attr:`asks`; None for the usual."""
 
     @classmethod
     def of(cls, problem: PartitionProblem, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
@@ -72,8 +76,8 @@ class TrainingSet:
             )
         if n_features is not None and Xs.n_features != n_features:
             raise DataError(
-                f"{problem.traits.words.whole} 0 has {Xs.n_features} features, the model has "
-                f"{n_features}"
+                f"{problem.traits.words.whole} 0 has {counted(Xs.n_features, 'feature')}, the "
+                f"model has {n_features}"
             )
         return replace(Xs, problem=problem)
 
@@ -114,7 +118,8 @@ class TrainingSet:
             if len(groups) != len(samples):
                 words = problem.traits.words
                 raise DataError(
-                    f"{words.wholes(len(samples))} but {len(groups)} groups: give one for each"
+                    f"{words.wholes(len(samples))} but {counted(len(groups), 'group')}: give one "
+                    "for each"
                 )
         given = labels_of_each(ys, samples, problem.traits.words)
         return cls(problem, samples, labels, weights, names, groups, given)
@@ -194,6 +199,14 @@ class TrainingSet:
     def has_rows(self) -> bool:
         """Whether the samples are tables: rows without an order or neighbours."""
         return has_rows(self.problem, self.samples)
+
+    @property
+    def asks(self) -> str | None:
+        """What a metric of tables is for: "rows", "clusters" or "tables"; None for other samples.
+
+        Further rows of known clusters, clusters that are new, or tables like those held out.
+        """
+        return (self.question or ROWS) if self.has_rows else None
 
     @property
     def names_of_items(self) -> list[list[str]]:

@@ -135,25 +135,25 @@ def evaluate_rows(
         )
     warn_of_new_clusters(learner, data.samples, [y])
     asked = split or (learner.question_ if again else None) or ROWS
-    if not again and asked == ROWS:
-        data = data.with_features([x.X for x in learner.inputs_(data.samples)])
     found = split_samples(asked, data, MOST_PARTS, 0)
     parts, truths = found.held_out, found.held_out.truths
+    whole = None
+    if not again and asked == ROWS:
+        prepared = learner.inputs_(data.samples)
+        whole = data.with_features([x.X for x in prepared]).cut(found.pieces)
     sizes = [part.n_samples for part in parts.samples]
     counts = cluster_counts(asked_counts(n_clusters, truths), sizes, found.words)
     guesses: dict[str, list[EquivalenceMatrix]] = {}
     for k in stage("folds", range(len(found.training))):
-        own, held_out = learner, found.test(k).samples
-        if again:
-            own = _learned(learner, found, k)
-        if again or asked == CLUSTERS:
-            held_out = own.inputs_(held_out)
+        which = found.folds.test(k)
+        own = _learned(learner, found, k) if again else learner
+        measured = parts.at(which).samples
+        seen = own.inputs_(measured) if whole is None else whole.at(which).samples
+        here = [K for i in which if (K := counts[i]) is not None]
         for name, metric in {LEARNED: own.metric_, **own.baselines_}.items():
-            asked_here = [counts[i] for i in found.folds.test(k)]
-            pairs = zip(held_out, asked_here, strict=True)
-            guesses.setdefault(name, []).extend(
-                metric.decode(data.problem, sample, K) for sample, K in pairs
-            )
+            guesses.setdefault(name, []).extend(own.decode_with(metric, list(seen), here))
+        for name in [] if asked == CLUSTERS else own.rivals_:
+            guesses.setdefault(name, []).extend(own.partition_with(name, list(measured), here))
     names = [f"{asked} {i}" for i in range(len(parts))]
     scores = Evaluation.of(truths, guesses, names, data.problem, words=found.words)
     question = question_in_words(asked, len(parts), again)
@@ -172,9 +172,12 @@ def _learned(learner: MetricLearner, split: Split, k: int) -> MetricLearner:
     own: MetricLearner = clone(learner)
     if split.words is PARTS[ROWS] and learner.inputs_.standardizer.kind == "recording":
         own.standardize = "training"
+    rivals = [*learner.baselines_, *learner.rivals_][1:]
+    if split.words is PARTS[CLUSTERS]:
+        rivals = [*learner.baselines_][1:]  # classifiers find no new clusters
     try:
         with without_warnings(DataWarning, ConvergenceWarning):
-            own.fit(split.training[k], rivals=len(learner.baselines_) > 1)
+            own.fit(split.training[k], rivals=rivals)
     except LearningError as error:
         error.add_note(f"so it is without {split.words.whole} {k} of {len(split.training)}")
         raise

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from structsvm.errors import DataError, SettingsError
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.model_selection.folds import Folds, split
 from structsvm.partitions.traits import Words
 from structsvm.support.checks import among, is_whole
@@ -28,6 +28,7 @@ __all__ = [
     "check_split",
     "fewest_rows",
     "question_in_words",
+    "rule_for",
     "split_clusters",
     "split_rows",
     "split_samples",
@@ -35,7 +36,6 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 
-ROWS, CLUSTERS = "rows", "clusters"
 SPLITS = (ROWS, CLUSTERS)
 MOST_PARTS = 10
 """Groups of rows, or of clusters, over all draws."""
@@ -112,6 +112,15 @@ def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: i
     return _split_wholes(data, cv, random_state)
 
 
+def rule_for(asked: str | None) -> str:
+    """How to choose by default: see :func:`structsvm.verdict.chosen`.
+
+    A few groups of clusters tell so little that nearly everything is within one standard error of
+    the best, the untrained metric included; there the best is taken.
+    """
+    return "min" if asked == CLUSTERS else "one_se"
+
+
 def _split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     numbers, words = contents(data.arrays), data.problem.traits.words
     folds = split(cv, data.truths, data.groups, random_state, words, data.weights, numbers)
@@ -165,7 +174,7 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
 
 
 def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
-    """Hold whole clusters out, two or more at a time, in several draws of folds.
+    """Hold whole clusters out, equally many at a time, in several draws of folds.
 
     The rows of the clusters of a fold are a table of their own, which is clustered by what was
     learned from the rows of all other clusters. Clusters of the same label are one, in whatever
@@ -176,7 +185,8 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
     data : TrainingSet
         Tables with a label for each row.
     n_folds : int
-        Lowered to as many as have two clusters each.
+        Lowered to as many as have two clusters each; clusters that are left over in a draw are
+        learned from in all of its folds.
 
     Raises
     ------
@@ -197,15 +207,21 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
             f"about further {words.item}s of these"
         )
     F = min(int(n_folds), K // 2)
+    clusters = [set(y.tolist()) for y in labels]
     rng = np.random.default_rng(random_state)
     drawn: list[frozenset[frozenset[int]]] = []
     for _ in range(ATTEMPTS):
         if len(drawn) * F >= MOST_PARTS:
             break
-        parts = np.array_split(rng.permutation(K), F)
+        parts = rng.permutation(K)[: K // F * F].reshape(F, -1)
         draw = frozenset(frozenset(part.tolist()) for part in parts)
-        if draw not in drawn:
+        if draw not in drawn and all(_is_judged(part, clusters) for part in draw):
             drawn.append(draw)
+    if not drawn:
+        raise DataError(
+            f"the {words.wholes(len(data))} have too few {words.part}s in common: of those held "
+            f"out together, as of the others, some {words.whole} must have two; label more in each"
+        )
     held = [sorted(part) for draw in drawn for part in sorted(draw, key=sorted)]
     out = [[(i, np.flatnonzero(np.isin(y, part))) for i, y in enumerate(labels)] for part in held]
     shares = np.array([[bool(set(a) & set(b)) for b in held] for a in held])
@@ -245,19 +261,17 @@ def _parts(
 
     ``out`` has for each fold the rows of each table that it holds out.
     """
-    words, truths = data.problem.traits.words, data.truths
+    truths = data.truths
     pieces: list[tuple[int, Ints]] = []
     held_out: list[int] = []
     training = []
     for k, fold in enumerate(out):
         rest = [(i, np.setdiff1d(np.arange(truths[i].n_samples), rows)) for i, rows in fold]
-        training.append(data.cut([(i, rows) for i, rows in rest if rows.size]))
-        judged = [(i, rows) for i, rows in fold if np.unique(_labels(truths[i])[rows]).size > 1]
-        if not judged or all(M.n_clusters < 2 for M in training[-1].truths):
-            raise DataError(
-                f"fold {k} leaves no {words.whole} with two {words.part}s to learn from, or holds "
-                f"out none with two: label more {words.part}s in each {words.whole}"
-            )
+        training.append(data.cut([(i, left) for i, left in rest if left.size]))
+        fewest = 2 if asked == CLUSTERS else 1
+        judged = [
+            (i, rows) for i, rows in fold if np.unique(_labels(truths[i])[rows]).size >= fewest
+        ]
         pieces += judged
         held_out += [k] * len(judged)
     units = np.arange(len(pieces)) if asked == ROWS else np.array(held_out)
@@ -270,6 +284,13 @@ def _parts(
         np.arange(len(pieces)),
         question_in_words(asked, len(pieces)),
         pieces,
+    )
+
+
+def _is_judged(part: frozenset[int], clusters: Sequence[set[int]]) -> bool:
+    """Whether some table has two of the clusters of a fold, and some table two of the others."""
+    return any(len(own & part) > 1 for own in clusters) and any(
+        len(own - part) > 1 for own in clusters
     )
 
 

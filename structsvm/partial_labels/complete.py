@@ -30,7 +30,7 @@ from structsvm.partitions.traits import Words
 from structsvm.problem import RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer
 from structsvm.support.contract import asked
-from structsvm.support.plain import read_only, shown
+from structsvm.support.plain import counted, read_only, shown
 from structsvm.support.unchanged import nothing_written
 
 __all__ = [
@@ -233,7 +233,7 @@ def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any
     except TypeError:
         raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
     if len(labels) != len(samples):
-        raise DataError(f"{words.wholes(len(samples))} but {len(labels)} labellings")
+        raise DataError(f"{words.wholes(len(samples))} but {counted(len(labels), 'labelling')}")
     return labels
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, warn
-from structsvm.partitions.candidates import Rival
+from structsvm.partitions.candidates import Candidate, Rival, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
@@ -272,6 +272,28 @@ class PartitionProblem(Contract):
             The features that the metric is learned from, not fitted: rivals see the same context.
         """
         return ()
+
+    @hook
+    def candidates(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Candidate]:
+        """What model selection chooses from, the untrained metric among them.
+
+        Parameters are those of :meth:`rivals`; where features are given, every candidate sees them
+        unless it has its own. By default the candidates that the traits name.
+        """
+        return [named_candidate(name) for name in self.traits.candidates]
+
+    @hook
+    def candidates_for_parts(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Candidate]:
+        """What model selection chooses from where it holds out rows, or clusters, of tables.
+
+        By default the same as :meth:`candidates`. Of rivals, only those that know the clusters take
+        part, and only where rows are held out.
+        """
+        return self.candidates(samples, labels, features)
 
     @hook
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:

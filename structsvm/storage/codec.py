@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.storage.typed import refuse_strangers
 from structsvm.storage.unstored import Unstored
 
 __all__ = ["Codec", "is_lost"]
@@ -109,7 +110,9 @@ class Codec:
 
     def _unpack_instance(self, plain: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
         settings = {k: self.unpack(v, arrays) for k, v in plain["settings"].items()}
-        return self.classes[plain["type"]](**settings)
+        cls = self.classes[plain["type"]]
+        refuse_strangers(cls, settings)
+        return cls(**settings)
 
 
 def is_lost(plain: Any) -> bool:
