@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
+from structsvm.partitions.values import label_values
+from structsvm.support.plain import counted
 
-__all__ = ["UNNAMED", "States", "is_missing"]
+__all__ = ["UNNAMED", "States", "is_missing", "read_names"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Objects = NDArray[np.object_]
 
 UNNAMED = -1
 
@@ -32,7 +35,7 @@ class States:
     def read(cls, ys: Any, Xs: Sequence[Floats], user: str) -> States:
         """Read a name for each sample of each recording.
 
-        A sample is without a name where it is None, "" or NaN, or -1 among numbers.
+        A sample is without a name where it is None, blank or NaN, or -1.
 
         Parameters
         ----------
@@ -54,7 +57,9 @@ class States:
             )
         given = list(ys)
         if len(given) != len(Xs):
-            raise DataError(f"{len(Xs)} recordings but {len(given)} labellings")
+            raise DataError(
+                f"{counted(len(Xs), 'recording')} but {counted(len(given), 'labelling')}"
+            )
         vectors = [
             _vector(y, len(X), i, user) for i, (y, X) in enumerate(zip(given, Xs, strict=True))
         ]
@@ -84,9 +89,46 @@ class States:
         return np.array([np.isin(np.arange(self.n_classes), code) for code in self.codes])
 
 
+def read_names(ys: Sequence[Any], sizes: Sequence[int], whole: str) -> list[Objects] | None:
+    """The name of each item of each sample, None where it has none; None if none has names.
+
+    Parameters
+    ----------
+    ys : sequence of labellings
+        A name for each item, or breakpoints, which have no names.
+    sizes : sequence of int
+        The numbers of items, T_i.
+    whole : str
+        What a sample is called in messages.
+
+    Raises
+    ------
+    DataError
+        When some have names and others breakpoints, naming one of either.
+    """
+    vectors = [_labels(y, i, whole) for i, y in enumerate(ys)]
+    have = [v is not None and v.shape == (T,) for v, T in zip(vectors, sizes, strict=True)]
+    if not any(have):
+        return None
+    if not all(have):
+        i, j = have.index(False), have.index(True)
+        raise DataError(
+            f"{whole} {i} has breakpoints and {whole} {j} has names of states: breakpoints have no "
+            f"names, so give a name for each of the {sizes[i]} samples of {whole} {i} as well"
+        )
+    found = []
+    for vector in vectors:
+        names = np.empty(0 if vector is None else vector.size, dtype=object)
+        names[:] = [] if vector is None else vector.tolist()
+        names[[is_missing(name) for name in names]] = None
+        found.append(names)
+    return found
+
+
 def _vector(y: Any, T: int, i: int, user: str) -> NDArray[Any]:
-    labels = getattr(y, "labels", y)  # of PartialLabels
-    values = np.asarray(labels if labels is not None else np.full(T, UNNAMED))
+    values = _labels(y, i, "recording")
+    if values is None:
+        return np.full(T, UNNAMED)
     if values.ndim != 1 or values.size != T:
         raise DataError(
             f"recording {i} has {T} samples and {values.size} labels: {user} needs a name for each "
@@ -95,12 +137,23 @@ def _vector(y: Any, T: int, i: int, user: str) -> NDArray[Any]:
     return values
 
 
+def _labels(y: Any, i: int, whole: str) -> NDArray[Any] | None:
+    """Labels as an array, text and numbers told apart; None where there are none."""
+    labels = getattr(y, "labels", y)  # of PartialLabels
+    if labels is None:
+        return None
+    try:
+        return label_values(labels)
+    except DataError as error:
+        raise DataError(f"{whole} {i}: {error}") from error
+
+
 def is_missing(name: Any) -> bool:
-    """Whether a label says that there is none: None, "", NaN, pandas.NA, or the number -1."""
+    """Whether a label says that there is none: None, blank text, NaN, pandas.NA, or -1."""
     if name is None or name is np.ma.masked:
         return True
     if isinstance(name, str):
-        return name == ""
+        return not name.strip()
     if isinstance(name, bool):
         return False
     try:

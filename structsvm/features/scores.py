@@ -131,19 +131,17 @@ class StateScores(RecordingTransformer):
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Scores by the classifier that has learned from all training recordings, (T_i, C) each."""
-        return [self._scores(p) for p in self.predict_proba(Xs)]
+        return self.transform_with_states(Xs)[0]
+
+    def transform_with_states(self, Xs: Sequence[Floats]) -> tuple[list[Floats], list[Floats]]:
+        """The same scores, and the probabilities behind them, (T_i, C) each."""
+        probabilities = self.predict_proba(Xs)
+        return [self._scores(p) for p in probabilities], probabilities
 
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Probabilities of the states ``classes_`` at each sample, (T_i, C) each."""
         check_is_fitted(self)
         return self.model_.probabilities(read_recordings(Xs, self.n_features_in_), "StateScores")
-
-    def probabilities_of(self, scores: Floats) -> Floats:
-        """The probabilities that scores (T, C) of this transformer stand for, (T, C)."""
-        p = np.exp(scores - scores.max(axis=1, keepdims=True))
-        p /= p.sum(axis=1, keepdims=True)
-        whole = np.maximum(p * (1.0 + scores.shape[1] * self.smoothing) - self.smoothing, 0.0)
-        return np.asarray(whole / whole.sum(axis=1, keepdims=True))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return ``score walking``, ..., one name for each state, (C,)."""

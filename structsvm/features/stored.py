@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from structsvm.errors import ModelFileError
-from structsvm.features.base import RecordingTransformer
 from structsvm.features.compose import Chain, Rows, Union
 from structsvm.features.context import Columns, Lags, MovingStatistics
+from structsvm.features.foreign import OfWindows, Series
 from structsvm.features.frames import FrameModel
 from structsvm.features.moments import HermiteMoments
 from structsvm.features.scores import StateScores
@@ -32,8 +33,13 @@ Arrays = dict[str, NDArray[Any]]
 
 STAGES: dict[str, type] = {
     stage.__name__: stage
-    for stage in (Chain, Columns, HermiteMoments, Lags, MovingStatistics, Rows, StateScores, Union)
+    for stage in (
+        *(Chain, Columns, HermiteMoments, Lags, MovingStatistics, OfWindows, Rows, Series),
+        *(StateScores, Union),
+    )
 }
+
+NOTHING: Mapping[str, type] = MappingProxyType({})
 
 VALUES: dict[str, type] = {value.__name__: value for value in (FrameModel, Standardizer)}
 
@@ -43,6 +49,7 @@ STORED_ESTIMATORS = {
     "GaussianNB": "sklearn.naive_bayes",
     "LinearDiscriminantAnalysis": "sklearn.discriminant_analysis",
     "LogisticRegression": "sklearn.linear_model",
+    "NearestCentroid": "sklearn.neighbors",
     "MinMaxScaler": "sklearn.preprocessing",
     "Nystroem": "sklearn.kernel_approximation",
     "PCA": "sklearn.decomposition",
@@ -55,8 +62,14 @@ STORED_ESTIMATORS = {
 """Estimators of scikit-learn whose fitted state is arrays and plain values, and their modules."""
 
 
-def to_plain(stage: RecordingTransformer) -> tuple[Any, Arrays]:
+def to_plain(stage: BaseEstimator, more: Mapping[str, type] = NOTHING) -> tuple[Any, Arrays]:
     """A fitted transformer as what JSON can hold, and the arrays that it names.
+
+    Parameters
+    ----------
+    stage : transformer, or an instance of one of the others that are listed
+    more : mapping of classes by name
+        What else is listed: estimators whose attributes are plain values, arrays and transformers.
 
     Raises
     ------
@@ -74,12 +87,14 @@ def to_plain(stage: RecordingTransformer) -> tuple[Any, Arrays]:
     >>> from_plain(header, arrays).transform([X])[0].shape
     (3, 4)
     """
-    writer = _Writer()
+    writer = _Writer(STAGES | dict(more))
     return writer.write(stage, type(stage).__name__), writer.arrays
 
 
-def from_plain(header: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """The transformer that :func:`to_plain` has written.
+def from_plain(
+    header: Any, arrays: Mapping[str, NDArray[Any]], more: Mapping[str, type] = NOTHING
+) -> Any:
+    """The transformer that :func:`to_plain` has written; ``more`` as it was there.
 
     Raises
     ------
@@ -87,7 +102,7 @@ def from_plain(header: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
         When the header is damaged or names a class that is not in the list.
     """
     try:
-        return _Reader(arrays).read(header)
+        return _Reader(arrays, STAGES | dict(more) | _TREES).read(header)
     except ModelFileError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -97,7 +112,8 @@ def from_plain(header: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
 class _Writer:
     """Collects arrays on the way down."""
 
-    def __init__(self) -> None:
+    def __init__(self, stages: Mapping[str, type]) -> None:
+        self.stages = stages
         self.arrays: Arrays = {}
 
     def write(self, value: Any, where: str) -> Any:
@@ -125,7 +141,7 @@ class _Writer:
 
     def _object(self, value: Any, where: str) -> Any:
         name = type(value).__name__
-        if type(value) is STAGES.get(name) or type(value) is BoostedTrees:
+        if type(value) is self.stages.get(name) or type(value) is BoostedTrees:
             return {"stage": name, **self._parts(value, where)}
         if type(value) is VALUES.get(name):
             return {"value": name, "fields": self._mapping(vars(value), where)}
@@ -161,8 +177,9 @@ class _Writer:
 class _Reader:
     """Puts the arrays back on the way down."""
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], stages: Mapping[str, type]) -> None:
         self.arrays = arrays
+        self.stages = stages
 
     def read(self, value: Any) -> Any:
         if not isinstance(value, dict):
@@ -172,7 +189,7 @@ class _Reader:
             "float": lambda v: float(v["float"]),
             "list": lambda v: [self.read(item) for item in v["list"]],
             "tuple": lambda v: tuple(self.read(item) for item in v["tuple"]),
-            "stage": lambda v: self._estimator(_listed(STAGES | _TREES, v["stage"]), v),
+            "stage": lambda v: self._estimator(_listed(self.stages, v["stage"]), v),
             "value": lambda v: _listed(VALUES, v["value"])(**self._mapping(v["fields"])),
             "sklearn": lambda v: self._estimator(_of_sklearn(v["sklearn"]), v),
         }
@@ -205,7 +222,7 @@ def _given(value: Any) -> dict[str, Any]:
 
 
 def _defaults(kind: type) -> dict[str, Any]:
-    if kind in (Union, Chain, BoostedTrees, Rows) or kind.__name__ == "Pipeline":
+    if kind in (Union, Chain, BoostedTrees, OfWindows, Rows, Series) or kind.__name__ == "Pipeline":
         return {}
     return dict(kind().get_params(deep=False))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,31 +68,22 @@ class Inputs:
         return inputs, data.with_features([centred(standardizer(X)) for X in data.arrays])
 
     def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
-        """Samples as the metric sees them."""
-        Xs = [sample.X for sample in samples]
+        """Samples as the metric sees them, with the probabilities of states if it knows any."""
+        Xs, states = [sample.X for sample in samples], None
         if self.features is not None:
-            Xs = self.features.transform(Xs)
+            Xs, states = self.features.transform_with_states(Xs)
             _check_features(Xs, samples, self.words)
         pairs = zip(samples, Xs, strict=True)
-        return [sample.with_features(self.standardizer(X)) for sample, X in pairs]
+        prepared = [sample.with_features(self.standardizer(X)) for sample, X in pairs]
+        if states is None:
+            return prepared
+        return [replace(sample, states=p) for sample, p in zip(prepared, states, strict=True)]
 
     @property
-    def state_scores(self) -> StateScores | None:
-        """The stage that scores named states, if there is one."""
+    def states(self) -> NDArray[Any] | None:
+        """The names of the states that the features know, (C,), if they know any."""
         stages = stages_of(self.features)
-        return next((stage for stage in stages if isinstance(stage, StateScores)), None)
-
-    def probabilities(self, samples: Sequence[Sample]) -> list[Floats]:
-        """The probability of each state at each item, (T_i, C), as the stage of scores has them."""
-        stage = self.state_scores
-        assert self.features is not None
-        assert stage is not None
-        scores = [f"score {name}" for name in stage.classes_]
-        columns = [f"x{j}" for j in range(samples[0].n_features)]
-        names = [name.rpartition("__")[2] for name in self.names(columns)]
-        places = [names.index(score) for score in scores]
-        found = self.features.transform([sample.X for sample in samples])
-        return [stage.probabilities_of(F[:, places]) for F in found]
+        return next((stage.classes_ for stage in stages if isinstance(stage, StateScores)), None)
 
     def names(self, columns: Sequence[str]) -> list[str]:
         """The names of the features that the metric sees, made of those of the columns."""

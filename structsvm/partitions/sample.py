@@ -30,6 +30,8 @@ class Sample:
     """(T, P), finite."""
     side: Any = None
     """What else the problem has to know of it, such as a tree or the edges of a graph."""
+    states: Floats | None = None
+    """(T, C) how probable each named state is, if the features of a learner know states."""
 
     @property
     def n_samples(self) -> int:
@@ -42,8 +44,8 @@ class Sample:
         return int(self.X.shape[1])
 
     def with_features(self, X: Floats) -> Sample:
-        """Return the same items with other features, (T, P')."""
-        return replace(self, X=X)
+        """Return the same items, or some of them, with other features, (T, P')."""
+        return replace(self, X=X, states=None)
 
 
 def is_prepared(Xs: Any) -> TypeGuard[list[Sample]]:

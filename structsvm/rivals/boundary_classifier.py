@@ -19,10 +19,16 @@ from structsvm.features.context import Lags, MovingStatistics
 from structsvm.features.frames import FrameRecipe, HeldOut, classifier_from
 from structsvm.features.names import UNNAMED, States, is_missing
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.samples import STANDARDIZE, Standardizer
+from structsvm.partitions.samples import (
+    STANDARDIZE,
+    Counts,
+    Standardizer,
+    cluster_counts,
+)
 from structsvm.rivals.tuning import mean_loss, some_truth
+from structsvm.support.plain import counted
 
-__all__ = ["BoundaryClassifier"]
+__all__ = ["BoundaryClassifier", "Surroundings"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -164,17 +170,32 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         arrays = read_recordings(Xs, self.n_features_in_)
         return [p[:, 1] for p in self.model_.probabilities(arrays, "BoundaryClassifier")]
 
-    def predict(self, Xs: Sequence[Floats]) -> list[Ints]:
-        """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each."""
+    def predict(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[Ints]:
+        """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each.
+
+        Parameters
+        ----------
+        n_clusters : int or sequence of int, optional
+            Exactly so many segments in each recording: as many of the highest peaks as that takes,
+            in place of those above the threshold.
+        """
         return [
             np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)).astype(np.int64)
-            for ends in self.predict_breakpoints(Xs)
+            for ends in self.predict_breakpoints(Xs, n_clusters)
         ]
 
-    def predict_breakpoints(self, Xs: Sequence[Floats]) -> list[list[int]]:
+    def predict_breakpoints(
+        self, Xs: Sequence[Floats], n_clusters: Counts = None
+    ) -> list[list[int]]:
         """Return the segment ends of each recording, the last being T."""
         sums = [_sums(p, self.spread_) for p in self.predict_proba(Xs)]
-        return [_ends(_peaks(total, self.distance_), self.threshold_, total.size) for total in sums]
+        counts = cluster_counts(n_clusters, [total.size for total in sums])
+        return [
+            _ends(_peaks(total, self.distance_), self.threshold_, total.size)
+            if K is None
+            else _highest(total, self.distance_, K)
+            for total, K in zip(sums, counts, strict=True)
+        ]
 
     def _tune(self, probabilities: list[Floats], truths: list[EquivalenceMatrix | None]) -> None:
         """Choose how peaks are picked."""
@@ -203,17 +224,20 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         owner = "BoundaryClassifier"
         classifier = classifier_from(self.estimator, "boosting", self.random_state, owner)
         widths = integers("widths", self.widths, "(2, 3, 5, 8)", least=1)
-        return FrameRecipe(_Surroundings(widths, self.standardize), None, classifier, owner)
+        return FrameRecipe(Surroundings(widths, self.standardize), None, classifier, owner)
 
 
-class _Surroundings(RecordingTransformer):
+class Surroundings(RecordingTransformer):
     """What is before and after each sample, how both differ, and the samples next to it."""
 
-    def __init__(self, widths: Sequence[int], standardize: str | None) -> None:
+    def __init__(
+        self, widths: Sequence[int] = (2, 3, 5, 8), standardize: str | None = "recording"
+    ) -> None:
         self.widths = widths
         self.standardize = standardize
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+        """Learn the scales; parameters as those of every transformer."""
         self.standardizer_ = Standardizer.fit(self.standardize, Xs)
         self.lags_ = Lags(NEIGHBOURS).fit(Xs)
         self.sides_ = MovingStatistics(self.widths, ("before", "after")).fit(Xs)
@@ -221,11 +245,13 @@ class _Surroundings(RecordingTransformer):
         return self
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """The features, (T_i, P') each."""
         Zs = [self.standardizer_(X) for X in Xs]
         stages = [stage.transform(Zs) for stage in (self.lags_, self.sides_, self.change_)]
         return [np.hstack([*parts, np.abs(parts[-1])]) for parts in zip(*stages, strict=True)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of the features, made of those of the columns."""
         stages = (self.lags_, self.sides_, self.change_)
         names = [stage.get_feature_names_out(input_features) for stage in stages]
         return np.concatenate([*names, [f"size of {name}" for name in names[-1]]])
@@ -236,7 +262,8 @@ def _boundaries(ys: Any, Xs: Sequence[Floats]) -> States:
     given = [] if ys is None else list(ys)
     if len(given) != len(Xs):
         raise DataError(
-            f"{len(Xs)} recordings but {len(given)} labellings: BoundaryClassifier needs labels or "
+            f"{counted(len(Xs), 'recording')} but {counted(len(given), 'labelling')}: "
+            "BoundaryClassifier needs labels or "
             "breakpoints of each"
         )
     codes = [_begins(y, len(X), i) for i, (y, X) in enumerate(zip(given, Xs, strict=True))]
@@ -301,6 +328,15 @@ def _ends(peaks: tuple[Ints, Floats], threshold: float, T: int) -> list[int]:
     """Segment ends at the peaks above a threshold, and T."""
     where, height = peaks
     return [*where[height > threshold].tolist(), T]
+
+
+def _highest(sums: Floats, distance: int, K: int) -> list[int]:
+    """Segment ends at the ``K - 1`` highest peaks, and at other samples where these are too few."""
+    is_peak = np.zeros(sums.size, dtype=bool)
+    is_peak[_peaks(sums, distance)[0]] = True
+    order = np.lexsort((np.arange(sums.size), -sums, ~is_peak))
+    chosen = [t for t in order.tolist() if t > 0][: K - 1]
+    return [*sorted(chosen), sums.size]
 
 
 def _losses(truth: EquivalenceMatrix, peaks: tuple[Ints, Floats], thresholds: Floats) -> Floats:

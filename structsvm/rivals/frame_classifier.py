@@ -171,32 +171,32 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
             read_recordings(Xs, self.n_features_in_), "FrameClassifier"
         )
 
-    def predict_states(self, Xs: Sequence[Floats], n_segments: Counts = None) -> list[NDArray[Any]]:
+    def predict_states(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the state of each sample, (T_i,) each.
 
         Parameters
         ----------
-        n_segments : int or sequence of int, optional
+        n_clusters : int or sequence of int, optional
             Exactly so many stretches of one state in each recording, in place of the price.
         """
-        return [self.classes_[path] for path in self._paths(Xs, n_segments)]
+        return [self.classes_[path] for path in self._paths(Xs, n_clusters)]
 
-    def predict(self, Xs: Sequence[Floats], n_segments: Counts = None) -> list[Ints]:
+    def predict(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[Ints]:
         """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each."""
         return [
             np.concatenate([[0], np.cumsum(path[1:] != path[:-1])]).astype(np.int64)
-            for path in self._paths(Xs, n_segments)
+            for path in self._paths(Xs, n_clusters)
         ]
 
     def predict_breakpoints(
-        self, Xs: Sequence[Floats], n_segments: Counts = None
+        self, Xs: Sequence[Floats], n_clusters: Counts = None
     ) -> list[list[int]]:
         """Return the segment ends of each recording, the last being T."""
-        return [breakpoints(path) for path in self._paths(Xs, n_segments)]
+        return [breakpoints(path) for path in self._paths(Xs, n_clusters)]
 
-    def _paths(self, Xs: Sequence[Floats], n_segments: Counts) -> list[Ints]:
+    def _paths(self, Xs: Sequence[Floats], n_clusters: Counts) -> list[Ints]:
         scores = [self._scores(p) for p in self.predict_proba(Xs)]
-        counts = cluster_counts(n_segments, [len(L) for L in scores])
+        counts = cluster_counts(n_clusters, [len(L) for L in scores])
         return [
             best_path(L, self.price_) if K is None else best_path_of(L, K)
             for L, K in zip(scores, counts, strict=True)

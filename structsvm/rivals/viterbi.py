@@ -51,8 +51,8 @@ def best_path(scores: Floats, price: float) -> Ints:
     return np.asarray(_path(np.ascontiguousarray(scores, dtype=np.float64), float(price)))
 
 
-def best_path_of(scores: Floats, n_segments: int) -> Ints:
-    """The states that maximise the sum of their scores with ``n_segments - 1`` changes.
+def best_path_of(scores: Floats, n_clusters: int) -> Ints:
+    """The states that maximise the sum of their scores with ``n_clusters - 1`` changes.
 
     Exact, in O(T K C) for K segments.
 
@@ -60,7 +60,7 @@ def best_path_of(scores: Floats, n_segments: int) -> Ints:
     ----------
     scores : array of shape (T, C)
         Finite, C >= 2.
-    n_segments : int
+    n_clusters : int
         From 1 to T.
 
     Returns
@@ -77,17 +77,17 @@ def best_path_of(scores: Floats, n_segments: int) -> Ints:
     >>> import numpy as np
     >>> from structsvm.rivals import best_path_of
     >>> scores = np.array([[1.0, 0.0], [0.0, 0.4], [1.0, 0.0], [0.0, 3.0]])
-    >>> best_path_of(scores, n_segments=2).tolist()
+    >>> best_path_of(scores, n_clusters=2).tolist()
     [0, 0, 0, 1]
     """
     T = len(scores)
-    if isinstance(n_segments, bool) or not isinstance(n_segments, int | np.integer):
-        raise SettingsError(f"the number of segments must be an integer, got {n_segments!r}")
-    if not 1 <= n_segments <= T:
-        raise SettingsError(f"the number of segments must be from 1 to {T}, got {n_segments}")
-    if n_segments > 1 and scores.shape[1] < 2:
-        raise SettingsError(f"1 state cannot make {n_segments} segments")
-    return np.asarray(_path_of(np.ascontiguousarray(scores, dtype=np.float64), int(n_segments)))
+    if isinstance(n_clusters, bool) or not isinstance(n_clusters, int | np.integer):
+        raise SettingsError(f"the number of segments must be an integer, got {n_clusters!r}")
+    if not 1 <= n_clusters <= T:
+        raise SettingsError(f"the number of segments must be from 1 to {T}, got {n_clusters}")
+    if n_clusters > 1 and scores.shape[1] < 2:
+        raise SettingsError(f"1 state cannot make {n_clusters} segments")
+    return np.asarray(_path_of(np.ascontiguousarray(scores, dtype=np.float64), int(n_clusters)))
 
 
 @uninterrupted

@@ -73,6 +73,11 @@ class Codec:
             return plain
         if "array" in plain:
             return np.array(arrays[plain["array"]])
+        if "objects" in plain:
+            found = np.empty(len(plain["objects"]), dtype=object)
+            for place, item in enumerate(plain["objects"]):
+                found[place] = self.unpack(item, arrays)
+            return found.reshape(plain["shape"])
         if "strings" in plain:
             texts = np.array(plain["strings"], dtype=object)
             return texts.reshape(plain.get("shape", texts.shape))
@@ -89,9 +94,11 @@ class Codec:
         return self._unpack_instance(plain, arrays)
 
     def _pack_array(self, value: NDArray[Any], arrays: Arrays) -> Any:
-        if value.dtype.kind in "OUS":
-            texts = [str(item) for item in value.ravel().tolist()]
-            return {"strings": texts, "shape": list(value.shape)}
+        if value.dtype.kind in "OU":
+            items, shape = value.ravel().tolist(), list(value.shape)
+            if all(isinstance(item, str) for item in items):
+                return {"strings": [str(item) for item in items], "shape": shape}
+            return {"objects": [self.pack(item, arrays) for item in items], "shape": shape}
         key = f"array.{len(arrays)}"
         arrays[key] = np.asarray(value, order="C")
         return {"array": key}
