@@ -25,7 +25,8 @@ from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.checks import among
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
-from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each
+from structsvm.support.tables import Printed, ShortTable
+from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each, rival_in_words
 from structsvm.views.samples import words_of
 
 if TYPE_CHECKING:
@@ -68,8 +69,8 @@ class SampleScores:
         return {"name": self.name, "n_clusters": self.n_clusters, **plain}
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Printed):
     """Scores of the learned metric and of those it has to beat, on the same samples."""
 
     samples: tuple[SampleScores, ...]
@@ -185,6 +186,19 @@ class Evaluation:
             question=self.question,
             classifiers=self.classifiers,
         )
+
+    def short_table(self) -> ShortTable:
+        """The mean scores of each metric, and the verdict."""
+        from structsvm.views.words import score_titles
+
+        titles, n = score_titles(self), len(self.samples)
+        means = sorted(self.scores.items(), key=lambda item: item[0] == LEARNED)
+        rows = [
+            (rival_in_words(name) if name != "untrained" else name, *(found[t] for t in titles))
+            for name, found in means
+        ]
+        what = f"{'' if n == 1 else 'Mean scores of '}{self.words.wholes(n)}"
+        return ShortTable(what, ("metric", *titles.values()), tuple(rows), (str(self.verdict),))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: the scores of each metric, verdict and samples."""
@@ -448,10 +462,11 @@ def confusions_of(
         return {}
     if known is not None and unseen_states == "refuse":
         refuse_unseen(names, known.tolist(), words.whole)
-    for who, each in found.items():
-        if [len(y) for y in each] != sizes:
+    arrays = {who: [np.asarray(y) for y in each] for who, each in found.items()}
+    for who, each in arrays.items():
+        if [y.shape for y in each] != [(T,) for T in sizes]:
             raise SettingsError(f"rivals: {who!r} does not name the state of each {words.item}")
-    return confusions(names, found, [] if known is None else known.tolist())
+    return confusions(names, arrays, [] if known is None else known.tolist())
 
 
 def _accuracy(
@@ -521,5 +536,5 @@ def decode_with_all(
         if name in metrics:
             found[name] = learner.decode_with(metrics[name], samples, counts)
         else:
-            found[name] = learner.partition_with(name, measured, counts)
+            found[name] = learner.partition_measured(name, measured or (), counts)
     return found

@@ -173,6 +173,8 @@ def test_a_rival_is_chosen_and_predicts(data):
     assert known == alone.predict_breakpoints(Xs, 4)
     assert found.predict_breakpoints(Xs) == found.best_estimator_.predict_breakpoints(Xs)
     assert list(found.rivals_) == ["frames"]
+    with pytest.raises(SettingsError, match="frames partitions samples as they are"):
+        found.predict(found.prepare(Xs), use="best")
     assert "frames" in found.verdict_.contrasts
 
 
@@ -185,6 +187,8 @@ def test_a_baseline_that_is_best_predicts_as_it_saw_the_recordings(data):
     expected = plain.decode_with(plain.baselines_["untrained"], Xs)
     assert found.predict_partitions(Xs, use="best") == expected
     assert found.best_inputs_.features is None
+    with pytest.raises(SettingsError, match="untrained sees other features than the learned"):
+        found.predict(found.prepare(Xs), use="best")
 
 
 def test_a_rival_that_fails_in_a_fold_is_named(data):

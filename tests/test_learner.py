@@ -105,7 +105,7 @@ def test_one_recording_is_a_list_of_one():
     (X,), (y,) = recordings(1)
     with pytest.warns(DataWarning, match="one labelled recording"):
         learner = MetricLearner(metric="diagonal").fit(X, y)
-    np.testing.assert_array_equal(learner.predict(X)[0], learner.predict([X])[0])
+    np.testing.assert_array_equal(learner.predict(X), learner.predict([X])[0])
 
 
 def test_fitting_twice_gives_the_same_and_leaves_the_data_alone(data, learner):

@@ -394,6 +394,8 @@ def test_folds():
 
 # ---- real recordings
 
+METRICS = ("untrained", "rca", "diagonal", "full")
+
 
 @pytest.fixture(scope="module")
 def activities(shared_data):
@@ -406,7 +408,7 @@ def activities(shared_data):
 
 def test_activities_of_people_never_seen(activities):
     learn, people, test = activities
-    learner = MetricLearnerCV(cv=3, lams=(0.1,), random_state=0)
+    learner = MetricLearnerCV(candidates=METRICS, cv=3, lams=(0.1,), random_state=0)
     learner.fit(*learn, groups=people)
     verdict = learner.verdict_
     assert verdict.pays
@@ -421,7 +423,7 @@ def test_activities_of_people_never_seen(activities):
 def test_motion_capture_has_too_little_to_tell(shared_data):
     """The verdict does not claim a gain that six recordings cannot show."""
     data = arrays_and_labels(read_recordings(shared_data / "mocap6"))
-    learner = MetricLearnerCV(cv=3, lams=(0.2,), random_state=0)
+    learner = MetricLearnerCV(candidates=METRICS, cv=3, lams=(0.2,), random_state=0)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         learner.fit(*data)

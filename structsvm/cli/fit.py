@@ -246,10 +246,8 @@ def _chosen_by_parts(
     with given.named(), terminal.working("choosing on held-out parts"):
         chosen = search.choose(training)
     learner.set_params(**{name: getattr(chosen, name) for name in CHOSEN})
-    terminal.note(
-        f"{search.best_learned_}, lam {search.best_lam_:g}, chosen on held-out {split}\n"
-        f"{search.verdict_}"
-    )
+    found = f"{search.best_learned_}, lam {search.best_lam_:g}"
+    terminal.note(f"{found}, chosen on held-out {split}\n{search.verdict_}")
     return replace(training, question=split)
 
 

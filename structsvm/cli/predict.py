@@ -87,7 +87,7 @@ def _partitions(
         When the model has no such rival.
     """
     if rival in learner.rivals_:
-        return learner.partition_with(rival, given, n_clusters)
+        return learner.partition_measured(rival, given, n_clusters)
     metric = learner.metric_ if rival is None else learner.baselines_.get(rival)
     if metric is None:
         known = ", ".join(sorted([*learner.baselines_, *learner.rivals_]))

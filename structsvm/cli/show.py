@@ -29,6 +29,8 @@ __all__ = ["describe", "run"]
 
 BAR = 24
 """Characters of the longest bar."""
+LISTED = 12
+"""Names of states that are printed."""
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -49,7 +51,8 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
     words = problem.traits.words
     settings = settings_of(problem)
     if inputs.features is not None:
-        settings = inputs.features.get_params(deep=False) | settings
+        stages = inputs.features.get_params(deep=False).items()
+        settings = {k: repr(v) if hasattr(v, "get_params") else v for k, v in stages} | settings
     return {
         "model": str(path),
         "problem": {"name": kind_name(learner), "settings": finite(settings)},
@@ -64,6 +67,7 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
             for j in np.argsort(-weights, kind="stable")
         ],
         "eigenvalues": [float(value) for value in spectrum],
+        **({} if learner.classes_ is None else {"states": learner.classes_.tolist()}),
         "penalty": learner.penalty_,
         "training_loss": _training_loss(learner),
         "rivals": [*learner.baselines_, *learner.rivals_],
@@ -132,6 +136,7 @@ def _facts(learner: MetricLearner) -> Table:
         "metric": f"{learner.metric}, {_features(learner)}, "
         f"{scale[plain['standardize']]}, regularizer {learner.regularizer}, lam {plain['lam']:g}",
         "spectrum": spectrum_in_words(learner),
+        **_states(learner),
         "penalty": _price(learner),
         "learned on": training_in_words(
             learner.training_data_, words_of_training(learner.problem_)
@@ -145,6 +150,15 @@ def _facts(learner: MetricLearner) -> Table:
         if value:
             table.add_row(name, value)
     return table
+
+
+def _states(learner: MetricLearner) -> dict[str, str]:
+    """The names of the states that the model knows, as far as a line has room."""
+    states = [] if learner.classes_ is None else [str(name) for name in learner.classes_]
+    if not states:
+        return {}
+    more = f" and {len(states) - LISTED} more" if len(states) > LISTED else ""
+    return {"states": ", ".join(states[:LISTED]) + more}
 
 
 def _price(learner: MetricLearner) -> str:

@@ -9,8 +9,10 @@ from typing import Any, ClassVar, Self
 from sklearn.base import BaseEstimator
 
 from structsvm.errors import SettingsError
+from structsvm.plugins import problem_class, problem_names
+from structsvm.support.checks import meant
 
-__all__ = ["ProblemParameters"]
+__all__ = ["ProblemParameters", "named_problem"]
 
 
 class ProblemParameters(BaseEstimator):  # type: ignore[misc]
@@ -24,7 +26,15 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
     """What stands for a problem that is None."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; if ``deep``, the settings of the problem as well."""
+        """The parameters by name; if ``deep``, the settings of the problem as well.
+
+        Raises
+        ------
+        SettingsError
+            When ``deep`` is neither True nor False.
+        """
+        if not isinstance(deep, bool):
+            raise SettingsError(f"deep must be True or False, got {deep!r}")
         found: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             found |= _settings(self._given_problem(), "problem")
@@ -46,7 +56,31 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _given_problem(self) -> Any:
-        return self.default_problem if self.problem is None else self.problem
+        return named_problem(self.default_problem if self.problem is None else self.problem)
+
+
+def named_problem(problem: Any) -> Any:
+    """The problem of a name, with its usual settings; anything else as it is.
+
+    Raises
+    ------
+    SettingsError
+        When there is no problem of that name, or it has to be given a setting.
+    """
+    if not isinstance(problem, str):
+        return problem
+    names = problem_names()
+    if problem not in names:
+        raise SettingsError(
+            f"problem must be a PartitionProblem such as ChangePoint(), or one of "
+            f"{', '.join(names)}, got {problem!r}{meant(problem, names)}"
+        )
+    try:
+        return problem_class(problem)()
+    except TypeError as error:
+        raise SettingsError(
+            f"problem {problem!r} needs settings, make an instance: {error}"
+        ) from error
 
 
 def _settings(value: Any, name: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
+from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.rivals import candidates_of, fit_rival
+from structsvm.learner.rules import Rules
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
@@ -270,8 +272,9 @@ class MetricLearnerCV(ProblemParameters):
         self.cv_results_ = held_out.table()
         return MetricLearner(**self._parameters(learned))
 
+    @same_form
     def predict(
-        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned"
+        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[NDArray[Any]]:
         """Partition samples: a label vector (T_i,) for each.
 
@@ -281,45 +284,75 @@ class MetricLearnerCV(ProblemParameters):
             None decides by the calibrated price.
         use : {"learned", "best"}
             The best learned metric, or the best candidate, which may be the untrained one.
+        **rules
+            Which partitions are allowed, as for :meth:`MetricLearner.predict`.
         """
-        samples = self.prepare(Xs) if use == "learned" else self.measured(Xs)
-        partitions = self.predict_partitions(samples, n_clusters, use=use)
+        samples = Xs if is_prepared(Xs) else self.measured(Xs)
+        partitions = self.predict_partitions(Xs, n_clusters, use=use, **rules)
         decode = self.problem_.decode
         return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
 
-    def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
+    def predict_states(self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
         """Partition samples in the learned metric and name what was found, (T_i,) each."""
-        return self._fitted.predict_states(Xs, n_clusters)
+        return self._fitted.predict_states(Xs, n_clusters, **rules)
 
-    def predict_segments(self, Xs: Any, n_clusters: Counts = None) -> list[list[dict[str, Any]]]:
+    def predict_segments(self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
         """Segment recordings in the learned metric and name what was found: a table for each."""
-        return self._fitted.predict_segments(Xs, n_clusters)
+        return self._fitted.predict_segments(Xs, n_clusters, **rules)
 
+    def predict_changes(
+        self,
+        Xs: Any,
+        n_clusters: Counts = None,
+        *,
+        tolerance: int | None = None,
+        **rules: Unpack[Rules],
+    ) -> Any:
+        """Segment recordings in the learned metric, and say how sure each change is."""
+        return self._fitted.predict_changes(Xs, n_clusters, tolerance=tolerance, **rules)
+
+    @same_form
     def predict_breakpoints(
-        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned"
+        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[list[int]]:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
-        return [M.breakpoints for M in self.predict_partitions(Xs, n_clusters, use=use)]
+        found = self.predict_partitions(Xs, n_clusters, use=use, **rules)
+        return [M.breakpoints for M in found]
 
+    @same_form
     def predict_partitions(
-        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned"
+        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[EquivalenceMatrix]:
         """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each.
 
         Raises
         ------
         SettingsError
-            When ``use`` is neither "learned" nor "best".
+            When ``use`` is neither "learned" nor "best", or the best candidate is no metric and
+            can keep no rules.
         """
         if not among(use, ("learned", "best")):
             raise SettingsError(f"use must be 'learned' or 'best', got {use!r}")
         learner = self._fitted
         if use == "learned":
-            return learner.predict_partitions(Xs, n_clusters)
-        samples = Xs if is_prepared(Xs) else self.measured(Xs)
+            found: list[EquivalenceMatrix] = learner.predict_partitions(Xs, n_clusters, **rules)
+            return found
         if self.best_candidate_ in learner.rivals_:
-            return learner.partition_with(self.best_candidate_, samples, n_clusters)
-        return learner.decode_with(self.best_metric_, self.best_inputs_(samples), n_clusters)
+            if rules:
+                raise SettingsError(
+                    f"{self.best_candidate_} is no metric and keeps no rules: leave out "
+                    f"{next(iter(rules))}, or use='learned'"
+                )
+            return learner.partition_with(self.best_candidate_, Xs, n_clusters)
+        if self.best_inputs_ is learner.inputs_:
+            return learner.decode_with(self.best_metric_, Xs, n_clusters, **rules)
+        if is_prepared(Xs):
+            raise SettingsError(
+                f"{self.best_candidate_} sees other features than the learned metric: give samples "
+                "as they are, not prepared ones"
+            )
+        samples = self.best_inputs_(self.measured(Xs))
+        return learner.decode_with(self.best_metric_, samples, n_clusters, **rules)
 
     def decode_with(
         self, metric: Metric, Xs: Any, n_clusters: Counts = None
@@ -484,11 +517,15 @@ class MetricLearnerCV(ProblemParameters):
         for candidate in self.candidates_:
             if candidate.rival is not None:
                 learner.rivals_[candidate.name] = fit_rival(candidate.rival, data.counted())
-        best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
         self.best_inputs_, self.best_metric_ = learner.inputs_, learner.metric_
-        if best.baseline is not None:
-            settings = self._settings(best)
-            self.best_inputs_, seen = Inputs.fit(
-                settings.features, settings.standardize, data.counted()
-            )
-            self.best_metric_ = tuned_metric(best, seen)
+        best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
+        if best.baseline is None:
+            return
+        settings = self._settings(best)
+        if not best.settings and settings.features is learner.features:
+            self.best_metric_ = learner.baselines_[best.baseline]
+            return
+        self.best_inputs_, seen = Inputs.fit(
+            settings.features, settings.standardize, data.counted()
+        )
+        self.best_metric_ = tuned_metric(best, seen)

@@ -109,3 +109,13 @@ def test_plot_shows_states(run, place):
     code, _, err = run("plot m.structsvm test/t0.csv -o t0.png --force")
     assert code == 0, err
     assert (place / "t0.png").stat().st_size > 5000
+
+
+def test_show_names_the_states(run):
+    code, out, _ = run("show m.structsvm")
+    assert code == 0
+    assert "rest, turn, walk" in out
+    _, out, _ = run("show m.structsvm --json")
+    plain = json.loads(out)
+    assert plain["states"] == ["rest", "turn", "walk"]
+    assert plain["problem"]["settings"]["lags"] == "Lags(lags=(-1, 0, 1))"
