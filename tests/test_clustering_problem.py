@@ -139,7 +139,7 @@ class TestCertificates:
 class TestPredicting:
     @pytest.mark.parametrize("K", [1, 2, 3, 7, 60])
     def test_exactly_as_many_clusters_as_asked_for(self, learner, K):
-        (labels,) = learner.predict(table()[0], n_clusters=K)
+        labels = learner.predict(table()[0], n_clusters=K)
         assert np.bincount(labels).size == K
         assert np.bincount(labels).min() >= 1
 

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
+import scipy.sparse as sp
 
 from structsvm.errors import DataError
 from structsvm.partitions.traits import GRAPHS, IMAGES
@@ -72,9 +73,10 @@ class Form:
         DataError
             When recordings have different features, or come among other things.
         """
-        keys = tuple(Xs) if isinstance(Xs, Mapping) else None
-        single = isinstance(Xs, Recorded) or hasattr(Xs, "columns") or _is_matrix(Xs)
-        samples = list(Xs.values()) if isinstance(Xs, Mapping) else [Xs] if single else Xs
+        by_name = isinstance(Xs, Mapping) and not sp.issparse(Xs)  # some sparse arrays are both
+        keys = tuple(Xs) if by_name else None
+        single = _is_matrix(Xs) or _is_frame(Xs) or isinstance(Xs, Recorded)
+        samples = list(Xs.values()) if by_name else [Xs] if single else Xs
         if not isinstance(samples, list | tuple):
             return cls(samples)
         recorded = [x for x in samples if isinstance(x, Recorded)]
@@ -124,6 +126,11 @@ class Form:
         if self.keys is not None:
             return dict(zip(self.keys, found, strict=True))
         return found[0] if self.single and in_arrays else found
+
+
+def _is_frame(Xs: Any) -> bool:
+    """Whether this is a data frame; asking one that has not been read yet for its names warns."""
+    return not hasattr(type(Xs), "collect") and hasattr(Xs, "columns")
 
 
 def _is_matrix(Xs: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -37,7 +38,8 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
             raise SettingsError(f"deep must be True or False, got {deep!r}")
         found: dict[str, Any] = super().get_params(deep=deep)
         if deep:
-            found |= _settings(self._given_problem(), "problem")
+            with suppress(SettingsError):  # of a name that stands for nothing, which fit refuses
+                found |= _settings(self._given_problem(), "problem")
         return found
 
     def set_params(self, **params: Any) -> Self:
