@@ -26,7 +26,8 @@ from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.checks import among
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
-from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each
+from structsvm.support.tables import Printed, ShortTable
+from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each, rival_in_words
 from structsvm.views.samples import words_of
 
 if TYPE_CHECKING:
@@ -69,8 +70,8 @@ class SampleScores:
         return {"name": self.name, "n_clusters": self.n_clusters, **plain}
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Printed):
     """Scores of the learned metric and of those it has to beat, on the same samples."""
 
     samples: tuple[SampleScores, ...]
@@ -186,6 +187,19 @@ class Evaluation:
             question=self.question,
             classifiers=self.classifiers,
         )
+
+    def short_table(self) -> ShortTable:
+        """The mean scores of each metric, and the verdict."""
+        from structsvm.views.words import score_titles
+
+        titles, n = score_titles(self), len(self.samples)
+        means = sorted(self.scores.items(), key=lambda item: item[0] == LEARNED)
+        rows = [
+            (rival_in_words(name) if name != "untrained" else name, *(found[t] for t in titles))
+            for name, found in means
+        ]
+        what = f"{'' if n == 1 else 'Mean scores of '}{self.words.wholes(n)}"
+        return ShortTable(what, ("metric", *titles.values()), tuple(rows), (str(self.verdict),))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: the scores of each metric, verdict and samples."""
