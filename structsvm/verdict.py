@@ -208,6 +208,7 @@ WORDS = {
     "frame-boosting": "a frame classifier (boosting)",
     "boundary-logistic": "a boundary classifier (logistic)",
     "boundary-boosting": "a boundary classifier (boosting)",
+    "region-forest": "a classifier of regions (random forest)",
 }
 """How sentences call what has another name."""
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from structsvm.features.moments import HermiteMoments as HermiteMoments
     from structsvm.features.moments import hermite_functions as hermite_functions
     from structsvm.features.moments import robust_scale as robust_scale
+    from structsvm.features.regions import Deviations as Deviations
+    from structsvm.features.regions import RegionScores as RegionScores
     from structsvm.features.scores import StateScores as StateScores
 else:
     __getattr__, __dir__, __all__ = lazy(
@@ -22,10 +24,12 @@ else:
         {
             "Chain": "structsvm.features.compose",
             "Columns": "structsvm.features.context",
+            "Deviations": "structsvm.features.regions",
             "HermiteMoments": "structsvm.features.moments",
             "Lags": "structsvm.features.context",
             "MovingStatistics": "structsvm.features.context",
             "RecordingTransformer": "structsvm.features.base",
+            "RegionScores": "structsvm.features.regions",
             "Rows": "structsvm.features.compose",
             "StateScores": "structsvm.features.scores",
             "Union": "structsvm.features.compose",

@@ -30,7 +30,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample, is_prepared
-from structsvm.partitions.samples import Counts, centred, check_weights, cluster_counts
+from structsvm.partitions.samples import Counts, check_weights, cluster_counts
 from structsvm.partitions.values import refuse_hidden
 from structsvm.problem import Risk
 from structsvm.problems.change_point import ChangePoint
@@ -272,7 +272,7 @@ class MetricLearner(ProblemParameters):
         inputs, data = Inputs.fit(settings.features, settings.standardize, read)
         settings.check(data.n_features, len(data))
         if others is not None:
-            others = others.with_features([centred(x.X) for x in inputs(others.samples)])
+            others = inputs.seen(others)
         with Interrupts():  # what was learned is kept before Ctrl-C is answered
             if partial:
                 result = learn_partial(settings, data, alternation or Alternation(), others)
@@ -324,8 +324,7 @@ class MetricLearner(ProblemParameters):
         ).counted()
         if which is not None:
             data = informative(data)
-            seen = [centred(sample.X) for sample in self.inputs_(data.samples)]
-            self._tune_rivals(which, data, data.with_features(seen))
+            self._tune_rivals(which, data, self.inputs_.seen(data))
         return self
 
     def read(

@@ -93,9 +93,8 @@ def tune(
 
 def rivals_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Rival]:
     """The rivals that apply to samples as they were measured."""
-    if data.given is None:
-        return []
-    return list(data.problem.rivals(data.samples, _labels(data), features))
+    labels = data.item_labels
+    return [] if labels is None else list(data.problem.rivals(data.samples, labels, features))
 
 
 def fit_rival(rival: Rival, data: TrainingSet) -> Any:
@@ -107,7 +106,7 @@ def fit_rival(rival: Rival, data: TrainingSet) -> Any:
         When it cannot learn from them.
     """
     with without_warnings(ConvergenceWarning):
-        return clone(rival.estimator).fit(data.arrays, _labels(data), groups=data.groups)
+        return clone(rival.estimator).fit(data.arrays, data.item_labels, groups=data.groups)
 
 
 def guessed(
@@ -138,9 +137,3 @@ def guessed(
             values = np.concatenate([[0], np.cumsum(values[1:] != values[:-1])])
         partitions.append(EquivalenceMatrix.from_labels(values))
     return partitions
-
-
-def _labels(data: TrainingSet) -> list[Any]:
-    assert data.given is not None
-    pairs = zip(data.given, data.samples, strict=True)
-    return [data.problem.known_labels(y, sample) for y, sample in pairs]

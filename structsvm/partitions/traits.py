@@ -27,6 +27,8 @@ class Words:
     """What it consists of."""
     finer: str = ""
     """How to make it of more of these, if there is a way."""
+    named: str = "state"
+    """What an item is, where labels are names that mean the same in all of them."""
 
     def items(self, n: int) -> str:
         """Return a number of items in words: "1 row", "3 samples"."""
@@ -47,8 +49,10 @@ def _counted(n: int, noun: str) -> str:
 
 RECORDINGS = Words("recording", "segment", "sample")
 TABLES = Words("table", "cluster", "row")
-GRAPHS = Words("graph", "cluster", "node", "of an image: raise n_superpixels of GraphOfImage")
-IMAGES = Words("image", "part", "pixel")
+GRAPHS = Words(
+    "graph", "cluster", "node", "of an image: raise n_superpixels of GraphOfImage", named="region"
+)
+IMAGES = Words("image", "part", "pixel", named="region")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from structsvm.rivals.boundary_classifier import BoundaryClassifier as BoundaryClassifier
     from structsvm.rivals.frame_classifier import FrameClassifier as FrameClassifier
     from structsvm.rivals.recordings import rivals_of_recordings as rivals_of_recordings
+    from structsvm.rivals.region_classifier import RegionClassifier as RegionClassifier
+    from structsvm.rivals.region_classifier import rivals_of_graphs as rivals_of_graphs
     from structsvm.rivals.viterbi import best_path as best_path
     from structsvm.rivals.viterbi import best_path_of as best_path_of
 else:
@@ -16,8 +18,10 @@ else:
         {
             "BoundaryClassifier": "structsvm.rivals.boundary_classifier",
             "FrameClassifier": "structsvm.rivals.frame_classifier",
+            "RegionClassifier": "structsvm.rivals.region_classifier",
             "best_path": "structsvm.rivals.viterbi",
             "best_path_of": "structsvm.rivals.viterbi",
+            "rivals_of_graphs": "structsvm.rivals.region_classifier",
             "rivals_of_recordings": "structsvm.rivals.recordings",
         },
     )
