@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.oracles.allowed_segments import AllowedSegmentsOracle
-from structsvm.partitions.candidates import Rival
+from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Traits
 from structsvm.partitions.values import label_values, refuse_missing
-from structsvm.rivals.recordings import rivals_of_recordings
+from structsvm.rivals.recordings import candidates_of_recordings, rivals_of_recordings
 from structsvm.support.contract import hook
 
 __all__ = ["SegmentProblem", "segmentation"]
@@ -87,6 +87,13 @@ class SegmentProblem(PartitionProblem):
     ) -> Sequence[Rival]:
         """A classifier of boundaries; with names of states, classifiers of samples with Viterbi."""
         return rivals_of_recordings(samples, labels, features)
+
+    @hook
+    def candidates(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Candidate]:
+        """Metrics without and with context, and the classifiers that apply to the labels."""
+        return candidates_of_recordings(samples, labels, features, self.traits.candidates)
 
 
 def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from structsvm.learner.files import save as save
     from structsvm.learner.learner import MetricLearner as MetricLearner
     from structsvm.learner.partial import Alternation as Alternation
+    from structsvm.learner.structured import StructuredSVM as StructuredSVM
     from structsvm.model_selection import MetricLearnerCV as MetricLearnerCV
+    from structsvm.model_selection.margin_rates import margin_rates as margin_rates
     from structsvm.model_selection.rows import evaluate_rows as evaluate_rows
+    from structsvm.model_selection.stability import weight_stability as weight_stability
     from structsvm.partial_labels.labels import PartialLabels as PartialLabels
     from structsvm.partial_labels.suggest import suggest_labels as suggest_labels
     from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
@@ -52,14 +55,17 @@ else:
             "Solution": "structsvm.solution",
             "Status": "structsvm.status",
             "StructSVMError": "structsvm.errors",
+            "StructuredSVM": "structsvm.learner.structured",
             "__version__": "structsvm.support.version",
             "compare_solvers": "structsvm.compare",
             "diagnose": "structsvm.diagnosis",
             "evaluate": "structsvm.evaluation",
             "evaluate_rows": "structsvm.model_selection.rows",
             "evaluate_states": "structsvm.evaluation",
+            "margin_rates": "structsvm.model_selection.margin_rates",
             "load": "structsvm.learner.files",
             "save": "structsvm.learner.files",
             "suggest_labels": "structsvm.partial_labels.suggest",
+            "weight_stability": "structsvm.model_selection.stability",
         },
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,11 @@ from structsvm.confusion import STATE_SCORES, UNSEEN, Confusion, confusions, ref
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.names import read_names
 from structsvm.learner.states import names_by_metric
+from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.problem import PartitionProblem, measure
+from structsvm.partitions.problem import PartitionProblem, has_rows, measure
 from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.partitions.traits import RECORDINGS, Words
@@ -37,6 +38,8 @@ __all__ = [
     "decode_with_all",
     "evaluate",
     "evaluate_states",
+    "states_with_all",
+    "warn_of_new_clusters",
 ]
 
 Scores = Mapping[str, float | None]
@@ -82,6 +85,12 @@ class Evaluation:
     confusion: Mapping[str, Confusion] = field(default_factory=dict)
     """Of the states, over all samples, for each metric or rival that names what it finds; empty
     where nothing does, or the labels have no names."""
+    draws: int = 1
+    """How often everything is among the samples, if they are parts that were drawn."""
+    question: str = ""
+    """What scores of parts of a table answer, and what not, in a sentence."""
+    classifiers: frozenset[str] = frozenset()
+    """Names of the rivals that are no metrics."""
 
     @classmethod
     def of(
@@ -95,12 +104,14 @@ class Evaluation:
         words: Words | None = None,
         seen: int = 0,
         named: Mapping[str, Sequence[Confusion]] | None = None,
+        classifiers: Iterable[str] = (),
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
         ``samples`` are the arrays of features, of which copies are to count once; ``words`` what
         they are called, if not as the problem calls them; ``seen`` how many were learned from;
-        ``named`` the confusion of the states of each sample, by what named them.
+        ``named`` the confusion of the states of each sample, by what named them; ``classifiers``
+        the names of those that are no metrics.
         """
         rows, named = [], named or {}
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
@@ -113,7 +124,16 @@ class Evaluation:
         words = problem.traits.words if words is None else words
         judged_by = measure(problem, truths[0])
         confusion = {metric: Confusion.total(parts) for metric, parts in named.items()}
-        return cls(tuple(rows), tolerance, words, judged_by, numbers, seen, confusion)
+        return cls(
+            tuple(rows),
+            tolerance,
+            words,
+            judged_by,
+            numbers,
+            seen,
+            confusion,
+            classifiers=frozenset(classifiers),
+        )
 
     @property
     def scores(self) -> dict[str, dict[str, float | None]]:
@@ -148,13 +168,22 @@ class Evaluation:
 
     def contrast(self, rival: str) -> Contrast:
         """The disagreement of a rival minus that of the learned metric, paired by sample."""
-        return Contrast.paired(rival, self._judged)
+        return Contrast.paired(rival, self._judged, self.draws)
 
     @property
     def verdict(self) -> Verdict:
         """The verdict on whether learning paid, ready to print."""
         copies = len(self.contents) - len(set(self.contents))
-        return Verdict.of(self._judged, self.words, self.measure, copies, self.seen)
+        return Verdict.of(
+            self._judged,
+            self.words,
+            self.measure,
+            copies,
+            self.seen,
+            draws=self.draws,
+            question=self.question,
+            classifiers=self.classifiers,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: the scores of each metric, verdict and samples."""
@@ -274,13 +303,8 @@ def evaluate(
     if len(names) != len(truths):
         raise DataError(f"{words.wholes(len(truths))} but {len(names)} names")
     guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
+    states = states_with_all(learner, samples, truths, guesses, n_clusters, measured)
     counts = _counts(learner, truths, n_clusters)
-    metrics = {name: found for name, found in guesses.items() if name not in learner.rivals_}
-    states = names_by_metric(metrics, samples, learner.inputs_.states)
-    for name in guesses.keys() - metrics.keys():
-        rival = learner.rivals_[name]
-        if _names_states(rival):
-            states[name] = rival.predict_states([sample.X for sample in measured or ()], counts)
     for name, rival in (rivals or {}).items():
         if name in guesses:
             raise SettingsError(f"rivals: {name!r} is among the metrics: give it another name")
@@ -294,10 +318,49 @@ def evaluate(
         if _names_states(rival):
             states[name] = _found_by(name, rival, "predict_states", Xs, counts)
     named = confusions_of(learner, samples, ys, states, unseen_states)
+    warn_of_new_clusters(learner, samples, ys)
     arrays = [sample.X for sample in samples]
+    problem, classifiers = learner.problem_, {*learner.rivals_, *(rivals or {})}
     return Evaluation.of(
-        truths, guesses, names, learner.problem_, tolerance, arrays, words, seen, named
+        truths, guesses, names, problem, tolerance, arrays, words, seen, named, classifiers
     )
+
+
+def states_with_all(
+    learner: MetricLearner,
+    samples: Sequence[Sample],
+    truths: Sequence[EquivalenceMatrix],
+    guesses: Mapping[str, Sequence[EquivalenceMatrix]],
+    n_clusters: int | str | None = None,
+    measured: Sequence[Sample] | None = None,
+) -> dict[str, list[NDArray[Any]]]:
+    """The names of states that each metric and each tuned rival gives, (T_i,); none without states.
+
+    Parameters
+    ----------
+    samples, truths, n_clusters, measured : as for :func:`decode_with_all`
+    guesses : mapping of partitions
+        What that has returned.
+    """
+    metrics = {name: found for name, found in guesses.items() if name not in learner.rivals_}
+    states = names_by_metric(metrics, samples, learner.classes_)
+    counts = _counts(learner, truths, n_clusters)
+    for name, rival in learner.rivals_.items():
+        if name in guesses and _names_states(rival):
+            states[name] = rival.predict_states([sample.X for sample in measured or ()], counts)
+    return states
+
+
+def warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: Any) -> None:
+    """Warn if tables have clusters that the metric was neither learned from nor made for.
+
+    ``ys`` are their labels, fully known, as they were given.
+    """
+    if not has_rows(learner.problem_, samples):
+        return
+    given = labels_of_each(ys, samples, learner.problem_.traits.words)
+    names = {name for y in given for name in names_of_labels(y)}
+    learner.training_data_.warn_of_new_clusters(names, learner.question_)
 
 
 def evaluate_states(
@@ -386,10 +449,11 @@ def confusions_of(
         return {}
     if known is not None and unseen_states == "refuse":
         refuse_unseen(names, known.tolist(), words.whole)
-    for who, each in found.items():
-        if [len(y) for y in each] != sizes:
+    arrays = {who: [np.asarray(y) for y in each] for who, each in found.items()}
+    for who, each in arrays.items():
+        if [y.shape for y in each] != [(T,) for T in sizes]:
             raise SettingsError(f"rivals: {who!r} does not name the state of each {words.item}")
-    return confusions(names, found, [] if known is None else known.tolist())
+    return confusions(names, arrays, [] if known is None else known.tolist())
 
 
 def _accuracy(
@@ -459,5 +523,5 @@ def decode_with_all(
         if name in metrics:
             found[name] = learner.decode_with(metrics[name], samples, counts)
         else:
-            found[name] = learner.partition_with(name, measured, counts)
+            found[name] = learner.partition_measured(name, measured or (), counts)
     return found

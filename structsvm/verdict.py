@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ __all__ = [
     "contents",
     "once_each",
     "rival_in_words",
+    "rival_title",
     "standard_error",
     "strongest_first",
 ]
@@ -59,7 +60,9 @@ def once_each(values: Floats, numbers: Ints, weights: Floats | None = None) -> F
     return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
 
 
-def standard_error(differences: Floats, units: Ints, weights: Floats | None = None) -> float:
+def standard_error(
+    differences: Floats, units: Ints, weights: Floats | None = None, draws: int = 1
+) -> float:
     """Standard error of the mean when only different units are independent; NaN for a single one.
 
     With a unit for each recording this is the usual one, ``std / sqrt(N)``.
@@ -71,6 +74,9 @@ def standard_error(differences: Floats, units: Ints, weights: Floats | None = No
         Number of the unit of each, 0, 1, ...
     weights : array of shape (N,), optional
         Of the weighted mean; units of weight 0 are none.
+    draws : int
+        How often everything is among the units: the mean over several draws of them is taken to be
+        no more certain than that over a single one.
     """
     weights = np.ones(differences.size) if weights is None else weights
     deviations = weights * (differences - np.average(differences, weights=weights))
@@ -78,7 +84,7 @@ def standard_error(differences: Floats, units: Ints, weights: Floats | None = No
     G = _count(units, weights)
     if G < 2:
         return float("nan")
-    return float(np.sqrt((sums**2).sum() * G / (G - 1)) / weights.sum())
+    return float(np.sqrt(draws * (sums**2).sum() * G / (G - 1)) / weights.sum())
 
 
 def _count(units: Ints, weights: Floats) -> int:
@@ -149,12 +155,18 @@ class Contrast:
 
     @classmethod
     def of(
-        cls, rival: str, differences: Floats, units: Ints, weights: Floats | None = None
+        cls,
+        rival: str,
+        differences: Floats,
+        units: Ints,
+        weights: Floats | None = None,
+        draws: int = 1,
     ) -> Contrast:
         """Mean, interval and counts; arguments as those of :func:`standard_error`."""
         weights = np.ones(differences.size) if weights is None else weights
         mean = float(np.average(differences, weights=weights))
-        se, G = standard_error(differences, units, weights), _count(units, weights)
+        se = standard_error(differences, units, weights, draws)
+        G = _count(units, weights) // draws
         half = np.inf
         if G >= 2 and not _no_wider_than_rounding(se, mean):
             half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, G - 1)) * se
@@ -163,10 +175,10 @@ class Contrast:
         return cls(rival, mean, se, mean - half, mean + half, counted.size, G, won, lost)
 
     @classmethod
-    def paired(cls, rival: str, losses: Mapping[str, Floats]) -> Contrast:
+    def paired(cls, rival: str, losses: Mapping[str, Floats], draws: int = 1) -> Contrast:
         """Compare the losses of independent recordings, by metric, :data:`LEARNED` among them."""
         ours = losses[LEARNED]
-        return cls.of(rival, losses[rival] - ours, np.arange(ours.size))
+        return cls.of(rival, losses[rival] - ours, np.arange(ours.size), draws=draws)
 
     @property
     def is_constant(self) -> bool:
@@ -204,11 +216,14 @@ ACRONYMS = frozenset({"pca", "rca", "lda", "mmc", "lmnn", "nca", "itml"})
 WORDS = {
     "untrained": "the untrained metric",
     "grid": "the grid",
+    "rca-plain": "plain RCA",
     "frame-logistic": "a frame classifier (logistic)",
     "frame-boosting": "a frame classifier (boosting)",
     "boundary-logistic": "a boundary classifier (logistic)",
     "boundary-boosting": "a boundary classifier (boosting)",
     "region-forest": "a classifier of regions (random forest)",
+    "lda-classifier": "a classifier of rows (LDA)",
+    "nearest-centroid": "a classifier of rows (nearest centre)",
 }
 """How sentences call what has another name."""
 
@@ -226,6 +241,13 @@ def rival_in_words(rival: str) -> str:
     return WORDS.get(rival, rival)
 
 
+def rival_title(rival: str) -> str:
+    """A metric or rival as tables name it."""
+    if rival == "untrained":
+        return rival
+    return rival_in_words(rival).removeprefix("a ").removeprefix("the ")
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Whether the learned metric beats those that need no structured learning.
@@ -238,7 +260,7 @@ class Verdict:
     """Against the identity with its best penalty."""
     rival: Contrast | None
     """Against the best of all tuned rivals, which need no structured learning: principal or
-    relevant component analysis, or for cuts the grid; None when none was tuned."""
+    relevant component analysis, for cuts the grid, or a classifier; None when none was tuned."""
     loss: float
     """Mean held-out loss of the learned metric, ``|M - M_i|_F^2``."""
     best: str | None
@@ -254,6 +276,10 @@ class Verdict:
     """Recordings that are copies of others, value by value; they do not count again."""
     seen: int = 0
     """Recordings that the metric was learned from, copies included: they are not held out."""
+    question: str = ""
+    """What is answered, and what is not, in a sentence; "" where that goes without saying."""
+    classifiers: frozenset[str] = frozenset()
+    """Names of the rivals that are no metrics."""
 
     @classmethod
     def of(
@@ -263,9 +289,14 @@ class Verdict:
         measure: str,
         copies: int = 0,
         seen: int = 0,
+        *,
+        draws: int = 1,
+        question: str = "",
+        classifiers: Iterable[str] = (),
     ) -> Verdict:
         """Judge by the losses of independent recordings, by metric, nothing having been chosen."""
-        contrasts = {name: Contrast.paired(name, losses) for name in losses if name != LEARNED}
+        rivals_of = (name for name in losses if name != LEARNED)
+        contrasts = {name: Contrast.paired(name, losses, draws) for name in rivals_of}
         rivals = strongest_first(contrasts)
         return cls(
             untrained=contrasts["untrained"],
@@ -278,6 +309,8 @@ class Verdict:
             others=tuple(rivals[1:]),
             copies=copies,
             seen=seen,
+            question=question,
+            classifiers=frozenset(classifiers),
         )
 
     @property
@@ -290,6 +323,18 @@ class Verdict:
         """The best of the rivals that are not beaten beyond chance; None if all are."""
         rivals = [c for c in (self.rival, *self.others) if c is not None]
         return next((c for c in rivals if not c.is_gain), None)
+
+    @property
+    def enough(self) -> Contrast | None:
+        """Against the best classifier, if it does as well as the learned metric; else None.
+
+        Then its loss is at most one standard error of the difference above that of the metric.
+        """
+        rivals = [c for c in (self.rival, *self.others) if c is not None]
+        best = next((c for c in rivals if c.rival in self.classifiers), None)
+        if best is None or not self.is_supported:
+            return None
+        return best if best.mean <= best.se + 1e-12 else None
 
     @property
     def is_supported(self) -> bool:
@@ -312,13 +357,13 @@ class Verdict:
         return None if self.rival is None else self.is_supported and self._level is None
 
     def __str__(self) -> str:
-        """One plain sentence, and what to do."""
-        return f"{self.answer} {self.found}"
+        """One plain sentence, what to do, and what was asked."""
+        return " ".join(filter(None, (self.answer, self.found, self.question)))
 
     @property
     def found(self) -> str:
         """The figures that the answer rests on, and what to do next."""
-        told = (self.untrained, self.rival, self._level)
+        told = (self.untrained, self.rival, self._level, self.enough)
         rivals = map(str, {c.rival: c for c in told if c is not None}.values())
         found = (
             f"the {self.measure} of the learned metric is {self.loss:.2g}: {', and '.join(rivals)}"
@@ -361,18 +406,33 @@ class Verdict:
                 f"Cannot tell: the difference is the same on every {self.words.whole}, so that "
                 "nothing is known of how it varies."
             )
+        if self.untrained.is_gain:
+            return f"Learning pays{self._but}."
         if self.untrained.is_harm:
-            return "Learning harms."
-        if not self.untrained.is_gain:
-            return "Nothing shows that learning pays: the difference may be chance."
-        level = self._level
+            said = "Learning harms."
+        else:
+            said = "Nothing shows that learning pays: the difference may be chance."
+        if self.enough is None or not self.enough.is_harm:
+            return said
+        name = rival_in_words(self.enough.rival)
+        return f"{said} {name[0].upper()}{name[1:]} does better: use it."
+
+    @property
+    def _but(self) -> str:
+        """The rival that a metric that pays does not beat, if there is one."""
+        level, enough = self._level, self.enough
+        if enough is not None and (level is None or level == enough or not level.is_harm):
+            does = "better" if enough.is_harm else "as well"
+            return f", but {rival_in_words(enough.rival)} does {does}: use it"
         if level is None:
-            return "Learning pays."
+            return ""
         name = rival_in_words(level.rival)
-        return f"Learning pays, but {name} {'pays more' if level.is_harm else 'may do as well'}."
+        return f", but {name} {'pays more' if level.is_harm else 'may do as well'}"
 
     @property
     def _advice(self) -> str:
+        if self.pays and self.enough is not None and self.best in self.classifiers:
+            return f" predict(..., use='best') uses {rival_in_words(str(self.best))}."
         if self.pays or (self.best is None and self.untrained.is_harm):
             return ""
         if self.best is not None and self.best in self.contrasts:
@@ -390,7 +450,9 @@ class Verdict:
             "measure": self.measure,
             "best": self.best,
             "rival": None if self.rival is None else self.rival.rival,
+            "enough": None if self.enough is None else self.enough.rival,
             "copies": self.copies,
+            "question": self.question,
             "sentence": str(self),
             "contrasts": {name: finite(asdict(c)) for name, c in self.contrasts.items()},
         }

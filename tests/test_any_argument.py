@@ -223,9 +223,10 @@ def fitted():
     """One learner of each kind."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        few = ("untrained", "diagonal")
         return {
             "changes": MetricLearner(metric="diagonal").fit(XS, YS),
-            "chosen": MetricLearnerCV(lams=(0.1,), cv=3).fit(XS, YS),
+            "chosen": MetricLearnerCV(candidates=few, lams=(0.1,), cv=3).fit(XS, YS),
             "cuts": cut_learner(lam=0.1).fit([GRAPH] * 2, YS[:2]),
         }
 
@@ -259,6 +260,7 @@ def test_methods_of_learners(fitted, kind, method, name, tmp_path, monkeypatch):
         "pairs": np.zeros((1, 2, 2)),
         "metric": next(iter(learner.baselines_.values())),
         "sample_weight": None,
+        "rival": next(iter(learner.rivals_), "none"),
     }
     if method.__name__ == "fit":
         usual |= {"Xs": [GRAPH] * 2 if cut else XS, "ys": YS[:2] if cut else YS}

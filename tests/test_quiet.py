@@ -21,6 +21,8 @@ from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.support.quiet import without_warnings
 from structsvm.weights import PSD
 
+METRICS = ("untrained", "rca", "diagonal", "full")
+
 
 def is_told(message="something", category=UserWarning):
     """Whether a warning is heard, warnings being errors here."""
@@ -125,7 +127,8 @@ def test_searches_in_many_threads():
     def search(_):
         start.wait(60)
         try:
-            MetricLearnerCV(lams=(0.2,), solver=CuttingPlane(Stopping(max_iter=3))).fit(Xs, ys)
+            solver = CuttingPlane(Stopping(max_iter=3))
+            MetricLearnerCV(candidates=METRICS, lams=(0.2,), solver=solver).fit(Xs, ys)
         except (VerdictWarning, UserWarning) as told:
             return type(told).__name__
         return "pays"

@@ -7,14 +7,14 @@ import argparse
 from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.terminal import Terminal
 from structsvm.diagnosis import diagnose, diagnose_measured
-from structsvm.learner.files import load
+from structsvm.learner.files import load_metric_learner
 
 __all__ = ["run"]
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Look at the model, and at the files if there are any, and print what is found."""
-    learner = load(args.model)
+    learner = load_metric_learner(args.model)
     if args.paths:
         given = read_for(learner, args, terminal, need_labels=True, blanks=True)
         samples = measured(learner, given, terminal)

@@ -18,7 +18,15 @@ from structsvm.datasets.files import find_recordings, read_file
 from structsvm.datasets.image_folder import LabelledImage, find_images, read_images
 from structsvm.datasets.indicators import looks_like_changes, read_labels_as
 from structsvm.datasets.recording import Recording, share_features
-from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
+from structsvm.errors import (
+    DataError,
+    DataWarning,
+    OracleError,
+    PluginError,
+    SettingsError,
+    printable,
+    warn,
+)
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
@@ -46,6 +54,7 @@ OF_IMAGES = ("masks",)
 WAYS_OUT: tuple[tuple[Words | None, str, str], ...] = (
     (IMAGES, "it cannot have", "learn with a larger --set n_superpixels=N"),
     (None, "let the problem say that it is unknown", "--set cluster_count=unknown"),
+    (None, "evaluate with unseen_states='count'", "--unseen-states count"),
 )
 """What to type, for complaints that Python is meant by: about what, what it says, the options."""
 
@@ -99,7 +108,7 @@ class Given:
 
         Raises
         ------
-        DataError
+        DataError, PluginError, OracleError
             If the block raises one; the message then names the file.
         """
         told: list[warnings.WarningMessage] = []
@@ -107,8 +116,8 @@ class Given:
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always", DataWarning)
                 yield
-        except DataError as error:
-            renamed = DataError(self._renamed(str(error)))
+        except (DataError, PluginError, OracleError) as error:
+            renamed = type(error)(self._renamed(str(error)))
             for note in getattr(error, "__notes__", ()):
                 renamed.add_note(self._renamed(note))
             raise renamed from error

@@ -11,7 +11,7 @@ import io
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,9 @@ __all__ = [
     "within",
     "writer_for",
 ]
+
+OF_STATES = ("state", "probability")
+"""Columns of what a model of named states knows of a segment."""
 
 INPUTS = ("model", "paths", "masks", "regions")
 """Arguments that name what a command reads."""
@@ -177,28 +180,60 @@ def _check_folder(folder: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """The segments of a recording."""
+    """The segments of a recording, with the names of their states where the model knows states."""
 
     name: str
     M: EquivalenceMatrix
     labels: Any
-    columns = ("segment", "start", "end")
+    states: Sequence[Mapping[str, Any]] = ()
+    """``state`` and ``probability`` of each segment; empty where no states are known."""
 
     @property
-    def rows(self) -> Iterator[tuple[str | int, ...]]:
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns after the first, which is the name."""
+        return ("segment", "start", "end", *self.more)
+
+    @property
+    def more(self) -> tuple[str, ...]:
+        """What is known of a segment besides where it is."""
+        return OF_STATES if self.states else ()
+
+    @property
+    def rows(self) -> Iterator[tuple[Any, ...]]:
         """One for each segment."""
         ends = self.M.breakpoints
         for k, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-            yield self.name, k, start, end
+            yield self.name, k, start, end, *self._state(k)
+
+    @property
+    def of_items(self) -> Iterator[tuple[Any, ...]]:
+        """Of each sample its segment, and the state of that."""
+        return ((k, *self._state(k)) for k in _numbers(self.M))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         ends = self.M.breakpoints
-        return {"name": self.name, "n_clusters": len(ends), "breakpoints": ends}
+        plain = {"name": self.name, "n_clusters": len(ends), "breakpoints": ends}
+        if not self.states:
+            return plain
+        of_segments = zip(*map(self._state, range(len(ends))), strict=True)
+        return plain | dict(zip(("states", "probabilities"), map(list, of_segments), strict=True))
 
     def __str__(self) -> str:
-        """The name and the ends."""
-        return f"{self.name}: {' '.join(map(str, self.M.breakpoints))}"
+        """The name and the ends, each with the state that ends there."""
+        ends = self.M.breakpoints
+        if not self.states:
+            return f"{self.name}: {' '.join(map(str, ends))}"
+        return f"{self.name}: " + ", ".join(
+            f"{self._state(k)[0]} until {end}" for k, end in enumerate(ends)
+        )
+
+    def _state(self, k: int) -> tuple[Any, ...]:
+        """The state of a segment and its probability, to four digits."""
+        if not self.states:
+            return ()
+        row = self.states[k]
+        return row["state"], round(float(row["probability"]), 4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,11 +244,17 @@ class Clusters:
     M: EquivalenceMatrix
     labels: Any
     columns = ("row", "cluster")
+    more: tuple[str, ...] = ()
 
     @property
-    def rows(self) -> Iterator[tuple[str | int, ...]]:
+    def rows(self) -> Iterator[tuple[Any, ...]]:
         """One for each row of the table."""
         return ((self.name, i, label) for i, label in enumerate(_numbers(self.M)))
+
+    @property
+    def of_items(self) -> Iterator[tuple[Any, ...]]:
+        """Of each row its cluster."""
+        return ((label,) for label in _numbers(self.M))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -260,8 +301,14 @@ class Writer(ABC):
     """Whether one file holds one partition only."""
 
     @abstractmethod
-    def answer(self, name: str, M: EquivalenceMatrix, labels: Any) -> Answer:
-        """What is said of a partition; ``labels`` as users write them."""
+    def answer(
+        self,
+        name: str,
+        M: EquivalenceMatrix,
+        labels: Any,
+        states: Sequence[Mapping[str, Any]] = (),
+    ) -> Answer:
+        """What is said of a partition; ``labels`` as users write them, ``states`` of segments."""
 
     @abstractmethod
     def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
@@ -298,9 +345,15 @@ class TableWriter(Writer):
     suffixes = (".csv",)
     one_each = False
 
-    def answer(self, name: str, M: EquivalenceMatrix, labels: Any) -> Answer:
+    def answer(
+        self,
+        name: str,
+        M: EquivalenceMatrix,
+        labels: Any,
+        states: Sequence[Mapping[str, Any]] = (),
+    ) -> Answer:
         """Segments, or clusters of rows."""
-        return (Segments if self.contiguous else Clusters)(name, M, labels)
+        return Segments(name, M, labels, states) if self.contiguous else Clusters(name, M, labels)
 
     def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
         """NAME_segments.csv, say: never the name of a recording."""
@@ -315,17 +368,16 @@ class TableWriter(Writer):
     def write_folder(
         self, folder: Path, items: Sequence[Recording | LabelledImage], answers: Sequence[Answer]
     ) -> None:
-        """The table of each with a column added."""
+        """The table of each with columns added."""
         places = self.places(folder, [answer.name for answer in answers])
         for path, item, answer in zip(places, items, answers, strict=True):
             assert isinstance(item, Recording)
+            assert not isinstance(answer, Parts)
             path.parent.mkdir(parents=True, exist_ok=True)
             header, rows = _table(item)
-            column = self.part
-            while column in header:
-                column = f"{column}_predicted"
-            added = ([*row, k] for row, k in zip(rows, _numbers(answer.M), strict=True))
-            write_atomically(path, _csv([*header, column], added))
+            columns = _not_in(header, (self.part, *answer.more))
+            added = ([*row, *new] for row, new in zip(rows, answer.of_items, strict=True))
+            write_atomically(path, _csv([*header, *columns], added))
 
     def written(self, output: Path, words: Words, n: int, one_file: bool) -> str:
         """How many are in the file or in the folder."""
@@ -343,7 +395,13 @@ class MapWriter(Writer):
     suffixes = (".png", ".npy")
     one_each = True
 
-    def answer(self, name: str, M: EquivalenceMatrix, labels: Any) -> Answer:
+    def answer(
+        self,
+        name: str,
+        M: EquivalenceMatrix,
+        labels: Any,
+        states: Sequence[Mapping[str, Any]] = (),
+    ) -> Answer:
         """Parts of an image."""
         return Parts(name, M, labels)
 
@@ -406,6 +464,15 @@ def _table(recording: Recording) -> tuple[list[str], list[list[Any]]]:
         labels = recording.y.tolist()
         return [*header, "label"], [[*row, y] for row, y in zip(rows, labels, strict=True)]
     return header, rows
+
+
+def _not_in(header: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
+    """Names of columns to add to a table, none of which it has."""
+    for name in columns:
+        column = name
+        while column in header:
+            column = f"{column}_predicted"
+        yield column
 
 
 def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:

@@ -174,6 +174,13 @@ def evaluation_options() -> argparse.ArgumentParser:
         metavar="N",
         help="distance in samples within which a change counts as found, for F1 (default: 5)",
     )
+    group.add_argument(
+        "--unseen-states",
+        choices=("refuse", "count"),
+        default="refuse",
+        help="what to do about states in the labels that the model has not learned: refuse "
+        "them, or count their samples as named wrongly (default: refuse)",
+    )
     return options
 
 

@@ -14,7 +14,7 @@ from structsvm.cli.outputs import check_output
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES, OF_DATA, OF_MODELS
 from structsvm.errors import DataError, SettingsError
-from structsvm.learner.files import load
+from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.partial_labels.labels import unlabelled
 from structsvm.partitions.traits import IMAGES
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         If there are several samples.
     """
     check_output(args, args.output, FIGURES)
-    learner = load(args.model)
+    learner = load_metric_learner(args.model)
     figure = new_figure()
     if args.paths is None:
         DRAWN[_shown(args.show, OF_MODELS, "a model, without a recording,")](

@@ -8,7 +8,12 @@ from structsvm.cli.inputs import measured, names_before_reading, read_for
 from structsvm.cli.outputs import check_output, check_outputs, writer_for
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
-from structsvm.learner.files import load
+from structsvm.learner.files import load_metric_learner
+from structsvm.learner.learner import MetricLearner
+from structsvm.learner.rules import labels_of
+from structsvm.learner.states import segment_tables
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.sample import Sample
 from structsvm.support.interrupts import Interrupts
 
 __all__ = ["run"]
@@ -22,7 +27,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     SettingsError
         If there are several samples for one file that holds only one.
     """
-    learner, output = load(args.model), args.output
+    learner, output = load_metric_learner(args.model), args.output
     writer = writer_for(learner.problem_, args.maps)
     one_file = output is not None and output.suffix.lower() in writer.suffixes
     into_folder = output is not None and not one_file
@@ -38,13 +43,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         raise SettingsError(
             f"{output} is one file for {given.words.wholes(len(given))}: name a folder"
         )
-    samples = learner.inputs_(measured(learner, given, terminal))
+    given_samples = measured(learner, given, terminal)
+    samples = learner.inputs_(given_samples)
     with given.named(), terminal.working("partitioning"):
-        partitions = learner.decode_with(learner.metric_, samples, args.n_clusters)
-    decode = learner.problem_.decode
+        partitions = _partitions(learner, given_samples, samples, args.rival, args.n_clusters)
+        labels = labels_of(learner.problem_, partitions, samples)
+    states = segment_tables(partitions, samples, learner.classes_)
     answers = [
-        writer.answer(name, M, decode(M, sample))
-        for name, M, sample in zip(given.names, partitions, samples, strict=True)
+        writer.answer(name, M, y, table)
+        for name, M, y, table in zip(given.names, partitions, labels, states, strict=True)
     ]
     if output is not None:
         with Interrupts():  # all the files or none
@@ -57,3 +64,33 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     lines = [str(answer) for answer in answers]
     terminal.report({f"{given.words.whole}s": plain}, *(lines if output is None else ()))
     return 0
+
+
+def _partitions(
+    learner: MetricLearner,
+    given: list[Sample],
+    samples: list[Sample],
+    rival: str | None,
+    n_clusters: int | None,
+) -> list[EquivalenceMatrix]:
+    """Partitions in the learned metric, or by a tuned rival.
+
+    Parameters
+    ----------
+    given, samples : lists of Sample
+        As they were measured, and as the metric sees them.
+
+    Raises
+    ------
+    SettingsError
+        When the model has no such rival.
+    """
+    if rival in learner.rivals_:
+        return learner.partition_measured(rival, given, n_clusters)
+    metric = learner.metric_ if rival is None else learner.baselines_.get(rival)
+    if metric is None:
+        known = ", ".join(sorted([*learner.baselines_, *learner.rivals_]))
+        raise SettingsError(
+            f"--rival {rival}: the model has {known}; fit --rivals all tunes all there are"
+        )
+    return learner.decode_with(metric, samples, n_clusters)

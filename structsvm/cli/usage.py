@@ -82,7 +82,9 @@ certificate.
     )
     force_option(parser)
     _partial_options(parser.add_argument_group("partial labels"))
-    _metric_options(parser.add_argument_group("learning"))
+    learning = parser.add_argument_group("learning")
+    _metric_options(learning)
+    _split_option(learning)
     _solver_options(parser.add_argument_group("solver"))
     _running_options(parser.add_argument_group("running"))
     _problem_options(parser.add_argument_group("kind of problem"))
@@ -124,6 +126,12 @@ For images, -o FOLDER writes NAME_mask.png and NAME_overlay.png for each, and -o
         "(default: what the learned price decides, or what was learned from)",
     )
     parser.add_argument(
+        "--rival",
+        metavar="NAME",
+        help="partition as this rival of the metric does, such as frame-logistic: one that fit has "
+        "tuned, as show lists them",
+    )
+    parser.add_argument(
         "--maps",
         choices=("png", "npy"),
         default="png",
@@ -146,7 +154,8 @@ a grid for images) were tuned on the labels that the metric was learned from.
 
 The verdict on a single table is about its rows: groups of rows are clustered one by one. If it is
 the table that the model was learned from, a metric is learned for each group from the rows of the
-other groups, and the verdict is about further rows of the same clusters.
+other groups, and the verdict is about further rows of the same clusters. A model that was fitted
+with --split clusters is judged by groups of clusters, each with a metric learned from the others.
 """,
         file_options(),
         evaluation_options(),
@@ -193,6 +202,7 @@ examples:
 Solvers are {", ".join(SOLVERS[:5])};
 after a slash, a cutting-plane method may name its master: interior, newton, clarabel, scs, ...
 Every solver runs on one thread until its certified relative gap is at most --tol.
+Without convexity there is no gap, and quasi-newton and cccp are compared by the objective.
 """,
         file_options(),
         description="Learn the same metric with several solvers and compare their certified gaps.",
@@ -475,6 +485,16 @@ def _metric_options(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def _split_option(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--split",
+        choices=("rows", "clusters"),
+        help="choose kind of metric, whitening and lam on held-out parts of the tables: on rows, "
+        "for further rows of the same clusters, or on whole clusters, for tables of new ones "
+        "(clustering)",
+    )
+
+
 def _solver_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--solver",
@@ -511,6 +531,14 @@ def _solver_options(group: argparse._ArgumentGroup) -> None:
 
 
 def _running_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--rivals",
+        choices=("quick", "all", "none"),
+        default="quick",
+        help="what to tune beside the metric, for evaluate and report to compare with: metrics and "
+        "quick classifiers, also boosted ones, which may take longer than learning, or nothing "
+        "(default: quick)",
+    )
     group.add_argument(
         "--jobs",
         type=int,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from structsvm.datasets.recording import Recording, listed
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.partitions.trace_objective import LARGEST
 from structsvm.storage import limits
 from structsvm.support.extras import require
 from structsvm.support.quiet import without_warnings
@@ -375,6 +376,14 @@ def _numbers(path: Path, name: str, column: Any) -> Floats:
         raise DataError(
             f"{path}: column {name!r} holds {column.dtype} values, not numbers; "
             "leave it out as the time column if that is what it is"
+        )
+    given = column.tolist() if kind == "O" else ()
+    huge = np.flatnonzero([isinstance(value, int) and abs(value) > LARGEST for value in given])
+    if huge.size:  # of which pandas knows no float
+        row = int(huge[0])
+        raise DataError(
+            f"{path}: a number of {len(str(column.iloc[row]))} digits, {_place(path, row)}, column "
+            f"{name!r}: beyond {LARGEST:g} squares overflow"
         )
     values = pandas.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     words = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())

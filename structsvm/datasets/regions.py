@@ -40,6 +40,11 @@ def read_regions(path: str | PathLike[str]) -> dict[str, list[Region]]:
                     f"by commas, and has {given}"
                 )
             for row in rows:
+                if None in row or None in row.values():
+                    raise DataError(
+                        f"{path}: line {rows.line_num}: it has another number of columns than the "
+                        "header"
+                    )
                 try:
                     region = region_from([row[name] for name in COLUMNS[1:]])
                 except DataError as error:

@@ -79,7 +79,7 @@ def price(learner: MetricLearner) -> Iterator[Finding]:
 
 def path(search: MetricLearnerCV) -> Iterator[Finding]:
     """Whether the strength that was chosen is the first or the last of its path."""
-    lam, kind = search.best_lam_, search.best_estimator_.metric
+    lam, kind = search.best_lam_, search.best_learned_
     assert lam is not None
     lams = sorted(c.lam for c in search.candidates_ if c.name == kind and c.lam is not None)
     if len(lams) < 2 or lams[0] < lam < lams[-1]:

@@ -54,6 +54,7 @@ STORED_ESTIMATORS = {
     "GaussianNB": "sklearn.naive_bayes",
     "LinearDiscriminantAnalysis": "sklearn.discriminant_analysis",
     "LogisticRegression": "sklearn.linear_model",
+    "NearestCentroid": "sklearn.neighbors",
     "MinMaxScaler": "sklearn.preprocessing",
     "Nystroem": "sklearn.kernel_approximation",
     "PCA": "sklearn.decomposition",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,14 @@ from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
 from structsvm.learner.rivals import guessed, tune
+from structsvm.learner.rules import Rules, counts_of, decode, labels_of, named, read_rules
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
 from structsvm.learner.training_set import TrainingSet
@@ -27,7 +28,9 @@ from structsvm.learner.training_summary import TrainingSummary
 from structsvm.parallel import Backend
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.margins import boundary_margins
 from structsvm.partitions.metric import Calibration, Metric
+from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, check_weights, cluster_counts
@@ -38,7 +41,8 @@ from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Status
-from structsvm.support.checks import among
+from structsvm.support.checks import among, is_whole
+from structsvm.support.contract import asked
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
 from structsvm.support.interrupts import Interrupts
@@ -141,6 +145,10 @@ class MetricLearner(ProblemParameters):
     whitening_ : array of shape (P, P), or None
         What the standardised features were multiplied by before learning.
     problem_, inputs_, training_data_ : PartitionProblem, Inputs, TrainingSummary
+    question_ : {"rows", "clusters", "tables"} or None
+        For tables, what the settings were chosen for: further rows of the clusters learned from,
+        new clusters, or tables like those held out. The defaults are for "rows";
+        :class:`MetricLearnerCV` chooses for what its ``split`` says.
     feature_names_in_ : array of str, only if the recordings named them
     n_features_in_, n_iter_, converged_ : int, int, bool
 
@@ -324,7 +332,7 @@ class MetricLearner(ProblemParameters):
         ).counted()
         if which is not None:
             data = informative(data)
-            self._tune_rivals(which, data, self.inputs_.seen(data))
+            self._tune_rivals(which, data, self._as_seen(data))
         return self
 
     def read(
@@ -357,7 +365,9 @@ class MetricLearner(ProblemParameters):
 
     # ---- prediction
 
-    def predict(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
+    def predict(
+        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
+    ) -> list[NDArray[Any]]:
         """Partition samples: a label vector (T_i,) for each, or a label map for an image.
 
         Parameters
@@ -365,13 +375,41 @@ class MetricLearner(ProblemParameters):
         n_clusters : int, or one int per sample, or None
             Exactly so many clusters or segments, none of them empty. None decides by the learned
             price.
+        **rules
+            Which partitions are allowed; the best of them is found as exactly as without rules.
+            ``known`` : for each sample :class:`~structsvm.PartialLabels`, labels with -1 where
+            nothing is known, or None. ``must_link``, ``cannot_link`` : pairs of rows of the only
+            table. ``min_length``, ``max_length`` : of the segments of recordings, in samples.
+
+        Raises
+        ------
+        DataError
+            Naming the sample, and the two rules that contradict each other.
+        SettingsError
+            When a rule is none for this problem.
+        OracleError
+            Naming the sample of which no partition keeps the rules.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from structsvm import MetricLearner, PartialLabels
+        >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+        >>> recordings = relevant_changes(5, n_samples=200, n_features=4, n_relevant=2)
+        >>> Xs, ys = arrays_and_labels(recordings)
+        >>> learner = MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4])
+        >>> known = PartialLabels(regions=[(0, 30, 0)])  # nothing changes in the first 30 samples
+        >>> labels = learner.predict(Xs[4:], known=[known], min_length=5)[0]
+        >>> np.unique(labels[:30]).size, bool(np.bincount(labels).min() >= 5)
+        (1, True)
         """
         samples = self.prepare(Xs)
-        partitions = self.decode_with(self.metric_, samples, n_clusters)
-        decode = self.problem_.decode
-        return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
+        partitions = self.decode_with(self.metric_, samples, n_clusters, **rules)
+        return labels_of(self.problem_, partitions, samples)
 
-    def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
+    def predict_states(
+        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
+    ) -> list[NDArray[Any]]:
         """Partition samples and name what was found: the name of a state for each item, (T_i,).
 
         A segment (or cluster) has the state that is most probable on average over its items, as the
@@ -383,11 +421,13 @@ class MetricLearner(ProblemParameters):
             When the learner has no such features.
         """
         samples, states = self.prepare(Xs), self._states
-        partitions = self.predict_partitions(samples, n_clusters)
+        partitions = self.predict_partitions(samples, n_clusters, **rules)
         pairs = zip(partitions, samples, strict=True)
         return [names_of_items(M, sample, states) for M, sample in pairs]
 
-    def predict_segments(self, Xs: Any, n_clusters: Counts = None) -> list[list[dict[str, Any]]]:
+    def predict_segments(
+        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
+    ) -> list[list[dict[str, Any]]]:
         """Segment recordings and name what was found: a table for each.
 
         Returns
@@ -408,20 +448,102 @@ class MetricLearner(ProblemParameters):
                 f"{type(self.problem_).__name__} gives {words.part}s, not segments: predict_states "
                 f"names each {words.item}"
             )
-        partitions = self.predict_partitions(samples, n_clusters)
+        partitions = self.predict_partitions(samples, n_clusters, **rules)
         return [segment_table(M, x, states) for M, x in zip(partitions, samples, strict=True)]
 
-    def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
+    def predict_breakpoints(
+        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
+    ) -> list[list[int]]:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
-        return [M.breakpoints for M in self.predict_partitions(Xs, n_clusters)]
+        return [M.breakpoints for M in self.predict_partitions(Xs, n_clusters, **rules)]
 
-    def predict_partitions(self, Xs: Any, n_clusters: Counts = None) -> list[EquivalenceMatrix]:
+    def predict_partitions(
+        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
+    ) -> list[EquivalenceMatrix]:
         """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each."""
         check_is_fitted(self)
-        return self.decode_with(self.metric_, Xs, n_clusters)
+        return self.decode_with(self.metric_, Xs, n_clusters, **rules)
+
+    def predict_changes(
+        self,
+        Xs: Any,
+        n_clusters: Counts = None,
+        *,
+        tolerance: int | None = None,
+        **rules: Unpack[Rules],
+    ) -> list[list[dict[str, Any]]]:
+        """Segment recordings, and say how sure each change is: a table for each.
+
+        Parameters
+        ----------
+        n_clusters, rules : as for :meth:`predict`
+        tolerance : int, optional
+            Samples on either side of a change where the best segmentation without it has none
+            either; that of ``margin_rates_`` by default, or 5.
+
+        Returns
+        -------
+        list of lists of dict
+            For each change ``at`` (its segment begins there), ``margin``, what the best
+            segmentation without a change near it costs more, in units of the price of a change
+            (infinite where the rules force it), and ``rate`` if the learner has ``margin_rates_``
+            for this tolerance: the share of changes with such a margin that were right in
+            recordings they were not learned from (:func:`structsvm.margin_rates`). Ready for
+            ``pandas.DataFrame``.
+
+        Raises
+        ------
+        DataError
+            When partitions are no segmentations, or the oracle is not exact; and as
+            :meth:`predict`.
+        SettingsError
+            When the tolerance is no integer >= 0, or a rule is none for this problem.
+        OracleError
+            As :meth:`predict`.
+
+        Notes
+        -----
+        One decision of the oracle for each change.
+
+        Examples
+        --------
+        >>> from structsvm import MetricLearner
+        >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+        >>> recordings = relevant_changes(5, n_samples=200, n_features=4, n_relevant=2)
+        >>> Xs, ys = arrays_and_labels(recordings)
+        >>> learner = MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4])
+        >>> changes = learner.predict_changes(Xs[4:])[0]
+        >>> [change["at"] for change in changes] == learner.predict_breakpoints(Xs[4:])[0][:-1]
+        True
+        >>> all(change["margin"] >= 0 for change in changes)
+        True
+        """
+        samples = self.prepare(Xs)
+        problem, constraints = read_rules(self.problem_, samples, rules)
+        counts = self._counts(samples, constraints, n_clusters)
+        rates = getattr(self, "margin_rates_", None)
+        if tolerance is None:
+            tolerance = 5 if rates is None else rates.tolerance
+        if not (is_whole(tolerance) and tolerance >= 0):
+            raise SettingsError(f"tolerance must be an integer >= 0 or None, got {tolerance!r}")
+        tables = []
+        tasks = stage("margins", list(zip(samples, counts, constraints, strict=True)))
+        for i, (sample, K, constraint) in enumerate(tasks):
+            try:
+                M, margins = boundary_margins(
+                    problem, sample, self.metric_, K, constraint, tolerance
+                )
+            except OracleError as error:
+                raise named(error, problem, i) from error
+            columns = {"at": M.breakpoints[:-1], "margin": margins.tolist()}
+            if rates is not None and rates.tolerance == tolerance:
+                columns["rate"] = rates(margins).tolist()
+            rows = zip(*columns.values(), strict=True)
+            tables.append([dict(zip(columns, row, strict=True)) for row in rows])
+        return tables
 
     def decode_with(
-        self, metric: Metric, Xs: Any, n_clusters: Counts = None
+        self, metric: Metric, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
     ) -> list[EquivalenceMatrix]:
         """Partition samples with another metric, such as one of ``baselines_``.
 
@@ -435,14 +557,15 @@ class MetricLearner(ProblemParameters):
         if not isinstance(metric, Metric):
             raise SettingsError(f"metric must be a Metric, got {metric!r}")
         samples = self.prepare(Xs)
+        problem, constraints = read_rules(self.problem_, samples, rules)
         if n_clusters is None and metric.price is None:
             n_clusters = metric.n_clusters
-        sizes = [sample.n_samples for sample in samples]
-        if n_clusters is None and metric.price is None:
-            n_clusters = metric.n_clusters
-        counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
-        tasks = stage("partitioning", list(zip(samples, counts, strict=True)))
-        return [metric.decode(self.problem_, sample, K) for sample, K in tasks]
+        counts = self._counts(samples, constraints, n_clusters)
+        tasks = stage("partitioning", list(zip(samples, counts, constraints, strict=True)))
+        return [
+            decode(metric, problem, sample, K, constraint, i)
+            for i, (sample, K, constraint) in enumerate(tasks)
+        ]
 
     def partition_with(
         self, rival: str, Xs: Any, n_clusters: Counts = None
@@ -456,9 +579,18 @@ class MetricLearner(ProblemParameters):
         DataError
             If a sample cannot be used, or a number of clusters does not fit its sample.
         """
-        if rival not in self.rivals_:
+        if is_prepared(Xs):
+            raise SettingsError(
+                f"{rival} partitions samples as they are: give these, not prepared ones"
+            )
+        return self.partition_measured(rival, self.measured(Xs), n_clusters)
+
+    def partition_measured(
+        self, rival: str, samples: Sequence[Sample], n_clusters: Counts = None
+    ) -> list[EquivalenceMatrix]:
+        """What :meth:`partition_with` does, of samples as :meth:`measured` has them."""
+        if not among(rival, tuple(self.rivals_)):
             raise SettingsError(f"rival must be one of {sorted(self.rivals_)}, got {rival!r}")
-        samples = Xs if is_prepared(Xs) else self.measured(Xs)
         sizes = [sample.n_samples for sample in samples]
         counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
         asked = None if n_clusters is None else [K for K in counts if K is not None]
@@ -481,7 +613,8 @@ class MetricLearner(ProblemParameters):
         """Samples as they were measured, checked against those it was learned from."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        return self.problem_.read(Xs, names, self.n_features_in_)[0]
+        with asked(self.problem_, "read"):
+            return self.problem_.read(Xs, names, self.n_features_in_)[0]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Return the labels of samples as equivalence matrices, checked."""
@@ -696,6 +829,13 @@ class MetricLearner(ProblemParameters):
     def _settings(self, callback: Callable[[HistoryEntry], None] | None = None) -> Settings:
         return Settings.of(self.get_params(deep=False), callback)
 
+    def _counts(
+        self, samples: Sequence[Sample], constraints: Sequence[Constraint], n_clusters: Counts
+    ) -> list[int | None]:
+        """The number of clusters of each sample, checked."""
+        sizes, words = [sample.n_samples for sample in samples], self.problem_.traits.words
+        return counts_of(constraints, cluster_counts(n_clusters, sizes, words), words)
+
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once."""
         return TrainingSet.of(self._problem, Xs, ys, **given)
@@ -711,13 +851,21 @@ class MetricLearner(ProblemParameters):
         self.rivals_: dict[str, Any] = {}
         self.inputs_ = inputs
         self.problem_, self.whitening_ = read.problem, result.units.whitening
-        self.training_data_ = TrainingSummary.of(read.samples, result.truths)
+        self.training_data_ = TrainingSummary.of(read.samples, result.truths, read.cluster_names)
+        self.question_ = read.asks
         self.n_features_in_ = read.n_features
         self.n_iter_ = result.solution.n_iter
         self.converged_ = result.solution.status.converged
         self.__dict__.pop("feature_names_in_", None)
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
+
+    def _as_seen(self, data: TrainingSet) -> TrainingSet:
+        """Training samples as the metric sees them, scored by models that have not seen them."""
+        if self.inputs_.states is not None:
+            settings = self._settings()
+            return Inputs.fit(settings.features, settings.standardize, data)[1]
+        return self.inputs_.seen(data)
 
     def _tune_rivals(
         self, which: str | Sequence[str], measured: TrainingSet, seen: TrainingSet

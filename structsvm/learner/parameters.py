@@ -24,7 +24,15 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
     """What stands for a problem that is None."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; if ``deep``, the settings of the problem as well."""
+        """The parameters by name; if ``deep``, the settings of the problem as well.
+
+        Raises
+        ------
+        SettingsError
+            When ``deep`` is neither True nor False.
+        """
+        if not isinstance(deep, bool):
+            raise SettingsError(f"deep must be True or False, got {deep!r}")
         found: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             found |= _settings(self._given_problem(), "problem")

@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm import baselines
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.features import RecordingTransformer
-from structsvm.learner.training_set import TrainingSet
-from structsvm.partitions.candidates import Rival
+from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
+from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
@@ -24,7 +24,7 @@ from structsvm.partitions.values import label_values
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["Tuned", "fit_rival", "guessed", "rivals_of", "tune"]
+__all__ = ["Tuned", "candidates_of", "fit_rival", "guessed", "rivals_of", "tune"]
 
 USUAL = ("quick", "all")
 
@@ -92,9 +92,20 @@ def tune(
 
 
 def rivals_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Rival]:
-    """The rivals that apply to samples as they were measured."""
+    """The rivals that apply to samples as they were measured; classifiers find no new clusters."""
     labels = data.item_labels
-    return [] if labels is None else list(data.problem.rivals(data.samples, labels, features))
+    if labels is None or data.asks == CLUSTERS:
+        return []
+    return list(data.problem.rivals(data.samples, labels, features))
+
+
+def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Candidate]:
+    """The menu of the problem for samples as they were measured, and what is asked about them."""
+    labels = data.item_labels or []
+    if data.asks not in (ROWS, CLUSTERS):
+        return list(data.problem.candidates(data.samples, labels, features))
+    found = data.problem.candidates_for_parts(data.samples, labels, features)
+    return [c for c in found if c.rival is None or data.asks == ROWS]
 
 
 def fit_rival(rival: Rival, data: TrainingSet) -> Any:

@@ -21,7 +21,13 @@ from structsvm.solvers.base import Solver
 from structsvm.storage.unstored import refuse_unstored
 from structsvm.support.checks import among, is_number, refuse_bad_seed
 
-__all__ = ["REGULARIZERS", "Settings", "problem_from"]
+__all__ = [
+    "REGULARIZERS",
+    "Settings",
+    "problem_from",
+    "refuse_no_function",
+    "regularizer_from",
+]
 
 REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
 
@@ -58,16 +64,15 @@ class Settings:
             Naming the parameter, what it was, and the way out.
         """
         refuse_unstored(parameters)
-        for name, function in (("constraints", parameters["constraints"]), ("callback", callback)):
-            if function is not None and not callable(function):
-                raise SettingsError(f"{name} must be a function or None, got {function!r}")
+        refuse_no_function("constraints", parameters["constraints"])
+        refuse_no_function("callback", callback)
         problem = problem_from(parameters["problem"], parameters["random_state"])
         traits, metric = problem.traits, parameters["metric"]
         metric_space(metric, 1)  # refuses an unknown metric
         settings = cls(
             problem=problem,
             metric=metric,
-            regularizer=_regularizer_from(parameters["regularizer"]),
+            regularizer=regularizer_from(parameters["regularizer"]),
             lam=_lam_from(parameters["lam"], traits.lam),
             features=_features_from(parameters["features"]),
             standardize=_standardize_from(parameters["standardize"], traits.standardize),
@@ -100,6 +105,12 @@ class Settings:
     def weighted(self, objective: Objective) -> Regularizer:
         """Omega, times what ``lam`` stands for."""
         return objective.regularizer(self.regularizer, self.lam)
+
+    @property
+    def scaled_as_training(self) -> Settings:
+        """The same settings, with samples scaled as on the training set if they are scaled."""
+        kind = "training" if self.standardize == "recording" else self.standardize
+        return replace(self, standardize=kind)
 
     def without_callback(self) -> Settings:
         """Return the same settings for a preparation that reports nothing."""
@@ -134,7 +145,26 @@ def _lam_from(lam: Any, usual: float) -> float:
     return float(lam)
 
 
-def _regularizer_from(name: str | Regularizer) -> Regularizer:
+def refuse_no_function(name: str, function: Any) -> None:
+    """Check that a parameter is a function or None.
+
+    Raises
+    ------
+    SettingsError
+        If it is neither.
+    """
+    if function is not None and not callable(function):
+        raise SettingsError(f"{name} must be a function or None, got {function!r}")
+
+
+def regularizer_from(name: str | Regularizer) -> Regularizer:
+    """A regularizer itself, or the one of a name.
+
+    Raises
+    ------
+    SettingsError
+        When none has that name; the message lists those there are.
+    """
     if isinstance(name, Regularizer):
         return name
     if not isinstance(name, str) or name not in REGULARIZERS:

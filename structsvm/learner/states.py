@@ -12,7 +12,7 @@ from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 
-__all__ = ["names_by_metric", "names_of_items", "segment_table"]
+__all__ = ["names_by_metric", "names_of_items", "segment_table", "segment_tables"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -44,6 +44,18 @@ def segment_table(
     values = (starts, ends, states[best[segments]], probability[segments])
     rows = zip(*(column.tolist() for column in values), strict=True)
     return [dict(zip((*columns, "probability"), row, strict=True)) for row in rows]
+
+
+def segment_tables(
+    partitions: Sequence[EquivalenceMatrix], samples: Sequence[Sample], states: NDArray[Any] | None
+) -> list[list[dict[str, Any]]]:
+    """The table of each sample, empty where no states are known or it has no segments."""
+    return [
+        []
+        if states is None or sample.states is None or not M.is_contiguous
+        else segment_table(M, sample, states)
+        for M, sample in zip(partitions, samples, strict=True)
+    ]
 
 
 def names_by_metric(

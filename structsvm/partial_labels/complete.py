@@ -29,6 +29,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Words
 from structsvm.problem import RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer
+from structsvm.support.contract import asked
 from structsvm.support.plain import read_only
 from structsvm.support.unchanged import nothing_written
 
@@ -177,7 +178,10 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
     found = []
     for i, (sample, y) in enumerate(zip(samples, labels_of_each(ys, samples, words), strict=True)):
         try:
-            with nothing_written(f"encode, of {words.whole} {i},"):
+            with (
+                asked(problem, "encode", f"{words.whole} {i}"),
+                nothing_written(f"encode, of {words.whole} {i},"),
+            ):
                 given = read_only(y) if type(y) is np.ndarray else y
                 known = problem.known_labels(given, sample)
                 labels = as_partial(known, sample.n_samples, words.item)

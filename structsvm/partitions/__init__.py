@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from structsvm.partitions.losses import margin_f1 as margin_f1
     from structsvm.partitions.losses import partition_loss as partition_loss
     from structsvm.partitions.losses import rand_index as rand_index
+    from structsvm.partitions.margins import MarginRates as MarginRates
     from structsvm.partitions.metric import Metric as Metric
     from structsvm.partitions.objective import MetricObjective as MetricObjective
     from structsvm.partitions.oracle import UNCONSTRAINED as UNCONSTRAINED
@@ -39,6 +40,7 @@ else:
             "Constraint": "structsvm.partitions.oracle",
             "EquivalenceMatrix": "structsvm.partitions.equivalence",
             "LabelledSample": "structsvm.partitions.labelled",
+            "MarginRates": "structsvm.partitions.margins",
             "Metric": "structsvm.partitions.metric",
             "MetricObjective": "structsvm.partitions.objective",
             "Oracle": "structsvm.partitions.oracle",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Candidate", "Rival"]
+__all__ = ["Candidate", "Rival", "named_candidate"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +55,12 @@ class Candidate:
     """What it has in place of the settings of the search, by name as in
     :class:`structsvm.MetricLearner`; for a baseline, settings of :func:`structsvm.baselines.fit`,
     and ``features`` and ``standardize``."""
+    lams: tuple[float, ...] = ()
+    """Strengths to choose from in place of those of the search; none for the latter."""
     baseline: str | None = None
     """The metric of :func:`structsvm.baselines.fit` that it is, if it is not learned."""
-    rival: Any = None
-    """The estimator that it is, if it is a :class:`Rival`; not fitted."""
+    rival: Rival | None = None
+    """The estimator that it is, if it is no metric."""
 
     @property
     def is_learned(self) -> bool:
@@ -69,3 +71,28 @@ class Candidate:
         """The name and ``lam``, for people."""
         name = "RCA" if self.name == "rca" else self.name
         return name if self.lam is None else f"{name}, lam={self.lam:g}"
+
+    @property
+    def kind(self) -> str:
+        """Its name where it is learned; "" where it needs no structured learning."""
+        return self.name if self.is_learned else ""
+
+
+LEARNED: dict[str, dict[str, Any]] = {
+    "diagonal": {"metric": "diagonal", "whiten": None},
+    "full": {"metric": "full"},
+}
+"""Settings of the learned candidates that every problem has."""
+
+
+def named_candidate(name: str) -> Candidate:
+    """The candidate that a name stands for in every problem: a learned metric, or a baseline.
+
+    Examples
+    --------
+    >>> named_candidate("diagonal").settings["metric"], named_candidate("rca").baseline
+    ('diagonal', 'rca')
+    """
+    if name in LEARNED:
+        return Candidate(name, settings=LEARNED[name])
+    return Candidate(name, baseline=name)

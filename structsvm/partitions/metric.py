@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.oracle import Oracle
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.contract import asked
 from structsvm.support.progress import stage
 
 if TYPE_CHECKING:
@@ -78,10 +79,14 @@ class Metric:
         return np.asarray(X @ self.factor)
 
     def decode(
-        self, problem: PartitionProblem, sample: Sample, n_clusters: int | None = None
+        self,
+        problem: PartitionProblem,
+        sample: Sample,
+        n_clusters: int | None = None,
+        constraint: Constraint = UNCONSTRAINED,
     ) -> EquivalenceMatrix:
         """Partition a sample into ``n_clusters``, or as many as the price allows."""
-        return problem.partition(sample, self, n_clusters)
+        return problem.partition(sample, self, n_clusters, constraint)
 
     def __str__(self) -> str:
         """Its size and its price."""
@@ -208,7 +213,10 @@ def calibrate_by(
 ) -> Calibration:
     """As :func:`calibrate`, by any loss of the partition that is found for each sample."""
     tasks = stage("calibrating the penalty", list(zip(oracles, Zs, losses, strict=True)))
-    curves = [_loss_curve(oracle, Z, loss, penalties) for oracle, Z, loss in tasks]
+    curves = []
+    for i, (oracle, Z, loss) in enumerate(tasks):
+        with asked(oracle, "maximize", f"sample {i}"):
+            curves.append(_loss_curve(oracle, Z, loss, penalties))
     return Calibration(penalties, np.average(curves, axis=0, weights=weights))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, warn
-from structsvm.partitions.candidates import Rival
+from structsvm.partitions.candidates import Candidate, Rival, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
@@ -23,9 +23,9 @@ from structsvm.partitions.samples import centred, read_arrays
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.partitions.units import LearningUnits
-from structsvm.support.contract import Contract, hook
+from structsvm.support.contract import Contract, asked, hook
 
-__all__ = ["PartitionProblem", "disagreement", "measure"]
+__all__ = ["PartitionProblem", "disagreement", "has_rows", "measure"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -220,13 +220,19 @@ class PartitionProblem(Contract):
         constraint: Constraint = UNCONSTRAINED,
     ) -> EquivalenceMatrix:
         """The best partition of a sample into ``n_clusters``, or as many as the price allows."""
-        price = 0.0 if n_clusters is not None else metric.price
-        assert price is not None
-        objective = TraceObjective(centred(sample.X) @ metric.factor, shift=-price)
+        objective = self.decoding_objective(sample, metric, n_clusters)
         answer = self.decoder(sample).ask(objective, constraint.with_clusters(n_clusters))
         if n_clusters is None:
-            _warn_of_rounding(answer, price, sample.n_samples)
+            _warn_of_rounding(answer, -objective.shift, sample.n_samples)
         return answer.y
+
+    def decoding_objective(
+        self, sample: Sample, metric: Metric, n_clusters: int | None = None
+    ) -> TraceObjective:
+        """What :meth:`partition` maximises: minus the distortion in the metric, minus the price."""
+        price = 0.0 if n_clusters is not None else metric.price
+        assert price is not None
+        return TraceObjective(centred(sample.X) @ metric.factor, shift=-price)
 
     @hook
     def calibrate(
@@ -237,7 +243,10 @@ class PartitionProblem(Contract):
         weights: Floats | None = None,
     ) -> Calibration:
         """The price of a cluster that suits the labels of samples in the metric ``L L^T``."""
-        oracles = [self.decoder(sample) for sample in samples]
+        oracles = []
+        for i, sample in enumerate(samples):
+            with asked(self, "decoder", f"{self.traits.words.whole} {i}"):
+                oracles.append(self.decoder(sample))
         return calibrate(oracles, [sample.X @ factor for sample in samples], truths, weights)
 
     # ---- evaluation
@@ -268,6 +277,28 @@ class PartitionProblem(Contract):
             The features that the metric is learned from, not fitted: rivals see the same context.
         """
         return ()
+
+    @hook
+    def candidates(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Candidate]:
+        """What model selection chooses from, the untrained metric among them.
+
+        Parameters are those of :meth:`rivals`; where features are given, every candidate sees them
+        unless it has its own. By default the candidates that the traits name.
+        """
+        return [named_candidate(name) for name in self.traits.candidates]
+
+    @hook
+    def candidates_for_parts(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Candidate]:
+        """What model selection chooses from where it holds out rows, or clusters, of tables.
+
+        By default the same as :meth:`candidates`. Of rivals, only those that know the clusters take
+        part, and only where rows are held out.
+        """
+        return self.candidates(samples, labels, features)
 
     @hook
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
@@ -314,3 +345,8 @@ def disagreement(
 def measure(problem: PartitionProblem, truth: EquivalenceMatrix) -> str:
     """What :func:`disagreement` is called: a "loss" if perfect agreement is 0, not an index."""
     return "loss" if problem.agreement(truth, truth) == 0 else "disagreement"
+
+
+def has_rows(problem: PartitionProblem, samples: Sequence[Sample]) -> bool:
+    """Whether samples are tables: rows without an order, of which nothing else has to be known."""
+    return not problem.traits.contiguous and all(sample.side is None for sample in samples)

@@ -183,7 +183,7 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
         lams, losses, errors = (np.array(column, dtype=float) for column in zip(*mine, strict=True))
         bars = np.where(np.isfinite(errors), errors, 0.0)
         ax.errorbar(lams, losses, yerr=bars, label=name, capsize=3, **styles[name])
-    taken = [row for row in rows if row[:2] == (search.best_estimator_.metric, search.best_lam_)]
+    taken = [row for row in rows if row[:2] == (search.best_learned_, search.best_lam_)]
     ax.plot(taken[0][1], taken[0][2], "o", markersize=13, fillstyle="none", color="#000000")
     ax.set(xscale="log", xlabel="lam (ringed: taken)", ylabel="mean held-out loss")
     ax.legend()

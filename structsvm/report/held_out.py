@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
-from structsvm.evaluation import Evaluation, decode_with_all
+from structsvm.evaluation import (
+    Evaluation,
+    confusions_of,
+    decode_with_all,
+    states_with_all,
+    warn_of_new_clusters,
+)
 from structsvm.graphs.inputs import as_list
 from structsvm.learner.learner import MetricLearner
 from structsvm.partial_labels.complete import labels_of_each
@@ -37,6 +43,8 @@ class HeldOut:
     truths: Sequence[Any]
     guesses: Mapping[str, Sequence[EquivalenceMatrix]]
     """By name of the metric."""
+    states: Mapping[str, Sequence[NDArray[Any]]]
+    """The names of states that each metric gives; empty where the learner knows none."""
     evaluation: Evaluation
 
     @classmethod
@@ -49,6 +57,7 @@ class HeldOut:
         n_clusters: int | str | None,
         tolerance: int,
         measured: Sequence[Sample] | None = None,
+        unseen_states: str = "refuse",
     ) -> HeldOut:
         """Partition and score them; parameters as for ``report_page``.
 
@@ -66,12 +75,24 @@ class HeldOut:
         samples = learner.inputs_(measured)
         truths = learner.encode(samples, ys)
         guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
+        warn_of_new_clusters(learner, samples, ys)
         arrays, seen = [x.X for x in samples], sum(x.X in learner.training_data_ for x in measured)
+        states = states_with_all(learner, samples, truths, guesses, n_clusters, measured)
+        named = confusions_of(learner, samples, ys, states, unseen_states)
         evaluation = Evaluation.of(
-            truths, guesses, names, learner.problem_, tolerance, arrays, words, seen
+            truths,
+            guesses,
+            names,
+            learner.problem_,
+            tolerance,
+            arrays,
+            words,
+            seen,
+            named,
+            classifiers=learner.rivals_,
         )
         labels = labels_of_each(ys, samples, words)
-        return cls(learner, images, labels, measured, samples, truths, guesses, evaluation)
+        return cls(learner, images, labels, measured, samples, truths, guesses, states, evaluation)
 
     @property
     def seen(self) -> int:

@@ -20,7 +20,7 @@ from structsvm.verdict import Verdict
 
 __all__ = ["report_page"]
 
-SCRIPTS = ("draw.js", "scores.js", "viewer.js", "metric.js", "main.js")
+SCRIPTS = ("draw.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js")
 FIELD = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -47,6 +47,7 @@ def report_page(
     n_clusters: int | str | None = None,
     tolerance: int = 5,
     measured: Sequence[Sample] | None = None,
+    unseen_states: str = "refuse",
 ) -> str:
     """A page on what a metric is worth on held-out samples, as text to write into a file.
 
@@ -59,7 +60,7 @@ def report_page(
     ----------
     learner : MetricLearner
         Fitted; its ``fit_baselines`` adds rivals to the comparison.
-    Xs, ys, n_clusters, tolerance
+    Xs, ys, n_clusters, tolerance, unseen_states
         As for :func:`structsvm.evaluate`: recordings, tables, graphs or images that were not
         learned from.
     names : sequence of str, optional
@@ -92,7 +93,7 @@ def report_page(
     >>> "<title>Four features</title>" in page
     True
     """
-    held_out = HeldOut.of(learner, Xs, ys, names, n_clusters, tolerance, measured)
+    held_out = HeldOut.of(learner, Xs, ys, names, n_clusters, tolerance, measured, unseen_states)
     pictures = Pictures.of(held_out)
     verdict, whole = held_out.evaluation.verdict, pictures.words.whole
     sure, bounds = SURE if learner.problem_.traits.convex else LOCAL

@@ -1,4 +1,4 @@
-"""Which classifiers a metric of recordings has to beat, by what its labels say."""
+"""What a metric of recordings has to beat, and is chosen from, by what its labels say."""
 
 from __future__ import annotations
 
@@ -15,12 +15,22 @@ from structsvm.features.compose import Chain, Union
 from structsvm.features.context import Columns, Lags
 from structsvm.features.names import is_missing
 from structsvm.features.scores import StateScores
-from structsvm.partitions.candidates import Rival
+from structsvm.partitions.candidates import Candidate, Rival, named_candidate
 from structsvm.partitions.sample import Sample
 from structsvm.rivals.boundary_classifier import BoundaryClassifier
 from structsvm.rivals.frame_classifier import FrameClassifier
 
-__all__ = ["are_names", "rivals_of_recordings"]
+__all__ = ["are_names", "candidates_of_recordings", "rivals_of_recordings"]
+
+CHOSEN_FROM = ("frame-logistic", "frame-boosting", "boundary-boosting")
+"""Classifiers that model selection tries; quick ones only where slow ones do not do much better."""
+
+LONGEST = max(map(abs, Lags().lags))
+"""The lag that every recording has to exceed for candidates with context."""
+
+FEWEST = 4
+"""Recordings from which scores are learned: of those that are learned from while a fold is held
+out, each is scored by a model that has seen the others."""
 
 
 def rivals_of_recordings(
@@ -63,6 +73,48 @@ def rivals_of_recordings(
         if any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True)):
             found.append(Rival(f"boundary-{name}", BoundaryClassifier(name), quick))
     return found
+
+
+def candidates_of_recordings(
+    samples: Sequence[Sample],
+    labels: Sequence[Any],
+    features: RecordingTransformer | None = None,
+    names: Sequence[str] = (),
+) -> list[Candidate]:
+    """What model selection chooses from: metrics without and with context, and classifiers.
+
+    Parameters
+    ----------
+    samples, labels : as for :func:`rivals_of_recordings`
+    features : RecordingTransformer, optional
+        Those of the search. Candidates have features of their own only where it has none.
+    names : sequence of str
+        The candidates without context, such as "untrained", "diagonal" and "full".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import Sample
+    >>> from structsvm.rivals import candidates_of_recordings
+    >>> samples = [Sample(np.zeros((10, 1)))] * 4
+    >>> found = candidates_of_recordings(samples, [[4, 10]] * 4, names=("untrained", "full"))
+    >>> [candidate.name for candidate in found]
+    ['untrained', 'full', 'boundary-boosting', 'lags-full']
+    """
+    plain = [named_candidate(name) for name in names]
+    rivals = {rival.name: rival for rival in rivals_of_recordings(samples, labels, features)}
+    found = [Candidate(name, rival=rivals[name]) for name in CHOSEN_FROM if name in rivals]
+    if features is not None or min(sample.n_samples for sample in samples) <= LONGEST:
+        return plain + found
+    lags = Lags()
+    for candidate in plain:
+        if candidate.is_learned:
+            settings = {**candidate.settings, "features": lags}
+            found.append(Candidate(f"lags-{candidate.name}", settings=settings))
+    if "frame-boosting" in rivals and len(samples) >= FEWEST:
+        settings = {**named_candidate("diagonal").settings, "features": Union(lags, StateScores())}
+        found.append(Candidate("scores-diagonal", settings=settings))
+    return plain + found
 
 
 def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:

@@ -21,6 +21,7 @@ from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.fingerprint import fingerprint
 from structsvm.storage.archive import Archive
 from structsvm.storage.atomic import unwritable
+from structsvm.storage.typed import refuse_strangers
 
 __all__ = ["Checkpoint", "Saved", "identity"]
 
@@ -86,7 +87,10 @@ class Checkpoint:
                 )
             certificate.restore(header["certificate"], arrays.pop("best", None))
             saved = Saved(arrays, header["oracle_calls"], header["stalled"])
-        except (LookupError, TypeError, AttributeError) as error:
+            refuse_strangers(Saved, vars(saved))
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, CheckpointError):
+                raise
             raise CheckpointError(
                 f"{self.path}: no checkpoint of this version: {error!r}"
             ) from error

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.confusion import Confusion
 from structsvm.evaluation import Evaluation
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_summary import TrainingSummary
@@ -16,10 +17,12 @@ from structsvm.solution import Solution
 
 __all__ = [
     "certificate_in_words",
+    "confused_states",
     "eigenvalues",
     "feature_weights",
     "heaviest_directions",
     "perfect_in_words",
+    "question_in_words",
     "scaled_metric",
     "score_titles",
     "spectrum_in_words",
@@ -35,10 +38,22 @@ TITLES = {
     "jaccard": "Jaccard distance",
     "covering": "covering",
     "adjusted_rand": "adj. Rand",
+    "accuracy": "accuracy",
+    "macro F1": "macro F1",
 }
 """What scores are called; a score of a plugin's own has its name."""
 
-PERFECT = {"loss": 0, "jaccard": 0, "covering": 1, "adjusted_rand": 1, "f1": 1}
+PERFECT = {
+    "loss": 0,
+    "jaccard": 0,
+    "covering": 1,
+    "adjusted_rand": 1,
+    "f1": 1,
+    "accuracy": 1,
+    "macro F1": 1,
+}
+TAKEN_FOR = 3
+"""Other names of a state that are listed."""
 
 
 def feature_weights(learner: MetricLearner) -> Floats:
@@ -218,6 +233,31 @@ def perfect_in_words(titles: Mapping[str, str]) -> str:
     return f"Perfect: {', '.join(said)}." if said else ""
 
 
+def confused_states(confusion: Confusion) -> list[tuple[str, int, float, str]]:
+    """What became of each state that occurs: its name, its items, the share of them that have it.
+
+    And, in words, which other names they got most often.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.confusion import Confusion
+    >>> from structsvm.views.words import confused_states
+    >>> found = Confusion(("rest", "walk", "sit"), np.array([[6, 1, 1], [0, 4, 0], [0, 0, 0]]))
+    >>> confused_states(found)
+    [('rest', 8, 0.75, 'walk 1, sit 1'), ('walk', 4, 1.0, '')]
+    """
+    rows = []
+    for k, (state, counts) in enumerate(zip(confusion.states, confusion.counts, strict=True)):
+        n = int(counts.sum())
+        others = [j for j in np.argsort(-counts, kind="stable") if j != k and counts[j]]
+        taken = [f"{confusion.states[j]} {counts[j]}" for j in others[:TAKEN_FOR]]
+        more = [f"{len(others) - TAKEN_FOR} more"] if len(others) > TAKEN_FOR else []
+        if n:
+            rows.append((str(state), n, float(counts[k] / n), ", ".join(taken + more)))
+    return rows
+
+
 def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
     """What the metric was learned on: recordings with segments, or tables with clusters.
 
@@ -240,6 +280,26 @@ def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
         f"{each}, {sum(data.n_samples)} {words.item}s and {sum(data.n_clusters)} "
         f"{words.part}s in all"
     )
+
+
+def question_in_words(learner: MetricLearner) -> str:
+    """Say what the settings of a metric of tables were chosen for; "" for other problems.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from structsvm import Clustering, MetricLearner
+    >>> from structsvm.report import question_in_words
+    >>> learner = MetricLearner(Clustering()).fit(*load_iris(return_X_y=True))
+    >>> print(question_in_words(learner))
+    made for further rows of the clusters it was learned from, not for new clusters
+    """
+    return {
+        "rows": "made for further rows of the clusters it was learned from, not for new clusters",
+        "clusters": "made for new clusters: chosen on clusters that were held out",
+        "tables": "made for further tables: chosen on tables that were held out",
+        None: "",
+    }[learner.question_]
 
 
 def unit_in_words(learner: MetricLearner) -> str:

@@ -87,7 +87,8 @@ function drawRecording(r, width) {
   strips.forEach(([name, ends], i) => {
     const y = top + STRIP * i, count = `${MARKS[name] || name}, ${ends.length}`;
     drawn.append(named(y + STRIP / 2, count));
-    inside.append(...segments(name, ends, x, y, name === "true" ? r.labels : null));
+    const drawnAs = r.states[name] ? stateSegments : segments;
+    inside.append(...drawnAs(name, ends, x, y, r));
   });
   for (const change of (r.ends.true || []).slice(0, -1)) {
     if (change > a && change < b) inside.append(line(x(change), 0, x(change), height - 30, { class: "change" }));
@@ -104,22 +105,24 @@ function named(y, words) {
 function patterns(width, height, names) {
   const defs = svg("defs", {}, svg("clipPath", { id: "frame" },
     svg("rect", { x: LEFT, y: 0, width: width - LEFT - RIGHT, height })));
-  for (const name of names) {
-    defs.append(svg("pattern", { id: `hatch-${name}`, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+  defs.append(...statePatterns());
+  for (const [i, name] of names.entries()) {
+    defs.append(svg("pattern", { id: `hatch-${i}`, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
       svg("rect", { width: 6, height: 6, fill: color(name), opacity: 0.25 }),
       svg("rect", { width: 2, height: 6, fill: color(name) })));
   }
   return defs;
 }
 
-function segments(name, ends, x, y, labels) {
-  const [a, b] = view.window, parts = [];
+function segments(name, ends, x, y, r) {
+  const [a, b] = view.window, parts = [], labels = name === "true" ? r.labels : null;
+  const row = Object.keys(r.ends).indexOf(name);
   ends.forEach((end, k) => {
     const start = k ? ends[k - 1] : 0;
     if (end <= a || start >= b) return;
     const left = x(Math.max(start, a)), wide = x(Math.min(end, b)) - left;
     const what = `${MARKS[name] || name}: samples ${start} to ${end - 1}${labels ? `, ${labels[k]}` : ""}`;
-    const fill = k % 2 ? `url(#hatch-${name})` : color(name);
+    const fill = k % 2 ? `url(#hatch-${row})` : color(name);
     parts.push(svg("rect", { x: left, y: y + 4, width: Math.max(wide, 0.5), height: STRIP - 8, fill, "data-end": end },
       svg("title", {}, what)));
     if (labels && wide > 7 * labels[k].length + 6) {
@@ -127,6 +130,24 @@ function segments(name, ends, x, y, labels) {
       if (k % 2) parts.push(svg("rect", { x: middle - 4 * labels[k].length - 3, y: y + 7, width: 8 * labels[k].length + 6, height: STRIP - 14, class: "inside" }));
       parts.push(text(middle, y + STRIP / 2, labels[k], { "text-anchor": "middle", class: k % 2 ? null : "inside" }));
     }
+  });
+  return parts;
+}
+
+// Segments in the colours of their states, which are numbers in DATA.states.
+function stateSegments(name, ends, x, y, r) {
+  const [a, b] = view.window, parts = [];
+  ends.forEach((end, k) => {
+    const start = k ? ends[k - 1] : 0, number = r.states[name][k], state = DATA.states[number];
+    if (end <= a || start >= b) return;
+    const left = x(Math.max(start, a)), wide = Math.max(x(Math.min(end, b)) - left, 0.5);
+    const written = state.name === null ? "" : state.name;
+    parts.push(svg("rect", { x: left, y: y + 4, width: wide, height: STRIP - 8, fill: stateFill(number), class: "state", "data-end": end, "data-state": written },
+      svg("title", {}, `${MARKS[name] || name}: samples ${start} to ${end - 1}, ${written || "no name"}`)));
+    if (!written || wide <= 7 * written.length + 6) return;
+    const middle = left + wide / 2;
+    if (state.hatch) parts.push(svg("rect", { x: middle - 3.6 * written.length - 3, y: y + 7, width: 7.2 * written.length + 6, height: STRIP - 14, fill: state.color }));
+    parts.push(text(middle, y + STRIP / 2, written, { "text-anchor": "middle", fill: state.ink }));
   });
   return parts;
 }
