@@ -26,7 +26,7 @@ from structsvm.graphs.similarity import Similarity
 from structsvm.oracles._spectra.cut_hinge import CutHinge, NormalizedHinge, PlainHinge, Point
 from structsvm.oracles.normalized_cut import CutDecoder, Embedding, constrained_cut
 from structsvm.parallel import single_threaded
-from structsvm.partitions.candidates import Rival
+from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
@@ -39,7 +39,7 @@ from structsvm.partitions.traits import GRAPHS, Traits
 from structsvm.partitions.units import LearningUnits
 from structsvm.problem import CompositeRisk, RegularizedRisk, Separation, SignedProblem
 from structsvm.regularizers import Regularizer, SquaredNorm
-from structsvm.rivals.region_classifier import rivals_of_graphs
+from structsvm.rivals.region_classifier import candidates_of_graphs, rivals_of_graphs
 from structsvm.status import Quality
 from structsvm.support.checks import among, is_positive, refuse_bad_seed
 from structsvm.support.progress import stage
@@ -386,6 +386,12 @@ class NormalizedCut(PartitionProblem):
     ) -> Sequence[Rival]:
         """A forest that names each node, where labels are names of regions that graphs share."""
         return rivals_of_graphs(samples, labels)
+
+    def candidates(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Candidate]:
+        """Metrics; where labels are names that graphs share, also with scores, and the forest."""
+        return candidates_of_graphs(samples, labels, features, self.traits.candidates)
 
     def agreement(self, truth: Any, guess: Any) -> float:
         """What model selection maximises: minus the loss, or the adjusted Rand index.

@@ -1,13 +1,23 @@
 """Scores of named regions at the nodes of graphs and images, and the forest as a rival."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from structsvm import MetricLearner, NormalizedCut, PartialLabels, evaluate, load, save
-from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm import (
+    MetricLearner,
+    MetricLearnerCV,
+    NormalizedCut,
+    PartialLabels,
+    evaluate,
+    load,
+    save,
+)
+from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
 from structsvm.features import Columns, Deviations, RegionScores, StateScores, Union
 from structsvm.features.stored import from_plain, to_plain
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
@@ -268,6 +278,21 @@ def test_clusters_that_graphs_do_not_share_have_no_classifier(rng):
     Xs, ys = graphs(rng, 4)
     own = [[f"{name} of {i}" for name in y] for i, y in enumerate(ys)]
     assert MetricLearner(NormalizedCut()).fit(Xs, own, rivals=True).rivals_ == {}
+
+
+def test_model_selection_chooses_among_scores_and_the_forest_where_labels_are_names(rng):
+    Xs, ys = graphs(rng, 6, shift=0.0)
+    # The front is on either side of the back: no metric tells it apart, and its name does.
+    Xs = [FeatureGraph(1.5 * x.X * np.where(np.arange(40) % 2, 1, -1)[:, None]) for x in Xs]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VerdictWarning)
+        search = MetricLearnerCV(NormalizedCut(), lams=(0.2,), cv=2, random_state=0).fit(Xs, ys)
+    names = [candidate.name for candidate in search.candidates_]
+    assert names == ["untrained", "grid", "region-forest", "diagonal", "full", "scores-full"]
+    losses = dict(zip(names, search.losses_.mean(axis=0), strict=True))
+    assert max(losses["region-forest"], losses["scores-full"]) < losses["full"] - 0.2
+    assert search.best_candidate_ in ("region-forest", "scores-full")
+    assert len(search.predict(Xs[:1])[0]) == 40
 
 
 @pytest.mark.parametrize(

@@ -11,23 +11,26 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, SettingsError
+from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import read_recordings
+from structsvm.features.compose import Union
+from structsvm.features.context import Columns
 from structsvm.features.frames import HeldOut
 from structsvm.features.names import UNNAMED, States, is_missing
-from structsvm.features.regions import region_recipe
+from structsvm.features.regions import RegionScores, region_recipe
 from structsvm.graphs.convert import as_graph
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
 from structsvm.graphs.inputs import as_list
 from structsvm.graphs.labels import node_names
-from structsvm.partitions.candidates import Rival
+from structsvm.partitions.candidates import Candidate, Rival, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.partitions.traits import GRAPHS
 
-__all__ = ["RegionClassifier", "rivals_of_graphs"]
+__all__ = ["RegionClassifier", "candidates_of_graphs", "rivals_of_graphs"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,6 +39,10 @@ USUAL_THRESHOLD = 0.5
 """Of the second of two regions, where nothing says otherwise."""
 
 THRESHOLDS = np.linspace(0.1, 0.9, 33)
+
+FEWEST = 4
+"""Graphs from which scores are learned: of those that are learned from while a fold is held out,
+each is scored by a model that has seen the others."""
 
 QUICK_NODES = 20_000
 """Nodes of all graphs together up to which a forest is learned in a few seconds."""
@@ -244,6 +251,44 @@ def rivals_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> list[R
         return []
     nodes = sum(sample.n_samples for sample in samples)
     return [Rival("region-forest", RegionClassifier("forest"), nodes <= QUICK_NODES)]
+
+
+def candidates_of_graphs(
+    samples: Sequence[Sample],
+    labels: Sequence[Any],
+    features: RecordingTransformer | None = None,
+    names: Sequence[str] = (),
+) -> list[Candidate]:
+    """What model selection chooses from: metrics without and with scores, and the classifier.
+
+    Parameters
+    ----------
+    samples, labels : as for :func:`rivals_of_graphs`
+    features : RecordingTransformer, optional
+        Those of the search. The candidate with scores is there only where it has none.
+    names : sequence of str
+        The candidates without scores, such as "untrained", "diagonal" and "full".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import Sample
+    >>> from structsvm.rivals import candidates_of_graphs
+    >>> samples, y = [Sample(np.zeros((4, 1)))] * 4, np.array(["sea", "sky", "sky", "sky"])
+    >>> found = candidates_of_graphs(samples, [y] * 4, names=("untrained", "full"))
+    >>> [candidate.name for candidate in found]
+    ['untrained', 'full', 'region-forest', 'scores-full']
+    """
+    found = [named_candidate(name) for name in names]
+    quick = [rival for rival in rivals_of_graphs(samples, labels) if rival.quick]
+    found += [Candidate(rival.name, rival=rival) for rival in quick]
+    if quick and features is None and len(samples) >= FEWEST:
+        settings = {
+            **named_candidate("full").settings,
+            "features": Union(Columns(), RegionScores()),
+        }
+        found.append(Candidate("scores-full", settings=settings))
+    return found
 
 
 def _listed(values: Any) -> list[Any]:
