@@ -28,7 +28,7 @@ from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.support.tables import Printed, ShortTable
 from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each, rival_in_words
-from structsvm.views.samples import words_of
+from structsvm.views.samples import partition_of, words_of
 
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner
@@ -326,7 +326,7 @@ def evaluate(
             raise SettingsError(f"rivals: {name!r} is among the metrics: give it another name")
         labels = _found_by(name, rival, "predict", Xs, counts)
         try:
-            guesses[name] = learner.encode(samples, labels)
+            guesses[name] = [partition_of(M) for M in learner.encode(samples, labels)]
         except DataError as error:
             raise SettingsError(
                 f"rivals: {name!r} does not predict one label for each item: {error}"
@@ -458,7 +458,9 @@ def confusions_of(
     if not found:
         return {}
     sizes = [sample.n_samples for sample in samples]
-    names = read_names(labels_of_each(ys, samples, words), sizes, words.whole)
+    pairs = zip(labels_of_each(ys, samples, words), samples, strict=True)
+    of_items = [learner.problem_.item_labels(y, sample) for y, sample in pairs]
+    names = read_names(of_items, sizes, words.whole)
     if names is None:
         return {}
     if known is not None and unseen_states == "refuse":

@@ -35,7 +35,7 @@ from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample, is_prepared
-from structsvm.partitions.samples import Counts, centred, check_weights, cluster_counts
+from structsvm.partitions.samples import Counts, check_weights, cluster_counts
 from structsvm.partitions.values import refuse_hidden
 from structsvm.problem import Risk
 from structsvm.problems.change_point import ChangePoint
@@ -294,7 +294,7 @@ class MetricLearner(ProblemParameters):
         inputs, data = Inputs.fit(settings.features, settings.standardize, read)
         settings.check(data.n_features, len(data))
         if others is not None:
-            others = others.with_features([centred(x.X) for x in inputs(others.samples)])
+            others = inputs.seen(others)
         with Interrupts():  # what was learned is kept before Ctrl-C is answered
             if partial:
                 result = learn_partial(settings, data, alternation or Alternation(), others)
@@ -937,7 +937,7 @@ class MetricLearner(ProblemParameters):
         if self.inputs_.states is not None:
             settings = self._settings()
             return Inputs.fit(settings.features, settings.standardize, data)[1]
-        return data.with_features([centred(sample.X) for sample in self.inputs_(data.samples)])
+        return self.inputs_.seen(data)
 
     def _tune_rivals(
         self, which: str | Sequence[str], measured: TrainingSet, seen: TrainingSet
