@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from structsvm.cli.inputs import Given, measured, names_before_reading, read_for
 from structsvm.cli.outputs import Answer, Writer, check_output, check_outputs, writer_for
@@ -10,6 +11,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.rivals import partitions_of
 from structsvm.learner.rules import labels_of
 from structsvm.learner.states import segment_tables
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -84,9 +86,30 @@ def answers_of(
     samples = learner.inputs_(measured)
     partitions = _partitions(learner, measured, samples, rival, n_clusters)
     labels = labels_of(learner.problem_, partitions, samples)
-    states = segment_tables(partitions, samples, learner.classes_)
+    states = _states(learner, measured, samples, partitions, rival, n_clusters)
     rows = zip(given.names, partitions, labels, states, given.times, strict=True)
     return [writer.answer(name, M, y, table, time) for name, M, y, table, time in rows]
+
+
+def _states(
+    learner: MetricLearner,
+    given: list[Sample],
+    samples: list[Sample],
+    partitions: list[EquivalenceMatrix],
+    rival: str | None,
+    n_clusters: int | None,
+) -> list[list[dict[str, Any]]]:
+    """State and probability of each segment, by the metric's scores or by the rival itself.
+
+    Empty where no states are known.
+    """
+    if rival not in learner.rivals_:
+        return segment_tables(partitions, samples, learner.classes_)
+    predict_segments = getattr(learner.rivals_[rival], "predict_segments", None)
+    if predict_segments is None:
+        return [[] for _ in samples]
+    found: list[list[dict[str, Any]]] = predict_segments([x.X for x in given], n_clusters)
+    return found
 
 
 def _partitions(
@@ -109,7 +132,7 @@ def _partitions(
         When the model has no such rival.
     """
     if rival in learner.rivals_:
-        return learner.partition_measured(rival, given, n_clusters)
+        return partitions_of(learner.rivals_, rival, learner.problem_, given, n_clusters)
     metric = learner.metric_ if rival is None else learner.baselines_.get(rival)
     if metric is None:
         known = ", ".join(sorted([*learner.baselines_, *learner.rivals_]))
