@@ -4,10 +4,10 @@ Ten draws of classes, 5 of the ten digits or 13 of the 26 letters, whose labelle
 from; 80 % of the digits' rows, 50 rows of each letter, as a table that somebody labels has.
 *New clusters*: the rows of the other classes are clustered, as many of each class as were taken of
 the labelled ones. *Further rows*: rows of the labelled classes that were not learned from. The
-number of clusters is given. `default` is MetricLearner(Clustering()); `rows` and `clusters` are the
-learned metrics that MetricLearnerCV(Clustering(), split=...) chose on the labelled rows
-alone, `best for ...` the best of all its candidates. Draws share rows, so that the standard errors
-over them are optimistic.
+number of clusters is given. `default` is MetricLearner(Clustering()) as it is; `rows` and
+`clusters` are the learned metrics that MetricLearnerCV(Clustering(), split=...) chose on the
+labelled rows alone, `best for ...` the best of all its candidates. Draws share rows, so that the
+standard errors over them are optimistic.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ FIRST_SEED = 100
 SIZES = {"digits": (0.8, None), "letter": (50, 75)}
 """Rows of a class to learn from, a number or a part, and rows of a class at all."""
 RIVALS = ("untrained", "rca", "lda")
+PARTS = ("default", "rows", "clusters")
 QUESTIONS = ("new clusters", "further rows")
 
 
@@ -106,21 +107,22 @@ def chosen(name: str, folder: Path, seed: int, split: str) -> dict[str, Any]:
         search.fit(*draw.learn)
     seconds = time.process_time() - start
     best = partial(search.predict_partitions, use="best")
-    print(name, seed, split, search.best_learned_, search.best_candidate_, f"{seconds:.0f} s")
+    learned = f"{search.best_learned_}, lam={search.best_lam_:g}"
+    print(name, seed, split, learned, search.best_candidate_, f"{seconds:.0f} s", flush=True)
     return {
         "scores": {
             split: draw.scores(search.predict_partitions),
             f"best for {split}": draw.scores(best),
         },
         "seconds": {split: seconds},
-        "learned": str(search.best_learned_),
+        "learned": learned,
         "best": search.best_candidate_,
         "verdict": str(search.verdict_),
     }
 
 
-def rows_of(name: str, found: Sequence[dict[str, Any]]) -> list[Row]:
-    """A row of the table for each question."""
+def rows_of(found: Sequence[dict[str, Any]]) -> list[Row]:
+    """A row for each method: a mean over the draws for each question, and the time it took."""
     scores: dict[str, list[dict[str, float]]] = {}
     seconds: dict[str, list[float]] = {}
     for piece in found:
@@ -129,60 +131,57 @@ def rows_of(name: str, found: Sequence[dict[str, Any]]) -> list[Row]:
         for method, value in piece["seconds"].items():
             seconds.setdefault(method, []).append(value)
     rows: list[Row] = []
-    for question in QUESTIONS:
-        row: dict[str, Any] = {"table": name, "question": question}
-        for method, values in scores.items():
+    for method, values in scores.items():
+        row: dict[str, Any] = {"metric": method}
+        for question in QUESTIONS:
             indices = np.array([value[question] for value in values])
             spread = indices.std(ddof=1) / np.sqrt(indices.size)
-            row[method] = f"{indices.mean():.2f} +- {spread:.2f}"
-        rows.append(row)
-    spent: dict[str, Any] = {"table": name, "question": "CPU seconds to choose and learn"}
-    for method in scores:
-        spent[method] = f"{np.mean(seconds[method]):.1f}" if method in seconds else "-"
-    return [*rows, spent]
-
-
-def choices(name: str, found: Sequence[dict[str, Any]]) -> list[Row]:
-    """How often each candidate was chosen."""
-    rows: list[Row] = []
-    for split in ("rows", "clusters"):
-        pieces = [piece for piece in found if split in piece["seconds"]]
-        row: dict[str, Any] = {"table": name, "split": split}
-        for key in ("learned", "best"):
-            names = [piece[key] for piece in pieces]
-            counts = {taken: names.count(taken) for taken in sorted(set(names))}
-            row[key] = "; ".join(f"{taken} ({n})" for taken, n in counts.items())
+            row[question] = f"{indices.mean():.2f} +- {spread:.2f}"
+        row["draws"] = len(values)
+        row["CPU seconds"] = f"{np.mean(seconds[method]):.0f}" if method in seconds else "-"
         rows.append(row)
     return rows
 
 
-def main(folder: Path, tables: Sequence[str], draws: int, seconds: float) -> None:
-    """Compute what is missing, and publish when everything is there."""
-    start, everything = time.monotonic(), {}
+def choices(found: Sequence[dict[str, Any]]) -> list[Row]:
+    """How often each candidate was chosen."""
+    rows: list[Row] = []
+    for split in ("rows", "clusters"):
+        pieces = [piece for piece in found if split in piece["seconds"]]
+        for key in ("learned", "best"):
+            names = [piece[key] for piece in pieces]
+            counts = {taken: names.count(taken) for taken in sorted(set(names))}
+            told = "; ".join(f"{taken} ({n})" for taken, n in counts.items())
+            rows.append({"chosen by": split if key == "learned" else f"best for {split}", "": told})
+    return [row for row in rows if row[""]]
+
+
+def main(
+    folder: Path, tables: Sequence[str], parts: Sequence[str], draws: int, seconds: float
+) -> None:
+    """Compute what is missing, and publish a table for each table."""
+    start = time.monotonic()
     for name in tables:
-        pieces = Pieces(f"new_clusters_{name}", seconds - (time.monotonic() - start))
-        jobs: dict[str, Callable[[], Any]] = {}
-        for seed in range(FIRST_SEED, FIRST_SEED + draws):
-            jobs[f"{seed} default"] = partial(default, name, folder, seed)
-            for split in ("clusters", "rows"):
-                jobs[f"{seed} {split}"] = partial(chosen, name, folder, seed, split)
-        found = [pieces.get(key, job) for key, job in jobs.items()]
-        pieces.finish()
-        everything[name] = found
-    publish(
-        "new_clusters", [row for name, found in everything.items() for row in rows_of(name, found)]
-    )
-    publish(
-        "new_clusters_chosen",
-        [row for name, found in everything.items() for row in choices(name, found)],
-    )
+        found = []
+        for part in parts:
+            pieces = Pieces(f"new_clusters_{name}_{part}", seconds - (time.monotonic() - start))
+            for seed in range(FIRST_SEED, FIRST_SEED + draws):
+                job = partial(chosen, name, folder, seed, part)
+                if part == "default":
+                    job = partial(default, name, folder, seed)
+                found.append(pieces.get(str(seed), job))
+            pieces.finish()
+        publish(f"new_clusters_{name}", rows_of(found))
+        if set(parts) > {"default"}:
+            publish(f"new_clusters_{name}_chosen", choices(found))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=SHARED / "tables")
     parser.add_argument("--tables", nargs="+", choices=list(SIZES), default=list(SIZES))
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--draws", type=int, default=DRAWS)
     seconds_option(parser)
     arguments = parser.parse_args()
-    main(arguments.data, arguments.tables, arguments.draws, arguments.seconds)
+    main(arguments.data, arguments.tables, arguments.parts, arguments.draws, arguments.seconds)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from structsvm.confusion import STATE_SCORES, UNSEEN, Confusion, confusions, refuse_unseen
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.names import read_names
+from structsvm.learner.rivals import partitions_of
 from structsvm.learner.states import names_by_metric
 from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
@@ -536,5 +537,7 @@ def decode_with_all(
         if name in metrics:
             found[name] = learner.decode_with(metrics[name], samples, counts)
         else:
-            found[name] = learner.partition_measured(name, measured or (), counts)
+            found[name] = partitions_of(
+                learner.rivals_, name, learner.problem_, measured or (), counts
+            )
     return found

@@ -97,6 +97,7 @@ def test_clusters_of_one_name_are_held_out_of_every_table():
     split = split_clusters(read((X, NAMES[y]), (Z, NAMES[z + 1])), 2, 0)
     for k, training in enumerate(split.training):
         held = {name for y in split.test(k).given for name in y}
+        assert len(held) >= 2
         assert held.isdisjoint({name for y in training.given for name in y})
 
 
@@ -126,7 +127,8 @@ def test_a_single_table_is_enough(split):
     X, y = table(4, 80, spread=3.0)
     found = quietly(search(split=split, cv=2), X, NAMES[y])
     assert found.losses_.shape[0] == {"rows": 2, "clusters": 6}[split]
-    assert found.best_estimator_.question_ == split
+    assert found.question_ == found.best_estimator_.question_ == split
+    evaluate(found, [X + 1], [NAMES[y]])
     words = {"rows": "further rows of the same clusters", "clusters": "clusters that it was not"}
     assert words[split] in str(found.verdict_)
     assert json.loads(json.dumps(found.verdict_.to_dict()))["question"] == found.verdict_.question
@@ -170,12 +172,50 @@ def test_a_table_is_judged_by_the_question_its_model_was_made_for():
     assert "clusters that it was not learned from" in rows.question
     assert rows.question == rows.verdict.question
     assert rows.verdict.untrained.units == 2
-    assert {row.n_clusters for row in rows.groups.samples} == {2, 3}
+    assert {row.n_clusters for row in rows.groups.samples} == {2}
     assert (
         "further rows of the same clusters" in evaluate_rows(learner, X, y, split="rows").question
     )
     other, labels = table(5, 100, seed=1, spread=3.0)
     assert not evaluate_rows(learner, other, labels, split="clusters").learned_again
+
+
+def test_tables_with_too_little_in_common_are_refused():
+    X, y = table(4, 80)
+    alone = [(X[y == k], NAMES[y[y == k]]) for k in (2, 3)]
+    with pytest.raises(DataError, match="the 3 tables have too few clusters in common"):
+        split_clusters(read((X[y < 2], NAMES[y[y < 2]]), *alone), 2, 0)
+
+
+def test_the_menu_asks_for_the_question():
+    X, y = table(4, 64, spread=3.0)
+    names = {}
+    for split in (None, "rows", "clusters"):
+        found = MetricLearnerCV(Clustering(), split=split, cv=2)
+        data = [X, X + 1] if split is None else X
+        labels = [y, y] if split is None else y
+        names[split] = {c.name for c in found._menu(found._training_set(data, labels))}
+    assert names[None] == {"untrained", "rca", "diagonal", "full"}
+    whitened = {"full-unwhitened", "full", "full-whitened"}
+    centred = {"diagonal-centred", "centred", "centred-whitened"}
+    assert names["clusters"] == names[None] | whitened | centred | {"rca-plain", "lda"}
+    assert names["rows"] == names["clusters"] | {"lda-classifier", "nearest-centroid"}
+    own = MetricLearnerCV(Clustering(), lams=(0.5,), split="clusters")
+    lams = {c.lam for c in own._menu(own._training_set(X, y)) if c.is_learned}
+    assert lams == {0.5}
+
+
+def test_a_centred_metric_of_large_lam_is_half_shrunk_rca():
+    X, y = table(5, 100, spread=2.0)
+    found = quietly(search(split="clusters", candidates=("untrained", "rca", "centred")), X, y)
+    names = [str(c) for c in found.candidates_]
+    assert names[1:] == ["RCA", "centred, lam=0.1"]  # lams= of the search has the last word
+    usual = quietly(
+        search(split="clusters", candidates=("untrained", "rca", "centred"), lams=None), X, y
+    )
+    assert [c.lam for c in usual.candidates_ if c.is_learned] == [100.0, 10.0, 1.0]
+    np.testing.assert_allclose(usual.losses_[:, 2], usual.losses_[:, 1], atol=0.5)
+    assert usual.rule is None
 
 
 def test_bad_input_is_refused_by_name():

@@ -19,7 +19,15 @@ from structsvm.datasets.image_folder import LabelledImage, find_images, read_ima
 from structsvm.datasets.indicators import looks_like_changes, read_labels_as
 from structsvm.datasets.recording import Recording, share_features
 from structsvm.datasets.times import TimeAxis, warn_about_steps
-from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
+from structsvm.errors import (
+    DataError,
+    DataWarning,
+    OracleError,
+    PluginError,
+    SettingsError,
+    printable,
+    warn,
+)
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
@@ -108,7 +116,7 @@ class Given:
 
         Raises
         ------
-        DataError
+        DataError, PluginError, OracleError
             If the block raises one; the message then names the file.
         """
         told: list[warnings.WarningMessage] = []
@@ -116,8 +124,8 @@ class Given:
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always", DataWarning)
                 yield
-        except DataError as error:
-            renamed = DataError(self._renamed(str(error)))
+        except (DataError, PluginError, OracleError) as error:
+            renamed = type(error)(self._renamed(str(error)))
             for note in getattr(error, "__notes__", ()):
                 renamed.add_note(self._renamed(note))
             raise renamed from error

@@ -206,6 +206,7 @@ examples:
 Solvers are {", ".join(SOLVERS[:5])};
 after a slash, a cutting-plane method may name its master: interior, newton, clarabel, scs, ...
 Every solver runs on one thread until its certified relative gap is at most --tol.
+Without convexity there is no gap, and quasi-newton and cccp are compared by the objective.
 """,
         file_options(),
         feature_options(),

@@ -20,8 +20,8 @@ from structsvm.learner.form import Form, same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
-from structsvm.learner.rivals import guessed, tune
-from structsvm.learner.rules import Rules, counts_of, decode, named, read_rules
+from structsvm.learner.rivals import partitions_of, tune
+from structsvm.learner.rules import Rules, counts_of, decode, labels_of, named, read_rules
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
 from structsvm.learner.training_set import TrainingSet
@@ -44,6 +44,7 @@ from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Status
 from structsvm.support.checks import among, is_whole
+from structsvm.support.contract import asked
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
 from structsvm.support.interrupts import Interrupts
@@ -421,8 +422,7 @@ class MetricLearner(ProblemParameters):
         """
         samples = self.prepare(Xs)
         partitions = self.decode_with(self.metric_, samples, n_clusters, **rules)
-        decode = self.problem_.decode
-        return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
+        return labels_of(self.problem_, partitions, samples)
 
     @same_form
     def predict_states(
@@ -605,18 +605,7 @@ class MetricLearner(ProblemParameters):
             raise SettingsError(
                 f"{rival} partitions samples as they are: give these, not prepared ones"
             )
-        return self.partition_measured(rival, self.measured(Xs), n_clusters)
-
-    def partition_measured(
-        self, rival: str, samples: Sequence[Sample], n_clusters: Counts = None
-    ) -> list[EquivalenceMatrix]:
-        """What :meth:`partition_with` does, of samples as :meth:`measured` has them."""
-        if not among(rival, tuple(self.rivals_)):
-            raise SettingsError(f"rival must be one of {sorted(self.rivals_)}, got {rival!r}")
-        sizes = [sample.n_samples for sample in samples]
-        counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
-        asked = None if n_clusters is None else [K for K in counts if K is not None]
-        return guessed(self.rivals_[rival], rival, self.problem_, samples, asked)
+        return partitions_of(self.rivals_, rival, self.problem_, self.measured(Xs), n_clusters)
 
     def prepare(self, Xs: Any) -> list[Sample]:
         """Samples as the metric sees them, checked against those it was learned from.
@@ -635,7 +624,9 @@ class MetricLearner(ProblemParameters):
         """Samples as they were measured, checked against those it was learned from."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        return self.problem_.read(Form.of(Xs, names).samples, names, self.n_features_in_)[0]
+        samples = Form.of(Xs, names).samples
+        with asked(self.problem_, "read"):
+            return self.problem_.read(samples, names, self.n_features_in_)[0]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Return the labels of samples as equivalence matrices, checked."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, TypedDict
 
+from numpy.typing import NDArray
+
 from structsvm.errors import DataError, OracleError, SettingsError
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partial_labels.labels import PartialLabels, as_partial
@@ -15,8 +17,9 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Words
+from structsvm.support.contract import asked
 
-__all__ = ["Rules", "counts_of", "decode", "named", "read_rules"]
+__all__ = ["Rules", "counts_of", "decode", "labels_of", "named", "read_rules"]
 
 LENGTHS = ("min_length", "max_length")
 
@@ -74,11 +77,28 @@ def decode(
     ------
     OracleError
         Naming the sample, when no partition keeps the constraint.
+    PluginError
+        Naming the sample, when the problem fails.
     """
-    try:
+    with asked(problem, "partition", f"{problem.traits.words.whole} {i}"):
         return metric.decode(problem, sample, n_clusters, constraint)
-    except OracleError as error:
-        raise named(error, problem, i) from error
+
+
+def labels_of(
+    problem: PartitionProblem, partitions: Sequence[EquivalenceMatrix], samples: Sequence[Sample]
+) -> list[NDArray[Any]]:
+    """The partitions of samples as labels that users write.
+
+    Raises
+    ------
+    PluginError
+        Naming the sample, when the problem fails.
+    """
+    found = []
+    for i, (M, sample) in enumerate(zip(partitions, samples, strict=True)):
+        with asked(problem, "decode", f"{problem.traits.words.whole} {i}"):
+            found.append(problem.decode(M, sample))
+    return found
 
 
 def counts_of(
@@ -92,13 +112,13 @@ def counts_of(
         Naming the sample where they contradict each other.
     """
     pairs = list(zip([constraint.n_clusters for constraint in constraints], counts, strict=True))
-    for i, (known, asked) in enumerate(pairs):
-        if None not in (known, asked) and known != asked:
+    for i, (known, given) in enumerate(pairs):
+        if None not in (known, given) and known != given:
             raise DataError(
                 f"{words.whole} {i}: it is known to have {words.parts(int(known or 0))}, and "
-                f"n_clusters={asked} is asked for: leave out one of them"
+                f"n_clusters={given} is asked for: leave out one of them"
             )
-    return [known if asked is None else asked for known, asked in pairs]
+    return [known if given is None else given for known, given in pairs]
 
 
 def named(error: OracleError, problem: PartitionProblem, i: int) -> OracleError:

@@ -23,6 +23,7 @@ from structsvm.partitions.problem import PartitionProblem, has_rows
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import check_weights
 from structsvm.partitions.values import label_values
+from structsvm.support.contract import asked
 from structsvm.support.plain import counted
 
 __all__ = ["CLUSTERS", "ROWS", "TrainingSet", "complete_labels", "names_of_labels"]
@@ -109,7 +110,8 @@ class TrainingSet:
         form = Form.of(Xs)
         ys = form.labels(ys)
         named = form.features if feature_names is None else feature_names
-        samples, names = problem.read(form.samples, named, n_features)
+        with asked(problem, "read"):
+            samples, names = problem.read(form.samples, named, n_features)
         weights = check_weights(sample_weight, len(samples), problem.traits.words)
         labels = read_labels(problem, samples, ys)
         if groups is not None:

@@ -19,7 +19,7 @@ from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.rivals import candidates_of, fit_rival
-from structsvm.learner.rules import Rules
+from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
@@ -83,9 +83,8 @@ class MetricLearnerCV(ProblemParameters):
     rule : {None, "one_se", "min"}
         Take the simplest candidate within one standard error of the best, or the best. None is
         "min" where clusters are held out, which leaves too few parts for the other, else "one_se".
-        A large
-        ``lam`` is simpler than a small one of the same kind of metric, and what is not learned is
-        simpler than anything learned; diagonal and full are compared by their means.
+        A large ``lam`` is simpler than a small one of the same kind of metric, and what is not
+        learned is simpler than anything learned; diagonal and full are compared by their means.
     n_jobs : int or None
         Workers, as in joblib; the result is the same.
     regularizer, features, standardize, whiten, solver, constraints, random_state
@@ -289,8 +288,7 @@ class MetricLearnerCV(ProblemParameters):
         """
         samples = Xs if is_prepared(Xs) else self.measured(Xs)
         partitions = self.predict_partitions(Xs, n_clusters, use=use, **rules)
-        decode = self.problem_.decode
-        return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
+        return labels_of(self.problem_, partitions, samples)
 
     def predict_states(self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
         """Partition samples in the learned metric and name what was found, (T_i,) each."""
@@ -434,6 +432,11 @@ class MetricLearnerCV(ProblemParameters):
     def classes_(self) -> NDArray[Any] | None:
         """The names of the states that the features know, (C,); None if they know none."""
         return self._fitted.classes_
+
+    @property
+    def question_(self) -> str | None:
+        """What was asked about tables: "rows", "clusters" or "tables"; None of other samples."""
+        return self._fitted.question_
 
     @property
     def n_features_in_(self) -> int:

@@ -207,6 +207,7 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
             f"about further {words.item}s of these"
         )
     F = min(int(n_folds), K // 2)
+    clusters = [set(y.tolist()) for y in labels]
     rng = np.random.default_rng(random_state)
     drawn: list[frozenset[frozenset[int]]] = []
     for _ in range(ATTEMPTS):
@@ -214,8 +215,13 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
             break
         parts = rng.permutation(K)[: K // F * F].reshape(F, -1)
         draw = frozenset(frozenset(part.tolist()) for part in parts)
-        if draw not in drawn:
+        if draw not in drawn and all(_is_judged(part, clusters) for part in draw):
             drawn.append(draw)
+    if not drawn:
+        raise DataError(
+            f"the {words.wholes(len(data))} have too few {words.part}s in common: of those held "
+            f"out together, as of the others, some {words.whole} must have two; label more in each"
+        )
     held = [sorted(part) for draw in drawn for part in sorted(draw, key=sorted)]
     out = [[(i, np.flatnonzero(np.isin(y, part))) for i, y in enumerate(labels)] for part in held]
     shares = np.array([[bool(set(a) & set(b)) for b in held] for a in held])
@@ -255,19 +261,17 @@ def _parts(
 
     ``out`` has for each fold the rows of each table that it holds out.
     """
-    words, truths = data.problem.traits.words, data.truths
+    truths = data.truths
     pieces: list[tuple[int, Ints]] = []
     held_out: list[int] = []
     training = []
     for k, fold in enumerate(out):
         rest = [(i, np.setdiff1d(np.arange(truths[i].n_samples), rows)) for i, rows in fold]
-        training.append(data.cut([(i, rows) for i, rows in rest if rows.size]))
-        judged = [(i, rows) for i, rows in fold if np.unique(_labels(truths[i])[rows]).size > 1]
-        if not judged or all(M.n_clusters < 2 for M in training[-1].truths):
-            raise DataError(
-                f"fold {k} leaves no {words.whole} with two {words.part}s to learn from, or holds "
-                f"out none with two: label more {words.part}s in each {words.whole}"
-            )
+        training.append(data.cut([(i, left) for i, left in rest if left.size]))
+        fewest = 2 if asked == CLUSTERS else 1
+        judged = [
+            (i, rows) for i, rows in fold if np.unique(_labels(truths[i])[rows]).size >= fewest
+        ]
         pieces += judged
         held_out += [k] * len(judged)
     units = np.arange(len(pieces)) if asked == ROWS else np.array(held_out)
@@ -280,6 +284,13 @@ def _parts(
         np.arange(len(pieces)),
         question_in_words(asked, len(pieces)),
         pieces,
+    )
+
+
+def _is_judged(part: frozenset[int], clusters: Sequence[set[int]]) -> bool:
+    """Whether some table has two of the clusters of a fold, and some table two of the others."""
+    return any(len(own & part) > 1 for own in clusters) and any(
+        len(own - part) > 1 for own in clusters
     )
 
 

@@ -15,6 +15,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.contract import asked
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 
@@ -213,7 +214,10 @@ def calibrate_by(
 ) -> Calibration:
     """As :func:`calibrate`, by any loss of the partition that is found for each sample."""
     tasks = stage("calibrating the penalty", list(zip(oracles, Zs, losses, strict=True)))
-    curves = [_loss_curve(oracle, Z, loss, penalties) for oracle, Z, loss in tasks]
+    curves = []
+    for i, (oracle, Z, loss) in enumerate(tasks):
+        with asked(oracle, "maximize", f"sample {i}"):
+            curves.append(_loss_curve(oracle, Z, loss, penalties))
     return Calibration(penalties, np.average(curves, axis=0, weights=weights))
 
 

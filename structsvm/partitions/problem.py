@@ -23,7 +23,7 @@ from structsvm.partitions.samples import centred, read_arrays
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.partitions.units import LearningUnits
-from structsvm.support.contract import Contract, hook
+from structsvm.support.contract import Contract, asked, hook
 
 __all__ = ["PartitionProblem", "disagreement", "has_rows", "measure"]
 
@@ -238,7 +238,10 @@ class PartitionProblem(Contract):
         weights: Floats | None = None,
     ) -> Calibration:
         """The price of a cluster that suits the labels of samples in the metric ``L L^T``."""
-        oracles = [self.decoder(sample) for sample in samples]
+        oracles = []
+        for i, sample in enumerate(samples):
+            with asked(self, "decoder", f"{self.traits.words.whole} {i}"):
+                oracles.append(self.decoder(sample))
         return calibrate(oracles, [sample.X @ factor for sample in samples], truths, weights)
 
     # ---- evaluation

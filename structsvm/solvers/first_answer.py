@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from structsvm.errors import OracleError, PluginError, StructSVMError
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
+from structsvm.support.contract import culprit
 from structsvm.support.plain import shown
 from structsvm.support.unchanged import Snapshot
 
@@ -41,7 +42,8 @@ TRIALS = (1.0, -1.0, 10.0, -10.0)
 
 def failure(problem: Problem, method: str, error: Exception, sample: int) -> StructSVMError:
     """What to raise where loss-augmented inference raised something of its own."""
-    failed = f"sample {sample}: {type(problem).__name__}.{method} raised {type(error).__name__}"
+    named = culprit(error) or f"{type(problem).__name__}.{method}"
+    failed = f"sample {sample}: {named} raised {type(error).__name__}"
     if isinstance(error, ValueError) and "read-only" in str(error):
         return PluginError(f"{failed}: {error}: copy what it was given before writing to it")
     return OracleError(f"{failed}: {error}")
