@@ -237,7 +237,6 @@ class MetricLearnerCV(ProblemParameters):
         Everything that :meth:`fit` finds out is known afterwards but ``best_estimator_``.
         Parameters and errors are those of :meth:`fit`.
         """
-        check_split(self.split)
         judge_with_k = self._judge_with_k()
         check_n_jobs(self.n_jobs)
         if self.candidates is not None:
@@ -473,6 +472,7 @@ class MetricLearnerCV(ProblemParameters):
 
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once, and what is asked about them."""
+        check_split(self.split)
         data = TrainingSet.of(self._problem, Xs, ys, **given)
         return replace(data, question=self.split or WHOLE)
 
