@@ -94,9 +94,10 @@ def tune(
 
 def rivals_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Rival]:
     """The rivals that apply to samples as they were measured; classifiers find no new clusters."""
-    if data.given is None or data.asks == CLUSTERS:
+    labels = data.item_labels
+    if labels is None or data.asks == CLUSTERS:
         return []
-    return list(data.problem.rivals(data.samples, _labels(data), features))
+    return list(data.problem.rivals(data.samples, labels, features))
 
 
 def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Candidate]:
@@ -175,8 +176,8 @@ def guessed(
 
 
 def _labels(data: TrainingSet) -> list[Any]:
-    """Labels as the problem knows them: those that were given, or those of the partitions."""
-    problem, given = data.problem, data.given
-    if given is None:
-        given = [problem.decode(M, x) for M, x in zip(data.truths, data.samples, strict=True)]
-    return [problem.known_labels(y, x) for y, x in zip(given, data.samples, strict=True)]
+    """Labels of items: those that were given, or those of the partitions."""
+    if (found := data.item_labels) is not None:
+        return found
+    problem, pairs = data.problem, zip(data.truths, data.samples, strict=True)
+    return [problem.item_labels(problem.decode(M, x), x) for M, x in pairs]
