@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, PluginError
+from structsvm.graphs.labels import NodeLabels
 from structsvm.partial_labels.alternate import Completions
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -198,9 +199,9 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
 
 def _encoded(problem: PartitionProblem, y: Any, sample: Sample) -> EquivalenceMatrix:
     """The partition that labels stand for, which the problem has to give."""
-    M: object = problem.encode(y, sample)
+    M: Any = problem.encode(y, sample)
     called = f"{type(problem).__name__}.encode"
-    if not isinstance(M, EquivalenceMatrix):
+    if not issubclass(type(M), EquivalenceMatrix | NodeLabels):
         raise PluginError(
             f"{called} returned {shown(M)}: return an EquivalenceMatrix, such as "
             "EquivalenceMatrix.from_labels(labels)"
@@ -211,7 +212,8 @@ def _encoded(problem: PartitionProblem, y: Any, sample: Sample) -> EquivalenceMa
             f"{called} returned a partition of {items(M.n_samples)}, where there are "
             f"{items(sample.n_samples)}"
         )
-    return M
+    found: EquivalenceMatrix = M
+    return found
 
 
 def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any]:
