@@ -212,8 +212,7 @@ def _encoded(problem: PartitionProblem, y: Any, sample: Sample) -> Any:
             f"{called} returned a partition of {items(M.n_samples)}, where there are "
             f"{items(sample.n_samples)}"
         )
-    found: EquivalenceMatrix = M
-    return found
+    return M
 
 
 def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any]:
