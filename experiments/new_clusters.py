@@ -107,21 +107,22 @@ def chosen(name: str, folder: Path, seed: int, split: str) -> dict[str, Any]:
         search.fit(*draw.learn)
     seconds = time.process_time() - start
     best = partial(search.predict_partitions, use="best")
-    print(name, seed, split, search.best_learned_, search.best_candidate_, f"{seconds:.0f} s")
+    learned = f"{search.best_learned_}, lam={search.best_lam_:g}"
+    print(name, seed, split, learned, search.best_candidate_, f"{seconds:.0f} s", flush=True)
     return {
         "scores": {
             split: draw.scores(search.predict_partitions),
             f"best for {split}": draw.scores(best),
         },
         "seconds": {split: seconds},
-        "learned": str(search.best_learned_),
+        "learned": learned,
         "best": search.best_candidate_,
         "verdict": str(search.verdict_),
     }
 
 
-def rows_of(name: str, found: Sequence[dict[str, Any]]) -> list[Row]:
-    """A row of the table for each question."""
+def rows_of(found: Sequence[dict[str, Any]]) -> list[Row]:
+    """A row for each method: a mean over the draws for each question, and the time it took."""
     scores: dict[str, list[dict[str, float]]] = {}
     seconds: dict[str, list[float]] = {}
     for piece in found:
@@ -130,52 +131,49 @@ def rows_of(name: str, found: Sequence[dict[str, Any]]) -> list[Row]:
         for method, value in piece["seconds"].items():
             seconds.setdefault(method, []).append(value)
     rows: list[Row] = []
-    for question in QUESTIONS:
-        row: dict[str, Any] = {"table": name, "question": question}
-        for method, values in scores.items():
+    for method, values in scores.items():
+        row: dict[str, Any] = {"metric": method}
+        for question in QUESTIONS:
             indices = np.array([value[question] for value in values])
             spread = indices.std(ddof=1) / np.sqrt(indices.size)
-            row[method] = f"{indices.mean():.2f} +- {spread:.2f}"
+            row[question] = f"{indices.mean():.2f} +- {spread:.2f}"
+        row["draws"] = len(values)
+        row["CPU seconds"] = f"{np.mean(seconds[method]):.0f}" if method in seconds else "-"
         rows.append(row)
-    spent: dict[str, Any] = {"table": name, "question": "CPU seconds to choose and learn"}
-    for method in scores:
-        spent[method] = f"{np.mean(seconds[method]):.1f}" if method in seconds else "-"
-    return [*rows, spent]
+    return rows
 
 
-def choices(name: str, found: Sequence[dict[str, Any]]) -> list[Row]:
+def choices(found: Sequence[dict[str, Any]]) -> list[Row]:
     """How often each candidate was chosen."""
     rows: list[Row] = []
     for split in ("rows", "clusters"):
         pieces = [piece for piece in found if split in piece["seconds"]]
-        row: dict[str, Any] = {"table": name, "split": split}
         for key in ("learned", "best"):
             names = [piece[key] for piece in pieces]
             counts = {taken: names.count(taken) for taken in sorted(set(names))}
-            row[key] = "; ".join(f"{taken} ({n})" for taken, n in counts.items())
-        rows.append(row)
-    return rows
+            told = "; ".join(f"{taken} ({n})" for taken, n in counts.items())
+            rows.append({"chosen by": split if key == "learned" else f"best for {split}", "": told})
+    return [row for row in rows if row[""]]
 
 
 def main(
     folder: Path, tables: Sequence[str], parts: Sequence[str], draws: int, seconds: float
 ) -> None:
-    """Compute what is missing of some parts; publish when everything is asked for and there."""
-    start, everything = time.monotonic(), {}
+    """Compute what is missing, and publish a table for each table."""
+    start = time.monotonic()
     for name in tables:
-        everything[name] = []
+        found = []
         for part in parts:
             pieces = Pieces(f"new_clusters_{name}_{part}", seconds - (time.monotonic() - start))
             for seed in range(FIRST_SEED, FIRST_SEED + draws):
                 job = partial(chosen, name, folder, seed, part)
                 if part == "default":
                     job = partial(default, name, folder, seed)
-                everything[name].append(pieces.get(str(seed), job))
+                found.append(pieces.get(str(seed), job))
             pieces.finish()
-    if set(tables) < set(SIZES) or set(parts) < set(PARTS):
-        return
-    for title, of in (("new_clusters", rows_of), ("new_clusters_chosen", choices)):
-        publish(title, [row for name, found in everything.items() for row in of(name, found)])
+        publish(f"new_clusters_{name}", rows_of(found))
+        if set(parts) > {"default"}:
+            publish(f"new_clusters_{name}_chosen", choices(found))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from structsvm.confusion import STATE_SCORES, UNSEEN, Confusion, confusions, refuse_unseen
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.names import read_names
+from structsvm.learner.rivals import partitions_of
 from structsvm.learner.states import names_by_metric
 from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
@@ -23,6 +24,7 @@ from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.checks import among
+from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each
 from structsvm.views.samples import partition_of, words_of
@@ -301,7 +303,7 @@ def evaluate(
     names = [str(i) for i in range(len(truths))] if names is None else list(names)
     words = words_of(learner, samples)
     if len(names) != len(truths):
-        raise DataError(f"{words.wholes(len(truths))} but {len(names)} names")
+        raise DataError(f"{words.wholes(len(truths))} but {counted(len(names), 'name')}")
     guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
     states = states_with_all(learner, samples, truths, guesses, n_clusters, measured)
     counts = _counts(learner, truths, n_clusters)
@@ -523,5 +525,7 @@ def decode_with_all(
         if name in metrics:
             found[name] = learner.decode_with(metrics[name], samples, counts)
         else:
-            found[name] = learner.partition_measured(name, measured or (), counts)
+            found[name] = partitions_of(
+                learner.rivals_, name, learner.problem_, measured or (), counts
+            )
     return found

@@ -17,7 +17,7 @@ from structsvm.errors import DataError, PluginError, SettingsError
 from structsvm.regularizers import Regularizer
 from structsvm.status import Quality
 from structsvm.support.contract import Contract, hook
-from structsvm.support.plain import shown
+from structsvm.support.plain import counted, shown
 from structsvm.weights import WeightSpace
 
 __all__ = [
@@ -223,7 +223,9 @@ class RegularizedRisk:
         if N == 0:
             raise DataError("xs is empty: give at least one sample")
         if len(self.ys) != N:
-            raise DataError(f"ys has {len(self.ys)} labellings for {N} samples in xs")
+            raise DataError(
+                f"ys has {counted(len(self.ys), 'labelling')} for {counted(N, 'sample')} in xs"
+            )
         try:
             weights = np.asarray(self.sample_weight, dtype=np.float64)
         except (TypeError, ValueError):

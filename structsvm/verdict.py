@@ -338,8 +338,13 @@ class Verdict:
 
     @property
     def is_supported(self) -> bool:
-        """Whether there are enough recordings, or groups, to tell."""
-        return self.untrained.units >= MIN_UNITS
+        """Whether there are enough recordings, or groups, to tell, and some were held out."""
+        return self.untrained.units >= MIN_UNITS and not self._nothing_held_out
+
+    @property
+    def _nothing_held_out(self) -> bool:
+        """Whether the metric was learned from all of them."""
+        return self.seen >= self.untrained.n + self.copies
 
     @property
     def pays(self) -> bool:
@@ -376,7 +381,7 @@ class Verdict:
         told = self.words.wholes(n, "" if self.seen else "held-out")
         if self.grouped:
             told = f"{told} in {G} groups"
-        if self.seen >= n + self.copies:
+        if self._nothing_held_out:
             told = f"{told} that {'was' if n == 1 else 'were'} learned from"
         elif self.seen:
             told = f"{told}, some of them learned from"
@@ -391,6 +396,9 @@ class Verdict:
     @property
     def answer(self) -> str:
         """The verdict without the figures that it rests on."""
+        if self._nothing_held_out:
+            whole = self.words.whole
+            return f"No verdict: nothing was held out, and what counts is the gain on new {whole}s."
         if not self.is_supported:
             n, whole = self.untrained.units, self.words.whole
             what = f"group{'' if n == 1 else 's'} of {whole}s"
@@ -431,6 +439,8 @@ class Verdict:
 
     @property
     def _advice(self) -> str:
+        if self._nothing_held_out:
+            return ""
         if self.pays and self.enough is not None and self.best in self.classifiers:
             return f" predict(..., use='best') uses {rival_in_words(str(self.best))}."
         if self.pays or (self.best is None and self.untrained.is_harm):

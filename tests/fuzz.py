@@ -50,7 +50,7 @@ def everything(seconds: float, seed: int, engine: str) -> int:
         command += ["--minutes", str(seconds / 120 / len(TARGETS)), "--seed", str(seed)]
         failed += subprocess.run(command, check=False).returncode != 0
     environment = os.environ | {"STRUCTSVM_FUZZ": "1"}
-    files = sorted(HERE.glob("test_property_*.py"))
+    files = [*sorted(HERE.rglob("test_property_*.py")), HERE / "test_faults.py"]
     rounds = 0
     while time.monotonic() < end:
         for file in files:

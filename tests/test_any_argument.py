@@ -207,7 +207,7 @@ def test_settings_of_learners(kind, name):
     """Refused when learning begins; those that pass are not learned with to the end."""
     brief = CuttingPlane(Stopping(max_iter=2))
     quick = {"changes": {"solver": brief}, "cuts": {"solver": BRIEF}}
-    quick["chosen"] = {"solver": brief, "lams": (0.1,)}
+    quick["chosen"] = {"solver": brief, "lams": (0.1,), "candidates": ("untrained", "diagonal")}
     data = ([GRAPH] * 2, YS[:2]) if kind == "cuts" else (XS, YS)
     for label, value in ODD.items():
         if callable(value) and name == "constraints":
@@ -271,7 +271,7 @@ def test_methods_of_learners(fitted, kind, method, name, tmp_path, monkeypatch):
             if (method.__name__ == "fit" and kind == "changes")
             else learner
         )
-        if callable(value) and name == "callback":
+        if callable(value) and name in ("callback", "when_learned"):
             continue  # a function of the user's, whose errors are the user's own
         arguments = {**given, name: value}
         what = f"{kind}.{method.__name__}"

@@ -37,6 +37,7 @@ OPTIONAL_LIBRARIES = (
     "dask",
     "distributed",
     "matplotlib",
+    "openpyxl",
     "pandas",
     "polars",
     "pooch",

@@ -287,7 +287,7 @@ class TestMessages:
         [
             ([], [], "no tables were given"),
             ([np.full((3, 2), np.nan)], [[0, 0, 1]], "table 0 has nan in row 0, column 0"),
-            ([np.zeros((3, 2)), np.zeros((3, 1))], [[0, 0, 1]] * 2, "table 1 has 1 features, tab"),
+            ([np.zeros((3, 2)), np.zeros((3, 1))], [[0, 0, 1]] * 2, "table 1 has 1 feature, tab"),
             ([np.zeros((3, 2))], [[0, 0, 1]] * 2, "1 table but 2 labellings"),
             ([np.zeros((3, 2))], [[0, 0]], r"table 0: labels of shape \(2,\) for 3 rows"),
             ([np.zeros((3, 2))], [[0, 0, 1]], "constant in every table: nothing tells clusters"),

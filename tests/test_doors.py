@@ -236,7 +236,7 @@ def test_cannot_link_alone_is_learned_from():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["only one"], "feature_names has 1 names, recording 0 has 3 features"),
+        (["only one"], "feature_names has 1 name, recording 0 has 3 features"),
         (list("abcd"), "feature_names has 4 names"),
         ("abc", "feature_names must be a list of names, got 'abc'"),
         (3, "feature_names must be a list of names, got 3"),

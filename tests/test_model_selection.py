@@ -218,7 +218,7 @@ def test_not_fitted():
         ({"cv": ShuffleSplit(3, random_state=0)}, "exactly once"),
         ({"cv": PredefinedSplit([0, 0, 1, 1, -1, 1, 1, 1])}, "recording 4"),
         ({"n_clusters": 3}, "None or 'true'"),
-        ({"rule": "best"}, "'one_se' or 'min'"),
+        ({"rule": "best"}, "'one_se', 'min' or None"),
         ({"problem": "change-point"}, "problem must be a PartitionProblem"),
         ({"solver": "magic"}, "solver must be a Solver or one of"),
     ],

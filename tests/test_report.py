@@ -117,7 +117,7 @@ def test_not_fitted():
 
 
 def test_names_of_another_number(learner):
-    with pytest.raises(DataError, match="6 recordings but 1 names"):
+    with pytest.raises(DataError, match="6 recordings but 1 name"):
         page_of(learner, TEST, names=["a"])
 
 

@@ -183,7 +183,7 @@ class TestWithListsOfRecordings:
     def test_it_counts_features_and_refuses_others(self, fitted):
         P = self.Xs[0].shape[1]
         assert fitted.n_features_in_ == P
-        with pytest.raises(ValueError, match=f"recording 0 has 1 features, the model has {P}"):
+        with pytest.raises(ValueError, match=f"recording 0 has 1 feature, the model has {P}"):
             fitted.predict([X[:, :1] for X in self.Xs])
 
     def test_three_dimensions_are_a_list(self, fitted):

@@ -29,6 +29,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.errors import ModelFileError, SettingsError
 from structsvm.learner.files import read_header, save
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.problem import PartitionProblem
@@ -59,9 +60,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     kind = Kind.typed(args.problem, typed)
     refuse_foreign_options(args, kind.problem)
     _check_split(args, kind.problem)
-    solver = _solver(args, kind.problem)
-    given = _read(args, terminal, kind.problem)
-    kind = with_counts(kind, typed, given, terminal)
     learner = MetricLearner(
         kind.problem,
         args.metric,
@@ -69,10 +67,13 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         None if args.lam == "cv" else args.lam,
         features=kind.features,
         standardize=None if args.standardize == "none" else args.standardize,
-        solver=solver,
+        solver=_solver(args, kind.problem),
         n_jobs=args.jobs,
         backend=args.backend,
     )
+    Settings.of(learner.get_params(deep=False))  # refuses before any work what cannot be
+    given = _read(args, terminal, kind.problem)
+    learner.set_params(problem=with_counts(kind, typed, given, terminal).problem)
     doing = "making graphs" if takes_images(kind.problem) else "checking"
     with given.named(), terminal.working(doing):
         training = learner.read(given.Xs, given.ys, feature_names=given.features)
@@ -117,7 +118,7 @@ def learn(
     given : Given, optional
         What it was made of, for messages that name files.
     output : Path, optional
-        Model file, written as soon as everything is learned, or Ctrl-C has ended learning.
+        Model file, written as soon as there is a metric, and again with its rivals.
     columns : mapping, optional
         What the columns of the tables were called, which the model file keeps.
     rivals : bool or str
@@ -133,13 +134,19 @@ def learn(
     KeyboardInterrupt
         If Ctrl-C comes before there is a metric.
     """
+
+    def keep(learned: MetricLearner) -> None:
+        learned.columns_ = dict(columns or {})
+        if output is not None:
+            save(learned, output)
+
     # Of what is labelled in part other samples are made, with numbers of their own.
     named = given.named() if given is not None and training.is_complete else nullcontext()
     with Interrupts() as interrupts:  # from the metric to its file nothing may get lost
         tuned = True
         try:
             with interrupts.released(), terminal.working("learning"), named:
-                learner.fit(training, rivals=rivals, resume=checkpoint)
+                learner.fit(training, rivals=rivals, resume=checkpoint, when_learned=keep)
         except KeyboardInterrupt:
             if not hasattr(learner, "metric_"):
                 raise
@@ -148,9 +155,8 @@ def learn(
         if not (tuned or interrupted):
             rivals = " or ".join(map(_in_words, learner.problem_.traits.baselines))
             terminal.warn(f"interrupted: {rivals} will be missing from evaluations")
-        learner.columns_ = dict(columns or {})
-        if output is not None:
-            save(learner, output)
+        if not interrupted:  # with the rivals, as far as they are tuned
+            keep(learner)
         interrupts.taken()  # all is done
     return interrupted
 

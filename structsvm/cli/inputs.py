@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from structsvm.cli.columns import labels_are, table_columns
+from structsvm.cli.columns import how_to_read, labels_are, table_columns
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.columns import warn_about_columns
-from structsvm.datasets.files import find_recordings, read_file
+from structsvm.datasets.files import find_recordings, formats_in_words, read_file
 from structsvm.datasets.image_folder import LabelledImage, find_images, read_images
 from structsvm.datasets.indicators import looks_like_changes, read_labels_as
 from structsvm.datasets.recording import Recording, share_features
+from structsvm.datasets.times import TimeAxis, warn_about_steps
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -32,6 +33,7 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import GRAPHS, IMAGES, Words
 from structsvm.plugins import problem_name
+from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 
 __all__ = [
@@ -48,7 +50,8 @@ __all__ = [
 
 OF_TABLES = (
     *("label_column", "time_column", "recording_column", "labels_are", "missing_label"),
-    *("regions", "chunk_column"),
+    *("regions", "chunk_column", "features", "ignore", "missing"),
+    *("separator", "decimal", "encoding"),
 )
 OF_IMAGES = ("masks",)
 WAYS_OUT: tuple[tuple[Words | None, str, str], ...] = (
@@ -95,6 +98,11 @@ class Given:
     def Xs(self) -> list[Any]:
         """Arrays (T, P), or pixels."""
         return [item.X if isinstance(item, Recording) else item.image for item in self.items]
+
+    @property
+    def times(self) -> list[TimeAxis | None]:
+        """When the samples of each were measured, as far as it is known."""
+        return [item.time if isinstance(item, Recording) else None for item in self.items]
 
     @property
     def features(self) -> tuple[str, ...] | None:
@@ -189,6 +197,8 @@ def read(
     recordings = share_features(read_labels_as(recordings, kind, ask=ask))
     if not features:
         warn_about_columns(recordings)
+    if problem.traits.contiguous:
+        warn_about_steps([r.name for r in recordings], [r.time for r in recordings])
     return Given.of(recordings, problem)
 
 
@@ -271,19 +281,13 @@ def _recordings(
         terminal.note(f"skipped: {names}{more}")
     n = len(found.files)
     columns = table_columns(args, learner)
+    how = how_to_read(args, learner, need_labels=need_labels, blanks=blanks)
     recordings: list[Recording] = []
     with terminal.working(f"reading {n} file{'s' if n > 1 else ''}"):
         for path, name in stage("files", list(zip(found.files, found.names, strict=True))):
-            recordings += read_file(
-                path,
-                columns,
-                name=name,
-                need_labels=need_labels,
-                features=features,
-                blanks=blanks,
-                alone=n == 1,
-                missing_labels=args.missing_label or (),
-            )
+            recordings += read_file(path, columns, how, name=name, wanted=features, alone=n == 1)
+    for told in formats_in_words(recordings):
+        terminal.note(told)
     return recordings
 
 
@@ -297,7 +301,7 @@ def _with_features_of(
     for recording in recordings:
         if len(recording.features) != learner.n_features_in_:
             raise DataError(
-                f"{recording.where} has {len(recording.features)} features, "
+                f"{recording.where} has {counted(len(recording.features), 'feature')}, "
                 f"{model} has {learner.n_features_in_}"
             )
     return list(recordings)

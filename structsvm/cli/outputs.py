@@ -22,6 +22,8 @@ from structsvm.cli.inputs import takes_images
 from structsvm.datasets.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, LabelledImage
 from structsvm.datasets.readers import read_frame
 from structsvm.datasets.recording import Recording
+from structsvm.datasets.text import TextFormat, Typed
+from structsvm.datasets.times import TimeAxis
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
@@ -44,6 +46,8 @@ __all__ = [
     "writer_for",
 ]
 
+TIMES = ("start_time", "end_time")
+"""Columns of predictions in the time of the recordings: the end is the start of the next one."""
 OF_STATES = ("state", "probability")
 """Columns of what a model of named states knows of a segment."""
 
@@ -187,6 +191,8 @@ class Segments:
     labels: Any
     states: Sequence[Mapping[str, Any]] = ()
     """``state`` and ``probability`` of each segment; empty where no states are known."""
+    time: TimeAxis | None = None
+    """When the samples were measured, if that is known."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -200,10 +206,11 @@ class Segments:
 
     @property
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """One for each segment."""
-        ends = self.M.breakpoints
+        """One for each segment; its times come last."""
+        ends, time = self.M.breakpoints, self.time
         for k, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-            yield self.name, k, start, end, *self._state(k)
+            times = () if time is None else (time.text(start), time.text(end))
+            yield self.name, k, start, end, *self._state(k), *times
 
     @property
     def of_items(self) -> Iterator[tuple[Any, ...]]:
@@ -214,19 +221,24 @@ class Segments:
         """Plain values."""
         ends = self.M.breakpoints
         plain = {"name": self.name, "n_clusters": len(ends), "breakpoints": ends}
+        if self.time is not None:
+            changes = [self.time.text(change) for change in ends[:-1]]
+            plain |= {"time": self.time.name, "change_times": changes}
         if not self.states:
             return plain
         of_segments = zip(*map(self._state, range(len(ends))), strict=True)
         return plain | dict(zip(("states", "probabilities"), map(list, of_segments), strict=True))
 
     def __str__(self) -> str:
-        """The name and the ends, each with the state that ends there."""
-        ends = self.M.breakpoints
-        if not self.states:
-            return f"{self.name}: {' '.join(map(str, ends))}"
-        return f"{self.name}: " + ", ".join(
-            f"{self._state(k)[0]} until {end}" for k, end in enumerate(ends)
-        )
+        """The name and the ends, each with the state that ends there; the times of the changes."""
+        ends, time = self.M.breakpoints, self.time
+        said = " ".join(map(str, ends))
+        if self.states:
+            named = [f"{self._state(k)[0]} until {end}" for k, end in enumerate(ends)]
+            said = ", ".join(named)
+        if time is not None and len(ends) > 1:
+            said += f" ({time.name} {', '.join(time.text(change) for change in ends[:-1])})"
+        return f"{self.name}: {said}"
 
     def _state(self, k: int) -> tuple[Any, ...]:
         """The state of a segment and its probability, to four digits."""
@@ -307,6 +319,7 @@ class Writer(ABC):
         M: EquivalenceMatrix,
         labels: Any,
         states: Sequence[Mapping[str, Any]] = (),
+        time: TimeAxis | None = None,
     ) -> Answer:
         """What is said of a partition; ``labels`` as users write them, ``states`` of segments."""
 
@@ -351,9 +364,12 @@ class TableWriter(Writer):
         M: EquivalenceMatrix,
         labels: Any,
         states: Sequence[Mapping[str, Any]] = (),
+        time: TimeAxis | None = None,
     ) -> Answer:
         """Segments, or clusters of rows."""
-        return Segments(name, M, labels, states) if self.contiguous else Clusters(name, M, labels)
+        if not self.contiguous:
+            return Clusters(name, M, labels)
+        return Segments(name, M, labels, states, time)
 
     def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
         """NAME_segments.csv, say: never the name of a recording."""
@@ -362,8 +378,13 @@ class TableWriter(Writer):
     def write_file(self, path: Path, answers: Sequence[Answer]) -> None:
         """A row for each segment of all recordings, or for each row of all tables."""
         tables = [answer for answer in answers if not isinstance(answer, Parts)]
+        header = ["recording", *tables[0].columns]
+        if any(isinstance(table, Segments) and table.time is not None for table in tables):
+            header += TIMES
         rows = (row for answer in tables for row in answer.rows)
-        write_atomically(path, _csv(("recording", *tables[0].columns), rows))
+        blank = [""] * len(TIMES)
+        full = ([*row, *blank][: len(header)] for row in rows)
+        write_atomically(path, _csv(header, full))
 
     def write_folder(
         self, folder: Path, items: Sequence[Recording | LabelledImage], answers: Sequence[Answer]
@@ -374,10 +395,10 @@ class TableWriter(Writer):
             assert isinstance(item, Recording)
             assert not isinstance(answer, Parts)
             path.parent.mkdir(parents=True, exist_ok=True)
-            header, rows = _table(item)
+            header, rows, separator = _table(item)
             columns = _not_in(header, (self.part, *answer.more))
             added = ([*row, *new] for row, new in zip(rows, answer.of_items, strict=True))
-            write_atomically(path, _csv([*header, *columns], added))
+            write_atomically(path, _csv([*header, *columns], added, separator))
 
     def written(self, output: Path, words: Words, n: int, one_file: bool) -> str:
         """How many are in the file or in the folder."""
@@ -401,6 +422,7 @@ class MapWriter(Writer):
         M: EquivalenceMatrix,
         labels: Any,
         states: Sequence[Mapping[str, Any]] = (),
+        time: TimeAxis | None = None,
     ) -> Answer:
         """Parts of an image."""
         return Parts(name, M, labels)
@@ -453,17 +475,29 @@ def _numbers(M: EquivalenceMatrix) -> list[int]:
     return [int(label) for label in M.labels]
 
 
-def _table(recording: Recording) -> tuple[list[str], list[list[Any]]]:
-    """Names and rows of the table a recording was read from, or of what an .npz file has."""
-    header, rows = list(recording.features), recording.X.tolist()
-    source = Path(recording.source or "")
-    if source.suffix.lower() in (".csv", ".parquet"):
-        frame = read_frame(source, as_text=True)
-        return [str(name) for name in frame.columns], frame.to_numpy(dtype=object).tolist()
+def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
+    """Names and rows of the table a recording was read from, and what separates its columns.
+
+    Of a long table, the rows of this recording; of an .npz file, what it has.
+    """
+    origin = recording.origin
+    if origin is not None:
+        written = origin.format if isinstance(origin.format, TextFormat) else TextFormat()
+        typed = Typed(written.separator, written.decimal, written.encoding)
+        frame = read_frame(origin.path, typed, as_text=True)[0]
+        if frame.index.names != [None]:  # levels that were asked for, in the place of columns
+            frame = frame.reset_index()
+        rows = frame.iloc[origin.rows].to_numpy(dtype=object).tolist()
+        separator = written.separator if len(written.separator) == 1 else ","
+        return [str(name) for name in frame.columns], rows, separator
+    header, columns = list(recording.features), [*recording.X.T.tolist()]
+    if recording.time is not None and recording.time.name not in header:
+        header.insert(0, recording.time.name)
+        columns.insert(0, [recording.time.text(t) for t in range(len(recording.X))])
     if recording.y is not None and "label" not in header:
-        labels = recording.y.tolist()
-        return [*header, "label"], [[*row, y] for row, y in zip(rows, labels, strict=True)]
-    return header, rows
+        header.append("label")
+        columns.append(recording.y.tolist())
+    return header, [list(row) for row in zip(*columns, strict=True)], ","
 
 
 def _not_in(header: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
@@ -475,9 +509,9 @@ def _not_in(header: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
         yield column
 
 
-def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]], separator: str = ",") -> bytes:
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
+    writer = csv.writer(buffer, delimiter=separator, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
     return buffer.getvalue().encode(errors="backslashreplace")

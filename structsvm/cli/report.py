@@ -33,6 +33,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             n_clusters=args.n_clusters,
             tolerance=args.tolerance,
             measured=samples,
+            times=given.times,
             unseen_states=args.unseen_states,
         )
     encoded = printable(page).encode()

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
+
 from structsvm.cli.names import FEATURED
 from structsvm.errors import SettingsError
 from structsvm.features import HermiteMoments, RecordingTransformer
@@ -50,7 +53,9 @@ class Kind:
         }
         rest = {setting: value for setting, value in given.items() if setting not in parameters}
         problem = problem_with(FEATURED[name], rest, parameters)
-        return cls(name, problem, FEATURES[name](**own))
+        features = FEATURES[name](**own)
+        clone(features).fit([np.zeros((2, 1))])  # refuses what it cannot be set to
+        return cls(name, problem, features)
 
 
 def kind_name(learner: Any) -> str:

@@ -16,7 +16,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.diagnosis import diagnose
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.support.plain import finite
+from structsvm.support.plain import counted, finite
 from structsvm.views.words import (
     certificate_in_words,
     feature_weights,
@@ -178,7 +178,8 @@ def _price(learner: MetricLearner) -> str:
 def _features(learner: MetricLearner) -> str:
     """How many features the metric weighs, and of how many channels they are made."""
     size, given = learner.n_metric_features_, learner.n_features_in_
-    return f"{size} features" + (f" made of {given} channels" if size != given else "")
+    made = f" made of {counted(given, 'channel')}" if size != given else ""
+    return f"{counted(size, 'feature')}{made}"
 
 
 def _weights(learner: MetricLearner, n: int) -> Table:

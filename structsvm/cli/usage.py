@@ -18,6 +18,7 @@ from structsvm.cli.parser import (
     assignment,
     count_option,
     evaluation_options,
+    feature_options,
     file_options,
     force_option,
     positive,
@@ -66,14 +67,16 @@ examples:
   structsvm fit change-point recordings/ --regions regions.csv -o my.structsvm
   structsvm fit normalized-cut images/ --masks masks/ -o cuts.structsvm
 
-Recordings and tables are .npz files (X, and y or bkps, and features if they have names), or .csv
-and .parquet files with a header in which every column but the label is a feature. A label may be
+Recordings and tables are .npz files (X, and y or bkps, and features if they have names), or tables
+with a header (.csv, .tsv, .txt, perhaps compressed, .parquet, .xlsx) in which every column but the
+label is a feature. A label may be
 blank (-1 in .npz files) where it is not known; --missing-label names further spellings of a blank,
 and --regions tells how many changes there are in stretches of a recording. Images come with label
 maps of the same names (--masks). Ctrl-C ends learning and saves the best metric so far with its
 certificate.
 """,
         file_options(),
+        feature_options(),
     )
     parser.add_argument("problem", choices=kind_names(), help="kind of problem")
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders to learn from")
@@ -106,8 +109,9 @@ is its number of samples), the name of a table and the sizes of its clusters, or
 image and the shares of its parts.
 
 With -o FILE.csv, one table for all: a row for each segment (samples start to end - 1, counted from
-0), or a row with the cluster of each row of a table. With any other -o, a folder with a table for
-each input, NAME_segments.csv or NAME_clusters.csv: its own columns and the segment of each sample.
+0, and from start_time to end_time where there is a time column), or a row with the cluster of each
+row of a table. With any other -o, a folder with a table for each input, NAME_segments.csv or
+NAME_clusters.csv: its own columns and the segment of each sample.
 
 For images, -o FOLDER writes NAME_mask.png and NAME_overlay.png for each, and -o FILE.png or
 -o FILE.npy the label map of a single image.
@@ -205,6 +209,7 @@ Every solver runs on one thread until its certified relative gap is at most --to
 Without convexity there is no gap, and quasi-newton and cccp are compared by the objective.
 """,
         file_options(),
+        feature_options(),
         description="Learn the same metric with several solvers and compare their certified gaps.",
     )
     parser.add_argument("problem", choices=kind_names(), help="kind of problem")

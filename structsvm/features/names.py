@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.partitions.values import label_values, of_one_kind
+from structsvm.support.plain import counted
 
 __all__ = ["UNNAMED", "States", "is_missing", "read_names"]
 
@@ -59,7 +60,7 @@ class States:
             )
         given = list(ys)
         if len(given) != len(Xs):
-            raise DataError(f"{words.wholes(len(Xs))} but {len(given)} labellings")
+            raise DataError(f"{words.wholes(len(Xs))} but {counted(len(given), 'labelling')}")
         vectors = [
             _vector(y, len(X), i, user, words)
             for i, (y, X) in enumerate(zip(given, Xs, strict=True))

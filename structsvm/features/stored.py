@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 from structsvm.errors import ModelFileError
 from structsvm.features.compose import Chain, Rows, Union
 from structsvm.features.context import Columns, Lags, MovingStatistics
+from structsvm.features.foreign import OfWindows, Series
 from structsvm.features.frames import FrameModel
 from structsvm.features.moments import HermiteMoments
 from structsvm.features.regions import Deviations, RegionScores
@@ -34,7 +35,8 @@ Arrays = dict[str, NDArray[Any]]
 STAGES: dict[str, type] = {
     stage.__name__: stage
     for stage in (
-        *(Chain, Columns, Deviations, HermiteMoments, Lags, MovingStatistics, RegionScores, Rows),
+        *(Chain, Columns, Deviations, HermiteMoments, Lags, MovingStatistics, OfWindows),
+        *(RegionScores, Rows, Series),
         *(StateScores, Union),
     )
 }
@@ -228,7 +230,8 @@ def _given(value: Any) -> dict[str, Any]:
 
 
 def _defaults(kind: type) -> dict[str, Any]:
-    if kind in (Union, Chain, Rows, *_TREES.values()) or kind.__name__ == "Pipeline":
+    own = (Union, Chain, OfWindows, Rows, Series, *_TREES.values())
+    if kind in own or kind.__name__ == "Pipeline":
         return {}
     return dict(kind().get_params(deep=False))
 

@@ -19,7 +19,7 @@ from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
-from structsvm.learner.rivals import guessed, tune
+from structsvm.learner.rivals import partitions_of, tune
 from structsvm.learner.rules import Rules, counts_of, decode, labels_of, named, read_rules
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
@@ -210,6 +210,7 @@ class MetricLearner(ProblemParameters):
         held_out: tuple[Any, Any] | None = None,
         resume: str | PathLike[str] | None = None,
         callback: Callable[[HistoryEntry], None] | None = None,
+        when_learned: Callable[[Self], Any] | None = None,
     ) -> Self:
         """Learn from labelled samples, or samples that are labelled in part.
 
@@ -245,6 +246,8 @@ class MetricLearner(ProblemParameters):
             it, to the same result. Not for partial labels.
         callback : callable, optional
             Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
+        when_learned : callable, optional
+            Called with the learner once it has its metric, before the rivals are tuned: to save it.
 
         Raises
         ------
@@ -261,6 +264,8 @@ class MetricLearner(ProblemParameters):
         if resume is not None and not isinstance(resume, str | PathLike):
             raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
         which = _which_rivals(rivals)
+        if when_learned is not None and not callable(when_learned):
+            raise SettingsError(f"when_learned must be a function or None, got {when_learned!r}")
         if alternation is not None and not isinstance(alternation, Alternation):
             raise SettingsError(f"alternation must be an Alternation or None, got {alternation!r}")
         read = self._training_set(
@@ -287,6 +292,8 @@ class MetricLearner(ProblemParameters):
             else:
                 result = learn(settings, data, resume)
             self._keep(read, inputs, result)
+            if when_learned is not None:
+                when_learned(self)
         if which is not None and not self.interrupted_:
             self._tune_rivals(which, read, data)
         return self
@@ -583,18 +590,7 @@ class MetricLearner(ProblemParameters):
             raise SettingsError(
                 f"{rival} partitions samples as they are: give these, not prepared ones"
             )
-        return self.partition_measured(rival, self.measured(Xs), n_clusters)
-
-    def partition_measured(
-        self, rival: str, samples: Sequence[Sample], n_clusters: Counts = None
-    ) -> list[EquivalenceMatrix]:
-        """What :meth:`partition_with` does, of samples as :meth:`measured` has them."""
-        if not among(rival, tuple(self.rivals_)):
-            raise SettingsError(f"rival must be one of {sorted(self.rivals_)}, got {rival!r}")
-        sizes = [sample.n_samples for sample in samples]
-        counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
-        asked = None if n_clusters is None else [K for K in counts if K is not None]
-        return guessed(self.rivals_[rival], rival, self.problem_, samples, asked)
+        return partitions_of(self.rivals_, rival, self.problem_, self.measured(Xs), n_clusters)
 
     def prepare(self, Xs: Any) -> list[Sample]:
         """Samples as the metric sees them, checked against those it was learned from.

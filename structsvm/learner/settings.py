@@ -177,8 +177,13 @@ def regularizer_from(name: str | Regularizer) -> Regularizer:
 def _features_from(features: Any) -> RecordingTransformer | None:
     if features is None or isinstance(features, RecordingTransformer):
         return features
+    way_out = ""
+    if isinstance(features, type):
+        way_out = f": make an instance, {features.__name__}()"
+    elif hasattr(features, "transform"):
+        way_out = f": if it transforms rows, as those of scikit-learn do, give Rows({features!r})"
     raise SettingsError(
-        f"features must be a transformer of structsvm.features or None, got {features!r}"
+        f"features must be a transformer of structsvm.features or None, got {features!r}{way_out}"
     )
 
 

@@ -23,6 +23,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import check_weights
 from structsvm.partitions.values import label_values
 from structsvm.support.contract import asked
+from structsvm.support.plain import counted
 
 __all__ = ["CLUSTERS", "ROWS", "TrainingSet", "complete_labels", "names_of_labels"]
 
@@ -75,8 +76,8 @@ class TrainingSet:
             )
         if n_features is not None and Xs.n_features != n_features:
             raise DataError(
-                f"{problem.traits.words.whole} 0 has {Xs.n_features} features, the model has "
-                f"{n_features}"
+                f"{problem.traits.words.whole} 0 has {counted(Xs.n_features, 'feature')}, the "
+                f"model has {n_features}"
             )
         return replace(Xs, problem=problem)
 
@@ -117,7 +118,8 @@ class TrainingSet:
             if len(groups) != len(samples):
                 words = problem.traits.words
                 raise DataError(
-                    f"{words.wholes(len(samples))} but {len(groups)} groups: give one for each"
+                    f"{words.wholes(len(samples))} but {counted(len(groups), 'group')}: give one "
+                    "for each"
                 )
         given = labels_of_each(ys, samples, problem.traits.words)
         return cls(problem, samples, labels, weights, names, groups, given)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, DataWarning, LearningError
 from structsvm.evaluation import Evaluation, warn_of_new_clusters
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.rivals import partitions_of
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.splits import (
     CLUSTERS,
@@ -153,9 +154,14 @@ def evaluate_rows(
         for name, metric in {LEARNED: own.metric_, **own.baselines_}.items():
             guesses.setdefault(name, []).extend(own.decode_with(metric, list(seen), here))
         for name in [] if asked == CLUSTERS else own.rivals_:
-            guesses.setdefault(name, []).extend(own.partition_with(name, list(measured), here))
+            guesses.setdefault(name, []).extend(
+                partitions_of(own.rivals_, name, own.problem_, measured, here)
+            )
     names = [f"{asked} {i}" for i in range(len(parts))]
-    scores = Evaluation.of(truths, guesses, names, data.problem, words=found.words)
+    problem, classifiers = data.problem, learner.rivals_
+    scores = Evaluation.of(
+        truths, guesses, names, problem, words=found.words, classifiers=classifiers
+    )
     question = question_in_words(asked, len(parts), again)
     return RowsEvaluation(replace(scores, draws=found.folds.draws, question=question), asked, again)
 

@@ -82,9 +82,8 @@ class MetricLearnerCV(ProblemParameters):
     rule : {None, "one_se", "min"}
         Take the simplest candidate within one standard error of the best, or the best. None is
         "min" where clusters are held out, which leaves too few parts for the other, else "one_se".
-        A large
-        ``lam`` is simpler than a small one of the same kind of metric, and what is not learned is
-        simpler than anything learned; diagonal and full are compared by their means.
+        A large ``lam`` is simpler than a small one of the same kind of metric, and what is not
+        learned is simpler than anything learned; diagonal and full are compared by their means.
     n_jobs : int or None
         Workers, as in joblib; the result is the same.
     regularizer, features, standardize, whiten, solver, constraints, random_state
@@ -432,6 +431,11 @@ class MetricLearnerCV(ProblemParameters):
     def classes_(self) -> NDArray[Any] | None:
         """The names of the states that the features know, (C,); None if they know none."""
         return self._fitted.classes_
+
+    @property
+    def question_(self) -> str | None:
+        """What was asked about tables: "rows", "clusters" or "tables"; None of other samples."""
+        return self._fitted.question_
 
     @property
     def n_features_in_(self) -> int:

@@ -16,6 +16,7 @@ from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.contract import asked
+from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Metric:
     def __str__(self) -> str:
         """Its size and its price."""
         P, price = self.factor.shape[0], "" if self.price is None else f", price {self.price:.4g}"
-        return f"metric of {P} features, rank {self.rank}{price}"
+        return f"metric of {counted(P, 'feature')}, rank {self.rank}{price}"
 
 
 @dataclass(frozen=True, eq=False)

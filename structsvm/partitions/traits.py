@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from structsvm.support.plain import counted
+
 __all__ = ["GRAPHS", "IMAGES", "RECORDINGS", "TABLES", "Traits", "Words"]
 
 
@@ -32,19 +34,15 @@ class Words:
 
     def items(self, n: int) -> str:
         """Return a number of items in words: "1 row", "3 samples"."""
-        return _counted(n, self.item)
+        return counted(n, self.item)
 
     def parts(self, n: int) -> str:
         """So many of what one is partitioned into: "1 cluster", "3 segments"."""
-        return _counted(n, self.part)
+        return counted(n, self.part)
 
     def wholes(self, n: int, adjective: str = "") -> str:
         """Return a number of wholes in words: "1 table", "3 held-out recordings"."""
-        return _counted(n, f"{adjective} {self.whole}".strip())
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
+        return counted(n, f"{adjective} {self.whole}".strip())
 
 
 RECORDINGS = Words("recording", "segment", "sample")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.datasets.times import TimeAxis, time_axis
 from structsvm.features.names import read_names
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.states import names_by_metric
@@ -26,6 +27,7 @@ from structsvm.plotting.style import (
 )
 from structsvm.plotting.traces import check_drawable, traces
 from structsvm.support.extras import require
+from structsvm.support.plain import counted
 from structsvm.views.states import NO_STATE, StateMark, state_marks
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ def plot_segmentation(
     n_clusters: int | str | None = None,
     show: str = "components",
     n_traces: int = 3,
+    times: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a recording above its segmentations: the true one, the learned one, the untrained one.
@@ -92,6 +95,8 @@ def plot_segmentation(
         weight as they were measured.
     n_traces : int
         How many of them.
+    times : TimeAxis, or numbers or dates of shape (T,), optional
+        When the samples were measured; those of a data frame whose index has dates are its own.
     ax : matplotlib axes, optional
         New ones if not given.
 
@@ -135,31 +140,54 @@ def plot_segmentation(
         strips.insert(0, _Strip("true", truth.breakpoints, ink, _true_states(learner, truth, y)))
     marks = state_marks(learner)
 
+    axis = _time_axis(times, X, values.shape[1])
+    edges = _drawn(axis.edges) if axis else np.arange(values.shape[1] + 1) - 0.5
+    places = _drawn(axis.values) if axis else np.arange(values.shape[1])
     ax = new_axes(ax, height=0.55 * (len(names) + len(strips)) + 0.8 + (0.4 if marks else 0.0))
     for lane, trace in enumerate(values):
-        ax.plot(_in_lane(lane, trace), color=ink, alpha=TRACE, linewidth=0.9)
+        ax.plot(places, _in_lane(lane, trace), color=ink, alpha=TRACE, linewidth=0.9)
     for lane, strip in enumerate(strips, start=len(names)):
         if strip.states is None:
-            _draw_strip(ax, lane, strip)
+            _draw_strip(ax, lane, strip, edges)
         else:
-            _draw_states(ax, lane, strip, marks, values.shape[1])
+            _draw_states(ax, lane, strip, marks, edges)
     if truth is not None:
         for change in truth.breakpoints[:-1]:
-            ax.axvline(change - 0.5, color=ink, linewidth=0.8, linestyle=(0, (3, 3)), zorder=0)
+            at = edges[change]
+            ax.axvline(at, color=ink, linewidth=0.8, linestyle=(0, (3, 3)), zorder=0)
         if strips[0].states is None:
-            _write_labels(ax, len(names), truth, y)
+            _write_labels(ax, len(names), truth, y, edges)
     labels = [plain_text(name) for name in names] + [
-        f"{s.name}\n{len(s.breakpoints)} segments" for s in strips
+        f"{s.name}\n{counted(len(s.breakpoints), 'segment')}" for s in strips
     ]
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.5, -0.5)
-    ax.set_xlim(-0.5, values.shape[1] - 0.5)
-    ax.set_xlabel("sample")
+    ax.set_xlim(edges[0], edges[-1])
+    ax.set_xlabel(axis.name if axis else "sample")
+    if axis and axis.values.dtype.kind == "M":
+        ax.xaxis_date()
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
     if marks:
         _draw_legend(ax, strips, marks)
     return ax
+
+
+def _time_axis(times: Any, X: Any, n_samples: int) -> TimeAxis | None:
+    """The times that were given, or those that a data frame has."""
+    if times is None:
+        times = getattr(X, "index", None)
+        if getattr(getattr(times, "dtype", None), "kind", "") != "M":
+            return None
+    return time_axis(times, n_samples)
+
+
+def _drawn(values: NDArray[Any]) -> Floats:
+    """Times as numbers of the axis."""
+    if values.dtype.kind != "M":
+        return np.asarray(values, dtype=np.float64)
+    dates = require("matplotlib.dates", "plot", "plotting")
+    return np.asarray(dates.date2num(values))
 
 
 def _strip(
@@ -187,12 +215,12 @@ def _in_lane(lane: int, values: Floats) -> Floats:
     return np.asarray(lane - LANE * middle)
 
 
-def _draw_strip(ax: Axes, lane: int, strip: _Strip) -> None:
+def _draw_strip(ax: Axes, lane: int, strip: _Strip, edges: Floats) -> None:
     for k, (start, end) in enumerate(strip.segments):
         ax.barh(
             lane,
-            end - start,
-            left=start - 0.5,
+            edges[end] - edges[start],
+            left=edges[start],
             height=LANE / 1.6,
             color=strip.color,
             alpha=SHADES[k % 2],
@@ -201,7 +229,7 @@ def _draw_strip(ax: Axes, lane: int, strip: _Strip) -> None:
 
 
 def _draw_states(
-    ax: Axes, lane: int, strip: _Strip, marks: Mapping[Any, StateMark], n_samples: int
+    ax: Axes, lane: int, strip: _Strip, marks: Mapping[Any, StateMark], edges: Floats
 ) -> None:
     """Segments in the colours of their states, their names where there is room."""
     paper = ax.get_facecolor()
@@ -209,8 +237,8 @@ def _draw_states(
         mark = marks.get(name, NO_STATE)
         ax.barh(
             lane,
-            end - start,
-            left=start - 0.5,
+            edges[end] - edges[start],
+            left=edges[start],
             height=LANE / 1.6,
             color=mark.color,
             hatch=mark.hatch,
@@ -218,9 +246,10 @@ def _draw_states(
             linewidth=0.8,
         )
         written = "" if name is None else plain_text(name)
-        if end - start >= n_samples * max(LEGIBLE, LETTER * len(written)):
+        wide, whole = edges[end] - edges[start], edges[-1] - edges[0]
+        if wide >= whole * max(LEGIBLE, LETTER * len(written)):
             ax.text(
-                (start + end - 1) / 2,
+                (edges[start] + edges[end]) / 2,
                 lane,
                 written,
                 color=mark.ink,
@@ -270,14 +299,14 @@ def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, StateMa
     )
 
 
-def _write_labels(ax: Axes, lane: int, truth: EquivalenceMatrix, y: Any) -> None:
+def _write_labels(ax: Axes, lane: int, truth: EquivalenceMatrix, y: Any, edges: Floats) -> None:
     """The label of each true segment that has room for it, when there are labels."""
     labels = np.asarray(y)
     if labels.size != truth.n_samples:
         return
     starts = [0, *truth.breakpoints[:-1]]
     for k, (start, end) in enumerate(zip(starts, truth.breakpoints, strict=True)):
-        if end - start >= LEGIBLE * truth.n_samples:
+        if edges[end] - edges[start] >= LEGIBLE * (edges[-1] - edges[0]):
             color = ax.get_facecolor() if SHADES[k % 2] > 0.5 else text_color()
-            middle, written = (start + end - 1) / 2, plain_text(labels[start])
+            middle, written = (edges[start] + edges[end]) / 2, plain_text(labels[start])
             ax.text(middle, lane, written, color=color, ha="center", va="center")

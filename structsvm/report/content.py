@@ -14,7 +14,7 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import problem_name
 from structsvm.report.held_out import HeldOut
 from structsvm.report.pictures import Pictures
-from structsvm.support.plain import finite
+from structsvm.support.plain import counted, finite
 from structsvm.verdict import rival_in_words, rival_title
 from structsvm.views.words import (
     certificate_in_words,
@@ -136,7 +136,8 @@ def _facts(learner: MetricLearner) -> list[tuple[str, str]]:
         ("certificate" if traits.convex else "what was found", certificate_in_words(solution)),
         (
             "solver",
-            f"{solver}, {solution.n_iter} iterations, {solution.oracle_calls} oracle calls, "
+            f"{solver}, {counted(solution.n_iter, 'iteration')}, "
+            f"{counted(solution.oracle_calls, 'oracle call')}, "
             f"{solution.seconds:.1f} s",
         ),
         ("problem", _name(learner.problem_)),

@@ -47,6 +47,7 @@ def report_page(
     n_clusters: int | str | None = None,
     tolerance: int = 5,
     measured: Sequence[Sample] | None = None,
+    times: Sequence[Any] | None = None,
     unseen_states: str = "refuse",
 ) -> str:
     """A page on what a metric is worth on held-out samples, as text to write into a file.
@@ -69,6 +70,9 @@ def report_page(
         Heading of the page.
     measured : sequence of Sample, optional
         The same samples as ``learner.measured`` has them, if they have been checked already.
+    times : sequence, optional
+        Of each recording when its samples were measured: a :class:`~structsvm.datasets.TimeAxis`,
+        numbers or dates of shape (T_i,), or None.
 
     Returns
     -------
@@ -93,11 +97,16 @@ def report_page(
     >>> "<title>Four features</title>" in page
     True
     """
-    held_out = HeldOut.of(learner, Xs, ys, names, n_clusters, tolerance, measured, unseen_states)
+    held_out = HeldOut.of(
+        learner, Xs, ys, names, n_clusters, tolerance, measured, times, unseen_states
+    )
     pictures = Pictures.of(held_out)
     verdict, whole = held_out.evaluation.verdict, pictures.words.whole
     sure, bounds = SURE if learner.problem_.traits.convex else LOCAL
     said = [f'<p class="note">{html.escape(note)}</p>' for note in notes(held_out)]
+    found = diagnose_measured(
+        learner, held_out.measured, ys, names=names, prepared=held_out.samples
+    )
     return _filled(
         title=html.escape(title),
         css=_asset("page.css"),
@@ -108,7 +117,7 @@ def report_page(
         found=html.escape(verdict.found),
         measure=html.escape(verdict.measure.capitalize()),
         notes="\n".join(said),
-        findings=_findings(diagnose_measured(learner, held_out.measured, ys, names=names)),
+        findings=_findings(found),
         singular=html.escape(whole),
         plural=html.escape(f"{whole}s"),
         sure=html.escape(sure),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.datasets.times import TimeAxis
 from structsvm.features.names import read_names
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels
@@ -35,6 +36,8 @@ ROWS = 2000
 """Of a table that are drawn."""
 SIDE = (120, 320)
 """Pixels of the longer side of a drawn image, at least and at most."""
+KNOTS = 600
+"""Times that are kept of a recording that was sampled irregularly."""
 FULL = 50
 """Images up to which they are drawn as large as that."""
 
@@ -150,9 +153,28 @@ def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
                     name: states.numbers(y, ends[name].breakpoints) for name, y in named.items()
                 },
                 "labels": _segment_labels(held_out.labels[i], truth),
+                "time": _knots(held_out.times[i]) if held_out.times else None,
             }
         )
     return found
+
+
+def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
+    """The times of some samples, between which the page draws a line; dates in milliseconds."""
+    if time is None:
+        return None
+    T, is_date = len(time), time.values.dtype.kind == "M"
+    values = time.values.astype("datetime64[ns]").astype(np.int64) / 1e6 if is_date else time.values
+    at = np.unique(np.linspace(0, T - 1, min(T, 2 if _is_even(values) else KNOTS)).astype(int))
+    known = [float(values[t]) for t in at]
+    return {"name": time.name, "date": is_date, "at": at.tolist(), "values": known}
+
+
+def _is_even(values: NDArray[Any]) -> bool:
+    """Whether all steps are alike up to rounding."""
+    line = np.linspace(float(values[0]), float(values[-1]), len(values))
+    step = abs(float(values[-1]) - float(values[0])) / max(len(values) - 1, 1)
+    return bool(np.abs(values - line).max() <= 1e-3 * step)
 
 
 def _segment_labels(y: Any, truth: EquivalenceMatrix) -> list[str] | None:

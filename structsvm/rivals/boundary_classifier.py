@@ -26,6 +26,7 @@ from structsvm.partitions.samples import (
     cluster_counts,
 )
 from structsvm.rivals.tuning import mean_loss, some_truth
+from structsvm.support.plain import counted
 
 __all__ = ["BoundaryClassifier", "Surroundings"]
 
@@ -261,7 +262,8 @@ def _boundaries(ys: Any, Xs: Sequence[Floats]) -> States:
     given = [] if ys is None else list(ys)
     if len(given) != len(Xs):
         raise DataError(
-            f"{len(Xs)} recordings but {len(given)} labellings: BoundaryClassifier needs labels or "
+            f"{counted(len(Xs), 'recording')} but {counted(len(given), 'labelling')}: "
+            "BoundaryClassifier needs labels or "
             "breakpoints of each"
         )
     codes = [_begins(y, len(X), i) for i, (y, X) in enumerate(zip(given, Xs, strict=True))]
