@@ -230,8 +230,8 @@ def _given(value: Any) -> dict[str, Any]:
 
 
 def _defaults(kind: type) -> dict[str, Any]:
-    own = (Union, Chain, OfWindows, Rows, Series, *_TREES.values())
-    if kind in own or kind.__name__ == "Pipeline":
+    plain = (Union, Chain, OfWindows, Rows, Series, *_TREES.values())
+    if kind in plain or kind.__name__ == "Pipeline":
         return {}
     return dict(kind().get_params(deep=False))
 

@@ -118,7 +118,7 @@ def fit_rival(rival: Rival, data: TrainingSet) -> Any:
         When it cannot learn from them.
     """
     with without_warnings(ConvergenceWarning):
-        return clone(rival.estimator).fit(data.arrays, data.item_labels, groups=data.groups)
+        return clone(rival.estimator).fit(data.arrays, _labels(data), groups=data.groups)
 
 
 def partitions_of(
@@ -176,9 +176,8 @@ def guessed(
 
 
 def _labels(data: TrainingSet) -> list[Any]:
-    """Labels as the problem knows them: those that were given, or those of the partitions."""
-    found, problem = data.item_labels, data.problem
-    if found is not None:
+    """Labels of items: those that were given, or those of the partitions."""
+    if (found := data.item_labels) is not None:
         return found
-    pairs = zip(data.truths, data.samples, strict=True)
+    problem, pairs = data.problem, zip(data.truths, data.samples, strict=True)
     return [problem.item_labels(problem.decode(M, x), x) for M, x in pairs]

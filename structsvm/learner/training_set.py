@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
+from structsvm.learner.form import Form
 from structsvm.partial_labels.complete import (
     Known,
     known_parts,
@@ -106,8 +107,11 @@ class TrainingSet:
         DataError
             Naming the sample and what is wrong with it.
         """
+        form = Form.of(Xs)
+        ys = form.labels(ys)
+        named = form.features if feature_names is None else feature_names
         with asked(problem, "read"):
-            samples, names = problem.read(Xs, feature_names, n_features)
+            samples, names = problem.read(form.samples, named, n_features)
         weights = check_weights(sample_weight, len(samples), problem.traits.words)
         labels = read_labels(problem, samples, ys)
         if groups is not None:

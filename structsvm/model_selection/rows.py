@@ -29,15 +29,17 @@ from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import asked_counts, cluster_counts
+from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
+from structsvm.support.tables import Printed, ShortTable
 from structsvm.verdict import LEARNED, Verdict
 
 __all__ = ["RowsEvaluation", "evaluate_rows"]
 
 
-@dataclass(frozen=True)
-class RowsEvaluation:
+@dataclass(frozen=True, repr=False)
+class RowsEvaluation(Printed):
     """Scores of parts of a table, each clustered by itself, and what they are scores of."""
 
     groups: Evaluation
@@ -57,6 +59,13 @@ class RowsEvaluation:
     def question(self) -> str:
         """A sentence that says what is answered, and what is not."""
         return self.groups.question
+
+    def short_table(self) -> ShortTable:
+        """The mean scores of each metric on the parts, the verdict, and what it answers."""
+        table = self.groups.short_table()
+        n, part = len(self.groups.samples), "group" if self.split == "rows" else "part"
+        title = f"Mean scores of {counted(n, part)} of {self.split} of a table"
+        return replace(table, title=title, notes=(*table.notes, self.question))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the evaluation as plain values, ready for JSON."""

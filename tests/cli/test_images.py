@@ -149,7 +149,7 @@ def test_report(run, folder):
     assert (code, out) == (0, "")
     assert "the page is in report.html" in err
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/jpeg;base64,") == 6 * 6  # photo, truth, three metrics and the forest
+    assert page.count("data:image/jpeg;base64,") == 6 * 6  # photo, truth, 3 metrics, a forest
 
 
 @pytest.mark.parametrize(
