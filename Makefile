@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 RIVALS := .venv-rivals
 PEERS  := .venv-peers
+AUDIT  := .venv-audit
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
@@ -19,7 +20,7 @@ PAPER     := $(sort $(filter-out experiments/_%,$(wildcard experiments/*.py)))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick fuzz browser check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
+.PHONY: help install demo test quick fuzz soak browser audit check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,10 +38,12 @@ test: $(STAMP) browser  ## run the tests
 quick: $(STAMP)  ## run the fast tests of every room, in under 90 seconds
 	$(PYTEST) $(PARALLEL) -m 'not slow' $(addprefix --ignore=,$(CHECKS)) $(PYTEST_ARGS)
 
-MINUTES ?= 30
 fuzz: $(STAMP)  ## draw new cases for MINUTES=30: properties, and files from strangers
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
-	$(ONE_THREAD) $(BIN)/python tests/fuzz.py --minutes $(MINUTES)
+	$(ONE_THREAD) $(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),30)
+
+soak: $(STAMP)  ## learn, predict and report for MINUTES=20, and see that nothing grows
+	$(ONE_THREAD) $(BIN)/python tests/soak.py --minutes $(or $(MINUTES),20)
 
 # Reports are tested in a real browser. Without one those tests are skipped, and fail in CI.
 browser:
@@ -52,7 +55,14 @@ browser:
 	        echo '    sudo apt-get install chromium chromium-driver' >&2; \
 	    fi; }
 
-# An audit of known vulnerabilities (pip-audit) needs a service on the network, and is not run here.
+# An environment of its own: what audits is not what is audited. It asks a service on the network, which
+# is not there in continuous integration; `make check` looks at the licences, which needs none.
+audit: $(STAMP)  ## known vulnerabilities of what is installed (pip-audit, asks a service on the network)
+	@test -x $(AUDIT)/bin/pip || $(PYTHON) -m venv --clear $(AUDIT)
+	$(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(AUDIT)/bin/pip-audit --strict --skip-editable --path \
+	    $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+
 check: lint types  ## ruff, mypy, documentation, packaging and licences
 	$(PYTEST) $(CHECKS)
 
@@ -109,7 +119,7 @@ docs: $(STAMP)  ## build the documentation site in docs/_build/html
 	$(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 
 clean:  ## remove caches, builds and .venv
-	rm -rf $(VENV) $(RIVALS) $(PEERS) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(RIVALS) $(PEERS) $(AUDIT) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): setup.cfg pyproject.toml

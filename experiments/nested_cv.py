@@ -94,11 +94,18 @@ class Nested:
     """One set of recordings, its outer folds kept one by one."""
 
     def __init__(
-        self, name: str, folder: Path, jobs: int, whiten: str | float | None = "auto"
+        self,
+        name: str,
+        folder: Path,
+        jobs: int,
+        whiten: str | float | None = "auto",
+        plain: bool = False,
     ) -> None:
         recordings = [r for r in read_recordings(folder) if len(np.unique(r.y)) > 1]
         Xs, ys = arrays_and_labels(recordings)
         self.name, self.jobs, self.whiten = name, jobs, whiten
+        # Lags and classifiers learned on means of samples say nothing of samples.
+        self.plain = plain or name in BLOCKS
         self.Zs, self.ends = [zscored(X) for X in Xs], [segment_ends(y) for y in ys]
         self.folds, self.groups = outer_folds(name, recordings)
         block = BLOCKS.get(name, 1)
@@ -116,9 +123,8 @@ class Nested:
         """Choose on the training recordings of a fold, segment the others."""
         test, train = self.folds[k], self.training(k)
         Xs, ys = [self.pooled[i][0] for i in train], [self.pooled[i][1] for i in train]
-        # Lags and classifiers learned on means of samples say nothing of samples.
         model = MetricLearnerCV(
-            candidates=ChangePoint().traits.candidates if self.name in BLOCKS else None,
+            candidates=ChangePoint().traits.candidates if self.plain else None,
             standardize=None,
             whiten=self.whiten,
             random_state=0,
@@ -169,12 +175,19 @@ class Nested:
 
 
 def main(
-    folder: Path, names: Sequence[str], jobs: int, seconds: float, whiten: float | None
+    folder: Path,
+    names: Sequence[str],
+    jobs: int,
+    seconds: float,
+    whiten: float | None,
+    plain: bool,
 ) -> None:
-    title = "nested_cv" if whiten is None else "nested_cv_whitened"
+    title = "nested_cv_plain" if plain else "nested_cv"
+    title = title if whiten is None else "nested_cv_whitened"
+    plain = plain or whiten is not None
     pieces, rows = Pieces(title, seconds), []
     for name in names:
-        nested = Nested(name, folder / name, jobs, "auto" if whiten is None else whiten)
+        nested = Nested(name, folder / name, jobs, "auto" if whiten is None else whiten, plain)
         found = [
             pieces.get(f"{name} {k}", partial(nested.fold, k)) for k in range(len(nested.folds))
         ]
@@ -190,6 +203,14 @@ if __name__ == "__main__":
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--whiten", type=float, help="full metrics start from whitened features")
+    parser.add_argument("--plain", action="store_true", help="choose among metrics without context")
     seconds_option(parser)
     arguments = parser.parse_args()
-    main(arguments.data, arguments.sets, arguments.jobs, arguments.seconds, arguments.whiten)
+    main(
+        arguments.data,
+        arguments.sets,
+        arguments.jobs,
+        arguments.seconds,
+        arguments.whiten,
+        arguments.plain,
+    )

@@ -68,4 +68,9 @@ else:
             "suggest_labels": "structsvm.partial_labels.suggest",
             "weight_stability": "structsvm.model_selection.stability",
         },
+        rooms=(
+            *("datasets", "errors", "features", "graphs", "interop", "oracles", "parallel"),
+            *("partitions", "plotting", "problems", "regularizers", "report", "rivals"),
+            *("solvers", "testing"),
+        ),
     )

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from structsvm.confusion import STATE_SCORES, UNSEEN, Confusion, confusions, refuse_unseen
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.names import read_names
+from structsvm.learner.form import Form
+from structsvm.learner.rivals import partitions_of
 from structsvm.learner.states import names_by_metric
 from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
@@ -25,8 +27,9 @@ from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.checks import among
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
-from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each
-from structsvm.views.samples import words_of
+from structsvm.support.tables import Printed, ShortTable
+from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each, rival_in_words
+from structsvm.views.samples import partition_of, words_of
 
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner
@@ -68,8 +71,8 @@ class SampleScores:
         return {"name": self.name, "n_clusters": self.n_clusters, **plain}
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Printed):
     """Scores of the learned metric and of those it has to beat, on the same samples."""
 
     samples: tuple[SampleScores, ...]
@@ -186,6 +189,19 @@ class Evaluation:
             classifiers=self.classifiers,
         )
 
+    def short_table(self) -> ShortTable:
+        """The mean scores of each metric, and the verdict."""
+        from structsvm.views.words import score_titles
+
+        titles, n = score_titles(self), len(self.samples)
+        means = sorted(self.scores.items(), key=lambda item: item[0] == LEARNED)
+        rows = [
+            (rival_in_words(name) if name != "untrained" else name, *(found[t] for t in titles))
+            for name, found in means
+        ]
+        what = f"{'' if n == 1 else 'Mean scores of '}{self.words.wholes(n)}"
+        return ShortTable(what, ("metric", *titles.values()), tuple(rows), (str(self.verdict),))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: the scores of each metric, verdict and samples."""
         confusion = {metric: of.to_dict() for metric, of in self.confusion.items()}
@@ -224,7 +240,7 @@ class Evaluation:
 def evaluate(
     learner: MetricLearner,
     Xs: Any,
-    ys: Any,
+    ys: Any = None,
     n_clusters: int | str | None = None,
     tolerance: int = 5,
     *,
@@ -290,9 +306,12 @@ def evaluate(
     >>> bool(learned["loss"] < untrained["loss"])
     True
     """
-    samples, seen = Xs, 0
+    seen = 0
     if rivals and is_prepared(Xs):
         raise SettingsError("rivals partition samples as they are: give these, not prepared ones")
+    form = Form.of(Xs, getattr(learner, "feature_names_in_", None))
+    Xs, ys, names = form.samples, form.labels(ys), form.names if names is None else names
+    samples = Xs
     if measured is not None or not is_prepared(Xs):
         measured = learner.measured(Xs) if measured is None else measured
         words = words_of(learner, measured)
@@ -311,7 +330,7 @@ def evaluate(
             raise SettingsError(f"rivals: {name!r} is among the metrics: give it another name")
         labels = _found_by(name, rival, "predict", Xs, counts)
         try:
-            guesses[name] = learner.encode(samples, labels)
+            guesses[name] = [partition_of(M) for M in learner.encode(samples, labels)]
         except DataError as error:
             raise SettingsError(
                 f"rivals: {name!r} does not predict one label for each item: {error}"
@@ -443,7 +462,9 @@ def confusions_of(
     if not found:
         return {}
     sizes = [sample.n_samples for sample in samples]
-    names = read_names(labels_of_each(ys, samples, words), sizes, words.whole)
+    pairs = zip(labels_of_each(ys, samples, words), samples, strict=True)
+    of_items = [learner.problem_.item_labels(y, sample) for y, sample in pairs]
+    names = read_names(of_items, sizes, words.whole)
     if names is None:
         return {}
     if known is not None and unseen_states == "refuse":
@@ -522,5 +543,7 @@ def decode_with_all(
         if name in metrics:
             found[name] = learner.decode_with(metrics[name], samples, counts)
         else:
-            found[name] = learner.partition_measured(name, measured or (), counts)
+            found[name] = partitions_of(
+                learner.rivals_, name, learner.problem_, measured or (), counts
+            )
     return found

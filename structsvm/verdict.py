@@ -221,6 +221,7 @@ WORDS = {
     "frame-boosting": "a frame classifier (boosting)",
     "boundary-logistic": "a boundary classifier (logistic)",
     "boundary-boosting": "a boundary classifier (boosting)",
+    "region-forest": "a classifier of regions (random forest)",
     "lda-classifier": "a classifier of rows (LDA)",
     "nearest-centroid": "a classifier of rows (nearest centre)",
 }

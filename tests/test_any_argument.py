@@ -207,7 +207,7 @@ def test_settings_of_learners(kind, name):
     """Refused when learning begins; those that pass are not learned with to the end."""
     brief = CuttingPlane(Stopping(max_iter=2))
     quick = {"changes": {"solver": brief}, "cuts": {"solver": BRIEF}}
-    quick["chosen"] = {"solver": brief, "lams": (0.1,)}
+    quick["chosen"] = {"solver": brief, "lams": (0.1,), "candidates": ("untrained", "diagonal")}
     data = ([GRAPH] * 2, YS[:2]) if kind == "cuts" else (XS, YS)
     for label, value in ODD.items():
         if callable(value) and name == "constraints":

@@ -1,5 +1,7 @@
 """What model selection tries on recordings: context, state scores and classifiers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
@@ -172,3 +174,9 @@ def test_names_beside_breakpoints_leave_the_boundary_classifier():
 def test_one_recording_is_refused_as_before():
     with pytest.raises(DataError, match="nothing can be held out"):
         scores("diagonal").fit(recordings(1), [NAMES])
+
+
+def test_partitions_without_labels_have_a_menu_too():
+    bare = replace(MetricLearner().read(recordings(4), [NAMES] * 4), given=None)
+    found = MetricLearnerCV(lams=(0.1,))._menu(bare)
+    assert [c.name for c in found if c.rival is not None] == ["boundary-boosting"]

@@ -38,7 +38,6 @@ EXPECTED_TO_FAIL = {
     "check_fit2d_1sample": WORDS,
     "check_transformer_data_not_an_array": NO_MIXIN,
     "check_transformer_general": NO_MIXIN,
-    "check_transformer_preserve_dtypes": NO_MIXIN,
 }
 EXPECTED_TO_FAIL_IN_CV = {
     **EXPECTED_TO_FAIL,
@@ -47,6 +46,7 @@ EXPECTED_TO_FAIL_IN_CV = {
     "check_readonly_memmap_input": ONE_RECORDING,
     "check_positive_only_tag_during_fit": ONE_RECORDING,
     "check_estimators_dtypes": ONE_RECORDING,
+    "check_transformer_preserve_dtypes": ONE_RECORDING,
     "check_pipeline_consistency": ONE_RECORDING,
     "check_estimators_nan_inf": ONE_RECORDING,
     "check_estimators_pickle": ONE_RECORDING,

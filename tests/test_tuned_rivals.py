@@ -143,6 +143,14 @@ def test_names_may_be_numbers_or_missing():
     ]
 
 
+def test_no_classifier_is_quick_on_very_many_samples():
+    samples = [Sample(np.zeros((200_000, 3)))] * 2
+    found = rivals_of_recordings(samples, [[4, 200_000]] * 2)
+    assert [rival.quick for rival in found] == [False, False]
+    (first, _) = rivals_of_recordings([Sample(np.zeros((30, 3)))], [[4, 30]])
+    assert first.quick
+
+
 def test_names_beside_breakpoints_are_left_out_and_the_warning_says_where():
     with pytest.warns(DataWarning, match="recording 0 has names .* recording 2 has breakpoints"):
         found = names_of([NAMES, NAMES, ENDS])

@@ -49,7 +49,7 @@ def readable(result: Evaluation) -> tuple[RenderableType, ...]:
     """What it is about, the scores, the names of states if there are any, the verdict."""
     n = len(result.samples)
     about = f"{'' if n == 1 else 'mean of '}{result.words.wholes(n)}"
-    states = (state_table(result),) if LEARNED in result.confusion else ()
+    states = (state_table(result),) if result.confusion else ()
     return about_scores(about, result), score_table(result), *states, str(result.verdict)
 
 
@@ -74,12 +74,16 @@ def score_table(result: Evaluation) -> Table:
 
 
 def state_table(result: Evaluation) -> Table:
-    """How often each state was named in the learned metric, and what it was taken for."""
+    """How often each state was named right, and what it was taken for, in the learned metric.
+
+    Or by the first of its rivals that names states, if it names none itself.
+    """
+    who = LEARNED if LEARNED in result.confusion else next(iter(result.confusion))
     found = Table(box=box.SIMPLE_HEAD)
-    found.add_column("state")
+    found.add_column(f"state ({who})")
     for title in (f"{result.words.item}s", "named right"):
         found.add_column(title, justify="right")
     found.add_column("taken for")
-    for state, n, share, others in confused_states(result.confusion[LEARNED]):
+    for state, n, share, others in confused_states(result.confusion[who]):
         found.add_row(printable(state), str(n), f"{share:.1%}", printable(others))
     return found

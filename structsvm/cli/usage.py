@@ -32,6 +32,7 @@ DESCRIPTION = "Learn the distance that segmentation or clustering needs, from la
 EXAMPLES = """\
 examples:
   structsvm demo
+  structsvm try change-point recordings/ -o tried/
   structsvm fit change-point recordings/ -o my.structsvm
   structsvm evaluate my.structsvm others/
   structsvm report my.structsvm others/ -o report.html
@@ -91,6 +92,47 @@ certificate.
     _solver_options(parser.add_argument_group("solver"))
     _running_options(parser.add_argument_group("running"))
     _problem_options(parser.add_argument_group("kind of problem"))
+
+
+def _try(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "try",
+        "find out what learning is worth on your data, and get a model, in one command",
+        """\
+examples:
+  structsvm try change-point recordings/ -o tried/
+  structsvm try change-point recordings/ --groups '^s[0-9]+' -o tried/
+  structsvm try clustering table.csv -o tried/
+  structsvm try clustering table.csv --split clusters -o tried/
+
+Three tenths of the data are held out. On the others the kind of metric, its context and its
+strength are chosen by cross-validation, and every rival is tuned. The verdict, the report and the
+predictions are about what was held out.
+""",
+        file_options(),
+        feature_options(),
+        description="Split labelled data, choose, compare with every rival, and write the model, "
+        "a report and predictions.",
+    )
+    parser.set_defaults(module="try_out")
+    parser.add_argument("problem", choices=kind_names(), help="kind of problem")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="labelled files or folders")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FOLDER", required=True, help="folder to write into"
+    )
+    force_option(parser)
+    parser.add_argument(
+        "--groups",
+        metavar="PATTERN",
+        help="regular expression that finds in the name of a file whom or what it is of; no group "
+        "is both learned from and held out",
+    )
+    _split_option(parser)
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="number of parallel workers; -1 for one per core"
+    )
+    _set_option(parser)
 
 
 def _predict(commands: Any) -> None:
@@ -412,7 +454,7 @@ Takes effect in new shells. Problems of plugins that are installed later need it
 
 
 COMMANDS: tuple[Callable[[Any], None], ...] = (
-    *(_fit, _predict, _evaluate, _report, _compare, _show, _diagnose, _plot),
+    *(_try, _fit, _predict, _evaluate, _report, _compare, _show, _diagnose, _plot),
     *(_demo, _plugins, _new, _completion),
 )
 
@@ -490,7 +532,7 @@ def _metric_options(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _split_option(group: argparse._ArgumentGroup) -> None:
+def _split_option(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--split",
         choices=("rows", "clusters"),
@@ -561,7 +603,7 @@ def _running_options(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _set_option(group: argparse._ArgumentGroup) -> None:
+def _set_option(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--set",
         type=assignment,

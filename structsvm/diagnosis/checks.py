@@ -109,14 +109,18 @@ def diagnose_measured(
     *,
     groups: Any = None,
     names: Sequence[str] | None = None,
+    prepared: Sequence[Sample] | None = None,
 ) -> Diagnosis:
-    """As :func:`diagnose`, of samples that ``learner.measured`` has checked already."""
+    """As :func:`diagnose`, of samples that ``learner.measured`` has checked already.
+
+    ``prepared`` are the same as the metric sees them, if that is known.
+    """
     fitted = learner.best_estimator_ if isinstance(learner, MetricLearnerCV) else learner
     checks = {name: check(fitted) for name, check in OF_THE_FIT.items()}
     if isinstance(learner, MetricLearnerCV):
         checks["path"] = fit.path(learner)
     if measured is not None:
-        given = _given(fitted, measured, ys, groups, names)
+        given = _given(fitted, measured, ys, groups, names, prepared)
         checks |= {name: check(given) for name, check in OF_FEATURES.items()}
         if ys is not None:
             checks |= {name: check(given) for name, check in OF_LABELS.items()}
@@ -130,10 +134,11 @@ def _given(
     ys: Any,
     groups: Any,
     names: Sequence[str] | None,
+    prepared: Sequence[Sample] | None,
 ) -> Given:
     """Samples and what is known of them, checked."""
     words = words_of(learner, measured)
-    prepared = learner.inputs_(measured)
+    prepared = learner.inputs_(measured) if prepared is None else prepared
     known = [] if ys is None else read_labels(learner.problem_, prepared, ys)
     truths = [None if one.truth is None else partition_of(one.truth) for one in known]
     return Given(

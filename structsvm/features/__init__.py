@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from structsvm.features.moments import robust_scale as robust_scale
     from structsvm.features.raw import Windows as Windows
     from structsvm.features.raw import windows as windows
+    from structsvm.features.regions import Deviations as Deviations
+    from structsvm.features.regions import RegionScores as RegionScores
     from structsvm.features.scores import StateScores as StateScores
 else:
     __getattr__, __dir__, __all__ = lazy(
@@ -26,11 +28,13 @@ else:
         {
             "Chain": "structsvm.features.compose",
             "Columns": "structsvm.features.context",
+            "Deviations": "structsvm.features.regions",
             "HermiteMoments": "structsvm.features.moments",
             "Lags": "structsvm.features.context",
             "MovingStatistics": "structsvm.features.context",
             "OfWindows": "structsvm.features.foreign",
             "RecordingTransformer": "structsvm.features.base",
+            "RegionScores": "structsvm.features.regions",
             "Rows": "structsvm.features.compose",
             "Series": "structsvm.features.foreign",
             "StateScores": "structsvm.features.scores",

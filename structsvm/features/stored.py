@@ -2,8 +2,8 @@
 
 A stage is stored as its name, its parameters and what it learned. Classifiers and transformers of
 scikit-learn are stored where what they learned is arrays and plain values and nothing else, which
-is looked up in a list: a file can name no other class. Gradient boosting keeps objects, of which
-the trees are stored as arrays (:class:`structsvm.features.trees.BoostedTrees`).
+is looked up in a list: a file can name no other class. Gradient boosting and forests keep objects,
+of which the trees are stored as arrays (:mod:`structsvm.features.trees`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from structsvm.features.context import Columns, Lags, MovingStatistics
 from structsvm.features.foreign import OfWindows, Series
 from structsvm.features.frames import FrameModel
 from structsvm.features.moments import HermiteMoments
+from structsvm.features.regions import Deviations, RegionScores
 from structsvm.features.scores import StateScores
-from structsvm.features.trees import BoostedTrees
+from structsvm.features.trees import BoostedTrees, Forest
 from structsvm.partitions.samples import Standardizer
 
 __all__ = ["STORED_ESTIMATORS", "from_plain", "to_plain"]
@@ -34,7 +35,8 @@ Arrays = dict[str, NDArray[Any]]
 STAGES: dict[str, type] = {
     stage.__name__: stage
     for stage in (
-        *(Chain, Columns, HermiteMoments, Lags, MovingStatistics, OfWindows, Rows, Series),
+        *(Chain, Columns, Deviations, HermiteMoments, Lags, MovingStatistics, OfWindows),
+        *(RegionScores, Rows, Series),
         *(StateScores, Union),
     )
 }
@@ -43,7 +45,12 @@ NOTHING: Mapping[str, type] = MappingProxyType({})
 
 VALUES: dict[str, type] = {value.__name__: value for value in (FrameModel, Standardizer)}
 
-BOOSTING = "HistGradientBoostingClassifier"
+STORED_TREES: dict[str, tuple[str, str, Any]] = {
+    "ExtraTreesClassifier": ("sklearn.ensemble", "estimators_", Forest),
+    "HistGradientBoostingClassifier": ("sklearn.ensemble", "_predictors", BoostedTrees),
+    "RandomForestClassifier": ("sklearn.ensemble", "estimators_", Forest),
+}
+"""Classifiers that keep trees: their module, where, and what these are stored as."""
 
 STORED_ESTIMATORS = {
     "GaussianNB": "sklearn.naive_bayes",
@@ -74,8 +81,8 @@ def to_plain(stage: BaseEstimator, more: Mapping[str, type] = NOTHING) -> tuple[
     Raises
     ------
     ModelFileError
-        When it holds something that is no plain value, such as a forest or a function, saying which
-        and the way out.
+        When it holds something that is no plain value, such as a function, saying which and the
+        way out.
 
     Examples
     --------
@@ -141,20 +148,21 @@ class _Writer:
 
     def _object(self, value: Any, where: str) -> Any:
         name = type(value).__name__
-        if type(value) is self.stages.get(name) or type(value) is BoostedTrees:
+        if type(value) is self.stages.get(name) or type(value) is _TREES.get(name):
             return {"stage": name, **self._parts(value, where)}
         if type(value) is VALUES.get(name):
             return {"value": name, "fields": self._mapping(vars(value), where)}
         if isinstance(value, BaseEstimator) and type(value).__module__.startswith("sklearn."):
-            if name == BOOSTING:
-                if hasattr(value, "_predictors"):
-                    return self.write(BoostedTrees.of(value), where)
+            if name in STORED_TREES:
+                _, trees, stored = STORED_TREES[name]
+                if hasattr(value, trees):
+                    return self.write(stored.of(value), where)
                 return {"sklearn": name, "params": self._params(value, where), "state": {}}
             if name in STORED_ESTIMATORS:
                 return {"sklearn": name, **self._parts(value, where)}
         raise ModelFileError(
             f"{where} is {value!r}, which a model file cannot hold: use one of "
-            f"{sorted([*STORED_ESTIMATORS, BOOSTING])}"
+            f"{sorted([*STORED_ESTIMATORS, *STORED_TREES])}"
         )
 
     def _parts(self, value: Any, where: str) -> dict[str, Any]:
@@ -211,7 +219,7 @@ class _Reader:
         return found
 
 
-_TREES: dict[str, type] = {"BoostedTrees": BoostedTrees}
+_TREES: dict[str, type] = {kind.__name__: kind for kind in (BoostedTrees, Forest)}
 
 
 def _given(value: Any) -> dict[str, Any]:
@@ -222,7 +230,8 @@ def _given(value: Any) -> dict[str, Any]:
 
 
 def _defaults(kind: type) -> dict[str, Any]:
-    if kind in (Union, Chain, BoostedTrees, OfWindows, Rows, Series) or kind.__name__ == "Pipeline":
+    plain = (Union, Chain, OfWindows, Rows, Series, *_TREES.values())
+    if kind in plain or kind.__name__ == "Pipeline":
         return {}
     return dict(kind().get_params(deep=False))
 
@@ -236,8 +245,8 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _of_sklearn(name: str) -> type:
-    module = "sklearn.ensemble" if name == BOOSTING else _listed(STORED_ESTIMATORS, name)
-    found: type = getattr(import_module(module), name)
+    modules = STORED_ESTIMATORS | {kind: module for kind, (module, *_) in STORED_TREES.items()}
+    found: type = getattr(import_module(_listed(modules, name)), name)
     return found
 
 

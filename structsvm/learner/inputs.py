@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from structsvm.errors import DataError
-from structsvm.features import RecordingTransformer, StateScores
+from structsvm.features import RecordingTransformer
 from structsvm.features.compose import stages_of
+from structsvm.features.scores import NamedScores
 from structsvm.learner.training_set import TrainingSet
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Standardizer, centred, warn_about_constant_features
@@ -31,6 +32,8 @@ class Inputs:
     """Fitted; None where the metric sees the columns themselves."""
     standardizer: Standardizer
     words: Words = RECORDINGS
+    made: tuple[str, ...] = ()
+    """Names of the features that were made; none where the metric sees the columns."""
 
     @classmethod
     def fit(
@@ -56,15 +59,18 @@ class Inputs:
             feature is constant.
         """
         words = data.problem.traits.words
+        made: tuple[str, ...] = ()
         if features is not None:
             features = clone(features)
-            found = features.fit_transform(data.arrays, data.given, data.groups)
+            found = features.fit_transform(data.arrays, data.item_labels, data.groups)
             _check_features(found, data.samples, words)
-            data = data.with_features(found)
+            columns = data.names or [f"x{j}" for j in range(data.n_features)]
+            made = tuple(str(name) for name in features.get_feature_names_out(columns))
+            data = data.with_features(found, made)
         column_names = data.names if features is None else None
         warn_about_constant_features(data.arrays, column_names, words)
         standardizer = Standardizer.fit(standardize, data.arrays, data.weights)
-        inputs = cls(features, standardizer, words)
+        inputs = cls(features, standardizer, words, made)
         return inputs, data.with_features([centred(standardizer(X)) for X in data.arrays])
 
     def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
@@ -74,16 +80,22 @@ class Inputs:
             Xs, states = self.features.transform_with_states(Xs)
             _check_features(Xs, samples, self.words)
         pairs = zip(samples, Xs, strict=True)
-        prepared = [sample.with_features(self.standardizer(X)) for sample, X in pairs]
+        made = self.made or None
+        prepared = [sample.with_features(self.standardizer(X), made) for sample, X in pairs]
         if states is None:
             return prepared
         return [replace(sample, states=p) for sample, p in zip(prepared, states, strict=True)]
+
+    def seen(self, data: TrainingSet) -> TrainingSet:
+        """Labelled samples as the metric sees them, as :meth:`fit` returns them."""
+        samples = [sample.with_features(centred(sample.X)) for sample in self(data.samples)]
+        return replace(data, samples=samples)
 
     @property
     def states(self) -> NDArray[Any] | None:
         """The names of the states that the features know, (C,), if they know any."""
         stages = stages_of(self.features)
-        return next((stage.classes_ for stage in stages if isinstance(stage, StateScores)), None)
+        return next((stage.classes_ for stage in stages if isinstance(stage, NamedScores)), None)
 
     def names(self, columns: Sequence[str]) -> list[str]:
         """The names of the features that the metric sees, made of those of the columns."""

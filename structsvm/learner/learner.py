@@ -16,15 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.fitting import FitResult, FitState, learn
+from structsvm.learner.form import Form, same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
-from structsvm.learner.rivals import guessed, tune
+from structsvm.learner.rivals import partitions_of, tune
 from structsvm.learner.rules import Rules, counts_of, decode, labels_of, named, read_rules
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
+from structsvm.learner.weights import heaviest_features
 from structsvm.parallel import Backend
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -33,7 +35,7 @@ from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample, is_prepared
-from structsvm.partitions.samples import Counts, centred, check_weights, cluster_counts
+from structsvm.partitions.samples import Counts, check_weights, cluster_counts
 from structsvm.partitions.values import refuse_hidden
 from structsvm.problem import Risk
 from structsvm.problems.change_point import ChangePoint
@@ -46,7 +48,9 @@ from structsvm.support.contract import asked
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
 from structsvm.support.interrupts import Interrupts
+from structsvm.support.plain import counted
 from structsvm.support.progress import stage
+from structsvm.support.tables import ShortTable
 
 if TYPE_CHECKING:
     from structsvm.interop.detectors import MetricCost, MetricDetector
@@ -55,6 +59,8 @@ __all__ = ["MetricLearner"]
 
 Floats = NDArray[np.float64]
 
+SHOWN = 10
+"""Features that are printed."""
 CONTAINERS = ("default", "pandas", "polars")
 DATA = {"Xs": UNUSED, "ys": UNUSED}
 """Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""
@@ -171,7 +177,7 @@ class MetricLearner(ProblemParameters):
 
     def __init__(
         self,
-        problem: PartitionProblem | None = None,
+        problem: PartitionProblem | str | None = None,
         metric: str = "full",
         regularizer: str | Regularizer = "squared",
         lam: float | None = None,
@@ -220,7 +226,10 @@ class MetricLearner(ProblemParameters):
         Parameters
         ----------
         Xs : list of arrays or data frames of shape (T_i, P), or whatever the problem reads
-            A :class:`~structsvm.learner.TrainingSet` holds labels and weights already.
+            One array or data frame is one sample, and a mapping has samples by name; predictions
+            come back in the same form. A :class:`~structsvm.datasets.Recording`, or a list of
+            them, brings its labels along. A :class:`~structsvm.learner.TrainingSet` holds labels
+            and weights already.
         ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
             or of :class:`~structsvm.PartialLabels`; the number -1 in a vector marks samples
             without a label, and a label that is missing (None, NaN, NaT, NA, blank text) is refused
@@ -285,7 +294,7 @@ class MetricLearner(ProblemParameters):
         inputs, data = Inputs.fit(settings.features, settings.standardize, read)
         settings.check(data.n_features, len(data))
         if others is not None:
-            others = others.with_features([centred(x.X) for x in inputs(others.samples)])
+            others = inputs.seen(others)
         with Interrupts():  # what was learned is kept before Ctrl-C is answered
             if partial:
                 result = learn_partial(settings, data, alternation or Alternation(), others)
@@ -372,6 +381,7 @@ class MetricLearner(ProblemParameters):
 
     # ---- prediction
 
+    @same_form
     def predict(
         self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
     ) -> list[NDArray[Any]]:
@@ -414,6 +424,7 @@ class MetricLearner(ProblemParameters):
         partitions = self.decode_with(self.metric_, samples, n_clusters, **rules)
         return labels_of(self.problem_, partitions, samples)
 
+    @same_form
     def predict_states(
         self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
     ) -> list[NDArray[Any]]:
@@ -427,11 +438,12 @@ class MetricLearner(ProblemParameters):
         SettingsError
             When the learner has no such features.
         """
-        samples, states = self.prepare(Xs), self._states
+        samples, states = self.prepare(Xs), self._known_states()
         partitions = self.predict_partitions(samples, n_clusters, **rules)
         pairs = zip(partitions, samples, strict=True)
         return [names_of_items(M, sample, states) for M, sample in pairs]
 
+    @same_form
     def predict_segments(
         self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
     ) -> list[list[dict[str, Any]]]:
@@ -448,7 +460,7 @@ class MetricLearner(ProblemParameters):
         SettingsError
             When the learner has no features that score named states, or finds no segments.
         """
-        samples, states = self.prepare(Xs), self._states
+        samples, states = self.prepare(Xs), self._known_states()
         words = self.problem_.traits.words
         if not self.problem_.traits.contiguous:
             raise SettingsError(
@@ -458,12 +470,14 @@ class MetricLearner(ProblemParameters):
         partitions = self.predict_partitions(samples, n_clusters, **rules)
         return [segment_table(M, x, states) for M, x in zip(partitions, samples, strict=True)]
 
+    @same_form
     def predict_breakpoints(
         self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
     ) -> list[list[int]]:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
         return [M.breakpoints for M in self.predict_partitions(Xs, n_clusters, **rules)]
 
+    @same_form
     def predict_partitions(
         self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
     ) -> list[EquivalenceMatrix]:
@@ -471,6 +485,7 @@ class MetricLearner(ProblemParameters):
         check_is_fitted(self)
         return self.decode_with(self.metric_, Xs, n_clusters, **rules)
 
+    @same_form
     def predict_changes(
         self,
         Xs: Any,
@@ -590,18 +605,7 @@ class MetricLearner(ProblemParameters):
             raise SettingsError(
                 f"{rival} partitions samples as they are: give these, not prepared ones"
             )
-        return self.partition_measured(rival, self.measured(Xs), n_clusters)
-
-    def partition_measured(
-        self, rival: str, samples: Sequence[Sample], n_clusters: Counts = None
-    ) -> list[EquivalenceMatrix]:
-        """What :meth:`partition_with` does, of samples as :meth:`measured` has them."""
-        if not among(rival, tuple(self.rivals_)):
-            raise SettingsError(f"rival must be one of {sorted(self.rivals_)}, got {rival!r}")
-        sizes = [sample.n_samples for sample in samples]
-        counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
-        asked = None if n_clusters is None else [K for K in counts if K is not None]
-        return guessed(self.rivals_[rival], rival, self.problem_, samples, asked)
+        return partitions_of(self.rivals_, rival, self.problem_, self.measured(Xs), n_clusters)
 
     def prepare(self, Xs: Any) -> list[Sample]:
         """Samples as the metric sees them, checked against those it was learned from.
@@ -620,8 +624,9 @@ class MetricLearner(ProblemParameters):
         """Samples as they were measured, checked against those it was learned from."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
+        samples = Form.of(Xs, names).samples
         with asked(self.problem_, "read"):
-            return self.problem_.read(Xs, names, self.n_features_in_)[0]
+            return self.problem_.read(samples, names, self.n_features_in_)[0]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Return the labels of samples as equivalence matrices, checked."""
@@ -644,6 +649,25 @@ class MetricLearner(ProblemParameters):
         pairs = zip(truths, self.predict_partitions(samples, counts), strict=True)
         agreements = [self.problem_.agreement(t, g) for t, g in pairs]
         return float(np.average(agreements, weights=weights))
+
+    # ---- what was learned, at a glance
+
+    def summary(self) -> str:
+        """What was learned in a short table of text, which printing a fitted learner shows too."""
+        return str(self._short_table(SHOWN))
+
+    def to_frame(self, container: str = "pandas") -> Any:
+        """The weight of each feature as a data frame, the heaviest first; 1 is untrained.
+
+        Parameters
+        ----------
+        container : {"pandas", "polars"}
+        """
+        return self._short_table(None).to_frame(container)
+
+    def __str__(self) -> str:
+        """The short table once it is fitted, the parameters before."""
+        return self.summary() if hasattr(self, "metric_") else repr(self)
 
     # ---- the metric elsewhere
 
@@ -691,16 +715,38 @@ class MetricLearner(ProblemParameters):
         A list for a list, one array for one array; arrays or data frames as :meth:`set_output`, or
         ``sklearn.set_config(transform_output=...)``, has it.
         """
-        single = (isinstance(Xs, np.ndarray) and Xs.ndim == 2) or hasattr(Xs, "columns")
-        transformed = [self.metric_.transform(sample.X) for sample in self.prepare(Xs)]
+        check_is_fitted(self)
+        form = Form.of(Xs, getattr(self, "feature_names_in_", None))
+        transformed = [self.metric_.transform(sample.X) for sample in self.prepare(form.samples)]
         own = getattr(self, "_sklearn_output_config", {})
         kind = str(own.get("transform", get_config()["transform_output"]))
         if kind != "default":
-            originals = [Xs] if single else list(Xs)
+            originals = list(form.samples)
             names = list(self.get_feature_names_out())
             pairs = zip(transformed, originals, strict=True)
             transformed = [data_frame(kind, Z, names, getattr(X, "index", None)) for Z, X in pairs]
-        return transformed[0] if single else transformed
+        return form.answer(transformed)
+
+    def fit_transform(self, Xs: Any, ys: Any = None, **given: Any) -> Any:
+        """Learn from labelled samples, and return them in the metric, as :meth:`transform`.
+
+        Parameters
+        ----------
+        Xs, ys, **given : as for :meth:`fit`
+        """
+        return self.fit(Xs, ys, **given).transform(Xs)
+
+    def fit_predict(self, Xs: Any, ys: Any = None, n_clusters: Counts = None, **given: Any) -> Any:
+        """Learn from labelled samples, and partition them, as :meth:`predict`.
+
+        What comes back is the answer on what was learned from, which says nothing of new samples.
+
+        Parameters
+        ----------
+        Xs, ys, **given : as for :meth:`fit`
+        n_clusters : as for :meth:`predict`
+        """
+        return self.fit(Xs, ys, **given).predict(Xs, n_clusters)
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what :meth:`transform` returns, as in scikit-learn.
@@ -815,11 +861,30 @@ class MetricLearner(ProblemParameters):
 
     # ---- inside
 
+    def _html_repr(self) -> str:
+        """What notebooks show: the diagram of scikit-learn, and what was learned below it."""
+        diagram: str = super()._html_repr()
+        return diagram + (self._short_table(SHOWN).as_html if hasattr(self, "metric_") else "")
+
+    def _short_table(self, n: int | None) -> ShortTable:
+        """The features of largest weight."""
+        check_is_fitted(self)
+        weights = heaviest_features(self)
+        words, data = self.problem_.traits.words, self.training_data_
+        price = "" if self.penalty_ is None else f", price of a {words.part} {self.penalty_:.4g}"
+        title = (
+            f"{self.metric} metric of {counted(len(weights), 'feature')}, learned from "
+            f"{words.wholes(len(data))}{price}"
+        )
+        notes = [self.solution_.summary()]
+        if n is not None and len(weights) > n:
+            notes.insert(0, f"and {counted(len(weights) - n, 'more feature')}")
+        return ShortTable(title, ("feature", "weight"), tuple(weights[:n]), tuple(notes))
+
     def __sklearn_tags__(self) -> Tags:
         return recording_tags(super().__sklearn_tags__())
 
-    @property
-    def _states(self) -> NDArray[Any]:
+    def _known_states(self) -> NDArray[Any]:
         """The names of the states it knows; SettingsError if it knows none."""
         states = self.classes_
         if states is None:
@@ -872,7 +937,7 @@ class MetricLearner(ProblemParameters):
         if self.inputs_.states is not None:
             settings = self._settings()
             return Inputs.fit(settings.features, settings.standardize, data)[1]
-        return data.with_features([centred(sample.X) for sample in self.inputs_(data.samples)])
+        return self.inputs_.seen(data)
 
     def _tune_rivals(
         self, which: str | Sequence[str], measured: TrainingSet, seen: TrainingSet

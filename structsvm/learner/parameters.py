@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
 
 from structsvm.errors import SettingsError
+from structsvm.plugins import problem_class, problem_names
+from structsvm.support.checks import meant
 
-__all__ = ["ProblemParameters"]
+__all__ = ["ProblemParameters", "named_problem"]
 
 
 class ProblemParameters(BaseEstimator):  # type: ignore[misc]
@@ -35,7 +38,8 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
             raise SettingsError(f"deep must be True or False, got {deep!r}")
         found: dict[str, Any] = super().get_params(deep=deep)
         if deep:
-            found |= _settings(self._given_problem(), "problem")
+            with suppress(SettingsError):  # of a name that stands for nothing, which fit refuses
+                found |= _settings(self._given_problem(), "problem")
         return found
 
     def set_params(self, **params: Any) -> Self:
@@ -54,7 +58,31 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _given_problem(self) -> Any:
-        return self.default_problem if self.problem is None else self.problem
+        return named_problem(self.default_problem if self.problem is None else self.problem)
+
+
+def named_problem(problem: Any) -> Any:
+    """The problem of a name, with its usual settings; anything else as it is.
+
+    Raises
+    ------
+    SettingsError
+        When there is no problem of that name, or it has to be given a setting.
+    """
+    if not isinstance(problem, str):
+        return problem
+    names = problem_names()
+    if problem not in names:
+        raise SettingsError(
+            f"problem must be a PartitionProblem such as ChangePoint(), or one of "
+            f"{', '.join(names)}, got {problem!r}{meant(problem, names)}"
+        )
+    try:
+        return problem_class(problem)()
+    except TypeError as error:
+        raise SettingsError(
+            f"problem {problem!r} needs settings, make an instance: {error}"
+        ) from error
 
 
 def _settings(value: Any, name: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +19,13 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import Counts
+from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.partitions.values import label_values
+from structsvm.support.checks import among
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["Tuned", "candidates_of", "fit_rival", "guessed", "rivals_of", "tune"]
+__all__ = ["Tuned", "candidates_of", "fit_rival", "guessed", "partitions_of", "rivals_of", "tune"]
 
 USUAL = ("quick", "all")
 
@@ -93,14 +94,15 @@ def tune(
 
 def rivals_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Rival]:
     """The rivals that apply to samples as they were measured; classifiers find no new clusters."""
-    if data.given is None or data.asks == CLUSTERS:
+    labels = data.item_labels
+    if labels is None or data.asks == CLUSTERS:
         return []
-    return list(data.problem.rivals(data.samples, _labels(data), features))
+    return list(data.problem.rivals(data.samples, labels, features))
 
 
 def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Candidate]:
     """The menu of the problem for samples as they were measured, and what is asked about them."""
-    labels = [] if data.given is None else _labels(data)
+    labels = _labels(data)
     if data.asks not in (ROWS, CLUSTERS):
         return list(data.problem.candidates(data.samples, labels, features))
     found = data.problem.candidates_for_parts(data.samples, labels, features)
@@ -117,6 +119,30 @@ def fit_rival(rival: Rival, data: TrainingSet) -> Any:
     """
     with without_warnings(ConvergenceWarning):
         return clone(rival.estimator).fit(data.arrays, _labels(data), groups=data.groups)
+
+
+def partitions_of(
+    rivals: Mapping[str, Any],
+    name: str,
+    problem: PartitionProblem,
+    samples: Sequence[Sample],
+    n_clusters: Counts = None,
+) -> list[EquivalenceMatrix]:
+    """The partitions that one of several rivals predicts of samples as they were measured.
+
+    Raises
+    ------
+    SettingsError
+        When none has that name, or it does not predict one label for each item.
+    DataError
+        When a number of clusters does not fit its sample.
+    """
+    if not among(name, tuple(rivals)):
+        raise SettingsError(f"rival must be one of {sorted(rivals)}, got {name!r}")
+    sizes = [sample.n_samples for sample in samples]
+    counts = cluster_counts(n_clusters, sizes, problem.traits.words)
+    asked = None if n_clusters is None else [K for K in counts if K is not None]
+    return guessed(rivals[name], name, problem, samples, asked)
 
 
 def guessed(
@@ -150,6 +176,8 @@ def guessed(
 
 
 def _labels(data: TrainingSet) -> list[Any]:
-    assert data.given is not None
-    pairs = zip(data.given, data.samples, strict=True)
-    return [data.problem.known_labels(y, sample) for y, sample in pairs]
+    """Labels of items: those that were given, or those of the partitions."""
+    if (found := data.item_labels) is not None:
+        return found
+    problem, pairs = data.problem, zip(data.truths, data.samples, strict=True)
+    return [problem.item_labels(problem.decode(M, x), x) for M, x in pairs]

@@ -8,6 +8,7 @@ from typing import Any
 
 from structsvm.errors import SettingsError
 from structsvm.features import RecordingTransformer
+from structsvm.learner.parameters import named_problem
 from structsvm.parallel import Backend, backend_from
 from structsvm.partitions.objective import Objective, metric_space
 from structsvm.partitions.problem import PartitionProblem
@@ -19,7 +20,7 @@ from structsvm.solution import HistoryEntry
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.storage.unstored import refuse_unstored
-from structsvm.support.checks import among, is_number, refuse_bad_seed
+from structsvm.support.checks import among, is_number, meant, refuse_bad_seed
 
 __all__ = [
     "REGULARIZERS",
@@ -125,7 +126,7 @@ def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
     SettingsError
         When it is none, or the seed is none.
     """
-    problem = ChangePoint() if problem is None else problem
+    problem = named_problem(ChangePoint() if problem is None else problem)
     if not isinstance(problem, PartitionProblem):
         way_out = f"make an instance, {problem.__name__}()" if isinstance(problem, type) else ""
         raise SettingsError(
@@ -170,6 +171,7 @@ def regularizer_from(name: str | Regularizer) -> Regularizer:
     if not isinstance(name, str) or name not in REGULARIZERS:
         raise SettingsError(
             f"regularizer must be one of {sorted(REGULARIZERS)} or a Regularizer, got {name!r}"
+            f"{meant(name, REGULARIZERS)}"
         )
     return REGULARIZERS[name]
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
+from structsvm.learner.form import Form
 from structsvm.partial_labels.complete import (
     Known,
     known_parts,
@@ -106,8 +107,11 @@ class TrainingSet:
         DataError
             Naming the sample and what is wrong with it.
         """
+        form = Form.of(Xs)
+        ys = form.labels(ys)
+        named = form.features if feature_names is None else feature_names
         with asked(problem, "read"):
-            samples, names = problem.read(Xs, feature_names, n_features)
+            samples, names = problem.read(form.samples, named, n_features)
         weights = check_weights(sample_weight, len(samples), problem.traits.words)
         labels = read_labels(problem, samples, ys)
         if groups is not None:
@@ -170,10 +174,20 @@ class TrainingSet:
         """Those whose weight is not zero."""
         return self.at(np.flatnonzero(self.weights))
 
-    def with_features(self, Xs: Sequence[Floats]) -> TrainingSet:
-        """Return the same samples with other features, (T_i, P') each."""
+    def with_features(
+        self, Xs: Sequence[Floats], made: tuple[str, ...] | None = None
+    ) -> TrainingSet:
+        """The same samples with other features, (T_i, P') each; ``made`` as a sample has it."""
         pairs = zip(self.samples, Xs, strict=True)
-        return replace(self, samples=[sample.with_features(X) for sample, X in pairs])
+        return replace(self, samples=[sample.with_features(X, made) for sample, X in pairs])
+
+    @property
+    def item_labels(self) -> list[Any] | None:
+        """The labels as features and rivals learn from them, one for each item; None for none."""
+        if self.given is None:
+            return None
+        pairs = zip(self.given, self.samples, strict=True)
+        return [self.problem.item_labels(y, sample) for y, sample in pairs]
 
     @property
     def arrays(self) -> list[Floats]:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, DataWarning, LearningError
 from structsvm.evaluation import Evaluation, warn_of_new_clusters
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.rivals import partitions_of
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.splits import (
     CLUSTERS,
@@ -28,15 +29,17 @@ from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import asked_counts, cluster_counts
+from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
+from structsvm.support.tables import Printed, ShortTable
 from structsvm.verdict import LEARNED, Verdict
 
 __all__ = ["RowsEvaluation", "evaluate_rows"]
 
 
-@dataclass(frozen=True)
-class RowsEvaluation:
+@dataclass(frozen=True, repr=False)
+class RowsEvaluation(Printed):
     """Scores of parts of a table, each clustered by itself, and what they are scores of."""
 
     groups: Evaluation
@@ -56,6 +59,13 @@ class RowsEvaluation:
     def question(self) -> str:
         """A sentence that says what is answered, and what is not."""
         return self.groups.question
+
+    def short_table(self) -> ShortTable:
+        """The mean scores of each metric on the parts, the verdict, and what it answers."""
+        table = self.groups.short_table()
+        n, part = len(self.groups.samples), "group" if self.split == "rows" else "part"
+        title = f"Mean scores of {counted(n, part)} of {self.split} of a table"
+        return replace(table, title=title, notes=(*table.notes, self.question))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the evaluation as plain values, ready for JSON."""
@@ -153,9 +163,14 @@ def evaluate_rows(
         for name, metric in {LEARNED: own.metric_, **own.baselines_}.items():
             guesses.setdefault(name, []).extend(own.decode_with(metric, list(seen), here))
         for name in [] if asked == CLUSTERS else own.rivals_:
-            guesses.setdefault(name, []).extend(own.partition_with(name, list(measured), here))
+            guesses.setdefault(name, []).extend(
+                partitions_of(own.rivals_, name, own.problem_, measured, here)
+            )
     names = [f"{asked} {i}" for i in range(len(parts))]
-    scores = Evaluation.of(truths, guesses, names, data.problem, words=found.words)
+    problem, classifiers = data.problem, learner.rivals_
+    scores = Evaluation.of(
+        truths, guesses, names, problem, words=found.words, classifiers=classifiers
+    )
     question = question_in_words(asked, len(parts), again)
     return RowsEvaluation(replace(scores, draws=found.folds.draws, question=question), asked, again)
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
+from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
 from structsvm.learner.parameters import ProblemParameters
@@ -237,7 +238,6 @@ class MetricLearnerCV(ProblemParameters):
         Everything that :meth:`fit` finds out is known afterwards but ``best_estimator_``.
         Parameters and errors are those of :meth:`fit`.
         """
-        check_split(self.split)
         judge_with_k = self._judge_with_k()
         check_n_jobs(self.n_jobs)
         if self.candidates is not None:
@@ -271,6 +271,7 @@ class MetricLearnerCV(ProblemParameters):
         self.cv_results_ = held_out.table()
         return MetricLearner(**self._parameters(learned))
 
+    @same_form
     def predict(
         self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[NDArray[Any]]:
@@ -289,15 +290,11 @@ class MetricLearnerCV(ProblemParameters):
         partitions = self.predict_partitions(Xs, n_clusters, use=use, **rules)
         return labels_of(self.problem_, partitions, samples)
 
-    def predict_states(
-        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
-    ) -> list[NDArray[Any]]:
+    def predict_states(self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
         """Partition samples in the learned metric and name what was found, (T_i,) each."""
         return self._fitted.predict_states(Xs, n_clusters, **rules)
 
-    def predict_segments(
-        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
-    ) -> list[list[dict[str, Any]]]:
+    def predict_segments(self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
         """Segment recordings in the learned metric and name what was found: a table for each."""
         return self._fitted.predict_segments(Xs, n_clusters, **rules)
 
@@ -308,10 +305,11 @@ class MetricLearnerCV(ProblemParameters):
         *,
         tolerance: int | None = None,
         **rules: Unpack[Rules],
-    ) -> list[list[dict[str, Any]]]:
+    ) -> Any:
         """Segment recordings in the learned metric, and say how sure each change is."""
         return self._fitted.predict_changes(Xs, n_clusters, tolerance=tolerance, **rules)
 
+    @same_form
     def predict_breakpoints(
         self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[list[int]]:
@@ -319,6 +317,7 @@ class MetricLearnerCV(ProblemParameters):
         found = self.predict_partitions(Xs, n_clusters, use=use, **rules)
         return [M.breakpoints for M in found]
 
+    @same_form
     def predict_partitions(
         self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[EquivalenceMatrix]:
@@ -334,7 +333,8 @@ class MetricLearnerCV(ProblemParameters):
             raise SettingsError(f"use must be 'learned' or 'best', got {use!r}")
         learner = self._fitted
         if use == "learned":
-            return learner.predict_partitions(Xs, n_clusters, **rules)
+            found: list[EquivalenceMatrix] = learner.predict_partitions(Xs, n_clusters, **rules)
+            return found
         if self.best_candidate_ in learner.rivals_:
             if rules:
                 raise SettingsError(
@@ -473,6 +473,7 @@ class MetricLearnerCV(ProblemParameters):
 
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once, and what is asked about them."""
+        check_split(self.split)
         data = TrainingSet.of(self._problem, Xs, ys, **given)
         return replace(data, question=self.split or WHOLE)
 

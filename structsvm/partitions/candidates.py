@@ -15,7 +15,7 @@ class Rival:
 
     It has ``fit(Xs, ys, groups=None)`` and ``predict(Xs, n_clusters=None)``, which returns one
     label for each item of each sample. ``Xs`` are the features of the samples as they were
-    measured, (T_i, P) each, ``ys`` their labels as :meth:`PartitionProblem.known_labels` has them,
+    measured, (T_i, P) each, ``ys`` their labels as :meth:`PartitionProblem.item_labels` has them,
     and ``n_clusters`` a number for each sample, for all, or None.
 
     Examples

@@ -20,7 +20,7 @@ from structsvm.partitions.samples import centred
 from structsvm.problem import RegularizedRisk, Risk, Separation, SignedProblem
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
-from structsvm.support.checks import among
+from structsvm.support.checks import among, meant
 from structsvm.support.contract import Contract, asked
 from structsvm.support.plain import read_only
 from structsvm.support.unchanged import nothing_written
@@ -246,7 +246,9 @@ def metric_space(metric: str, n_features: int) -> WeightSpace:
     """
     spaces = {"diagonal": Nonnegative, "full": PSD}
     if not among(metric, spaces):
-        raise SettingsError(f"metric must be one of {sorted(spaces)}, got {metric!r}")
+        raise SettingsError(
+            f"metric must be one of {sorted(spaces)}, got {metric!r}{meant(metric, spaces)}"
+        )
     return spaces[metric](n_features)
 
 

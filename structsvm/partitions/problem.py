@@ -115,6 +115,11 @@ class PartitionProblem(Contract):
         return y
 
     @hook
+    def item_labels(self, y: Any, sample: Sample) -> Any:
+        """Labels as features and rivals learn from them: the name of each item, if it has one."""
+        return self.known_labels(y, sample)
+
+    @hook
     def restrict(self, sample: Sample, rows: Ints) -> Sample:
         """Some of the items of a sample, such as those that are labelled, as one of their own."""
         return sample.with_features(sample.X[rows])
@@ -267,7 +272,7 @@ class PartitionProblem(Contract):
         ----------
         samples : sequence of Sample
             As they were measured.
-        labels : sequence of labels of each sample, as :meth:`known_labels` has them
+        labels : sequence of labels of each sample, as :meth:`item_labels` has them
         features : RecordingTransformer, optional
             The features that the metric is learned from, not fitted: rivals see the same context.
         """

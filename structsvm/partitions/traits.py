@@ -29,6 +29,8 @@ class Words:
     """What it consists of."""
     finer: str = ""
     """How to make it of more of these, if there is a way."""
+    named: str = "state"
+    """What an item is, where labels are names that mean the same in all of them."""
 
     def items(self, n: int) -> str:
         """Return a number of items in words: "1 row", "3 samples"."""
@@ -45,8 +47,10 @@ class Words:
 
 RECORDINGS = Words("recording", "segment", "sample")
 TABLES = Words("table", "cluster", "row")
-GRAPHS = Words("graph", "cluster", "node", "of an image: raise n_superpixels of GraphOfImage")
-IMAGES = Words("image", "part", "pixel")
+GRAPHS = Words(
+    "graph", "cluster", "node", "of an image: raise n_superpixels of GraphOfImage", named="region"
+)
+IMAGES = Words("image", "part", "pixel", named="region")
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,9 @@ def report_page(
     verdict, whole = held_out.evaluation.verdict, pictures.words.whole
     sure, bounds = SURE if learner.problem_.traits.convex else LOCAL
     said = [f'<p class="note">{html.escape(note)}</p>' for note in notes(held_out)]
+    found = diagnose_measured(
+        learner, held_out.measured, ys, names=names, prepared=held_out.samples
+    )
     return _filled(
         title=html.escape(title),
         css=_asset("page.css"),
@@ -114,7 +117,7 @@ def report_page(
         found=html.escape(verdict.found),
         measure=html.escape(verdict.measure.capitalize()),
         notes="\n".join(said),
-        findings=_findings(diagnose_measured(learner, held_out.measured, ys, names=names)),
+        findings=_findings(found),
         singular=html.escape(whole),
         plural=html.escape(f"{whole}s"),
         sure=html.escape(sure),

@@ -25,6 +25,9 @@ __all__ = ["are_names", "candidates_of_recordings", "rivals_of_recordings"]
 CHOSEN_FROM = ("frame-logistic", "frame-boosting", "boundary-boosting")
 """Classifiers that model selection tries; quick ones only where slow ones do not do much better."""
 
+QUICK = 1_000_000
+"""Values of all recordings, their lags apart, up to which a logistic classifier is quick."""
+
 LONGEST = max(map(abs, Lags().lags))
 """The lag that every recording has to exceed for candidates with context."""
 
@@ -65,9 +68,10 @@ def rivals_of_recordings(
     context = _context(features)
     lags = Lags() if context is None else context
     named = are_names(samples, labels)
+    small = sum(sample.X.size for sample in samples) <= QUICK
     found = []
     for name in ("logistic", "boosting"):
-        quick = name == "logistic"
+        quick = small and name == "logistic"
         if named:
             found.append(Rival(f"frame-{name}", FrameClassifier(name, lags), quick))
         if any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True)):

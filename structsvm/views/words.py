@@ -12,6 +12,7 @@ from structsvm.confusion import Confusion
 from structsvm.evaluation import Evaluation
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_summary import TrainingSummary
+from structsvm.learner.weights import price_ratio, scaled_factor
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solution import Solution
 
@@ -72,7 +73,7 @@ def feature_weights(learner: MetricLearner) -> Floats:
     >>> int(feature_weights(learner).argmax())
     0
     """
-    components, unit = _scaled(learner)
+    components, unit = scaled_factor(learner)
     return np.asarray(np.einsum("rp,rp->p", components, components) * unit)
 
 
@@ -94,7 +95,7 @@ def scaled_metric(learner: MetricLearner) -> Floats:
     >>> scaled_metric(learner).shape
     (4, 4)
     """
-    components, unit = _scaled(learner)
+    components, unit = scaled_factor(learner)
     return np.asarray(components.T @ components * unit)
 
 
@@ -113,7 +114,7 @@ def eigenvalues(learner: MetricLearner) -> Floats:
     >>> values.shape, bool(values[0] >= values[-1] >= 0)
     ((4,), True)
     """
-    components, unit = _scaled(learner)
+    components, unit = scaled_factor(learner)
     values = np.zeros(learner.n_metric_features_)
     found = np.linalg.svd(components, compute_uv=False) ** 2
     values[: found.size] = found * unit
@@ -316,33 +317,9 @@ def unit_in_words(learner: MetricLearner) -> str:
     >>> print(unit_in_words(learner))
     the price of a segment
     """
-    if _price_ratio(learner) is None:
+    if price_ratio(learner) is None:
         return "the untrained metric"
     return f"the price of a {learner.problem_.traits.words.part}"
-
-
-def _scaled(learner: MetricLearner) -> tuple[Floats, float]:
-    """``L^T`` of features in which the untrained metric is a multiple of the identity, (rank, P).
-
-    And what their metric is multiplied by to be compared with the untrained one.
-    """
-    ratio = _price_ratio(learner)
-    start = learner.baselines_["untrained"].factor
-    scale = np.sqrt(np.einsum("pr,pr->p", start, start))
-    scale[scale == 0] = 1.0  # a feature without influence, in the learned metric as well
-    return learner.components_ / scale, 1.0 if ratio is None else ratio
-
-
-def _price_ratio(learner: MetricLearner) -> float | None:
-    """The price of the untrained metric over that of the learned one, if they are in its units.
-
-    That of an objective that is not convex is not: its score is not linear in the metric.
-    """
-    check_is_fitted(learner)
-    untrained, learned = learner.baselines_["untrained"].price, learner.metric_.price
-    if not learner.problem_.traits.convex or untrained is None or learned is None:
-        return None
-    return float(untrained / learned)
 
 
 def _directions(n: int) -> str:

@@ -27,7 +27,8 @@ def place(tmp_path_factory):
     train = [recording(f"r{i}", NAMES, i) for i in range(5)]
     features = Union(Lags((-1, 0, 1)), StateScores("logistic", lags=(-1, 0, 1)))
     learner = MetricLearner(metric="diagonal", features=features)
-    learner.fit([r.X for r in train], [r.y for r in train], feature_names=("a", "b"))
+    Xs, ys = [r.X for r in train], [r.y for r in train]
+    learner.fit(Xs, ys, feature_names=("a", "b"), rivals=True)
     save(learner, place / "m.structsvm")
     new = np.where(NAMES == "turn", "[red]sit", NAMES)
     for folder, names in (("test", NAMES), ("new", new)):
@@ -119,3 +120,26 @@ def test_show_names_the_states(run):
     plain = json.loads(out)
     assert plain["states"] == ["rest", "turn", "walk"]
     assert plain["problem"]["settings"]["lags"] == "Lags(lags=(-1, 0, 1))"
+
+
+def test_a_classifier_of_samples_names_what_it_finds_itself(run):
+    code, out, err = run("predict m.structsvm test/t0.csv --rival frame-logistic --json")
+    assert code == 0, err
+    (found,) = json.loads(out)["recordings"]
+    assert found["states"] == ["rest", "walk", "turn", "rest"]
+    _, out, _ = run("predict m.structsvm test/t0.csv --rival boundary-logistic")
+    assert "until" not in out
+
+
+def test_a_model_of_change_points_shows_the_states_of_its_rivals(run, place):
+    (place / "train").mkdir(exist_ok=True)
+    for i in range(4):
+        made = recording(f"r{i}", NAMES, 30 + i)
+        rows = [[*x, y] for x, y in zip(made.X.tolist(), made.y, strict=True)]
+        with (place / "train" / f"r{i}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([["a", "b", "label"], *rows])
+    code, _, err = run("fit change-point train -o c.structsvm --metric diagonal --rivals quick")
+    assert code == 0, err
+    code, out, err = run("evaluate c.structsvm test")
+    assert code == 0, err
+    assert "state (frame-logistic)" in out
