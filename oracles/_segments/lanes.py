@@ -1,9 +1,10 @@
-"""The two inner loops of the segment kernels, sixteen numbers at a time.
+"""The three inner loops of the segment kernels, sixteen numbers at a time.
 
-Both run down a tile of ``n`` rows of sixteen numbers and keep one vector of sixteen:
+They run down a tile of ``n`` rows of sixteen numbers and keep one vector of sixteen:
 
     signed_squares:  out[i] = sum_{j < n_plus} (x[j] - tile[j, i])^2 - sum_{j >= n_plus} (same)
     max_plus:        out[i] = max(out[i], max_j (x[j] + tile[j, i]))
+    max_of_sums:     out[i] = max_j (tile[j, i] + other[j, i])
 
 They are written as LLVM vectors because the loop vectoriser does not keep the sixteen sums in
 registers; LLVM splits the vectors to whatever width the processor has. Two vectors take turns, so
@@ -22,7 +23,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-__all__ = ["FAST", "LANES", "lane_of", "largest", "max_plus", "signed_squares"]
+__all__ = ["FAST", "LANES", "lane_of", "largest", "max_of_sums", "max_plus", "signed_squares"]
 
 Floats = NDArray[np.float64]
 _cgutils: Any = cgutils
@@ -67,15 +68,24 @@ def _fold(
     begin: Any,
     end: Any,
 ) -> None:
-    """Emit ``kept = step(kept, x[j], rows[j])`` for ``begin <= j < end``, two ``kept`` in turn."""
+    """Emit ``kept = step(kept, x[j], rows[j])`` for ``begin <= j < end``, two ``kept`` in turn.
+
+    ``x`` holds numbers, or rows as ``rows`` does.
+    """
+
+    def operand(index: Any) -> Any:
+        pointer = builder.gep(x, [index])
+        if x.type == rows.type:
+            return builder.load(pointer, align=8)
+        undefined = ir.Constant(_VECTOR, ir.Undefined)
+        first = ir.Constant(ir.IntType(32), 0)
+        single = builder.insert_element(undefined, builder.load(pointer), first)
+        return builder.shuffle_vector(single, undefined, _FIRST_LANE)
 
     def advance(index: Any, vector: Any) -> None:
-        undefined = ir.Constant(_VECTOR, ir.Undefined)
-        scalar = builder.load(builder.gep(x, [index]))
-        single = builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
-        spread = builder.shuffle_vector(single, undefined, _FIRST_LANE)
+        left = operand(index)
         row = builder.load(builder.gep(rows, [index]), align=8)
-        builder.store(step(builder, builder.load(vector), spread, row), vector)
+        builder.store(step(builder, builder.load(vector), left, row), vector)
 
     one = ir.Constant(begin.type, 1)
     length = builder.sub(end, begin)
@@ -149,6 +159,31 @@ def _max_plus(_typing: Any, tile: Any, x: Any, _n: Any, out: Any) -> Any:
 
 
 max_plus: Any = intrinsic(_max_plus)
+
+
+def _max_of_sums(_typing: Any, tiles: Any, _which: Any, other: Any, _n: Any, out: Any) -> Any:
+    """``out[i] = max_j (tiles[which, j, i] + other[j, i])`` over ``j < n``; other (m, 16)."""
+    _require_contiguous((tiles, 3), (other, 2), (out, 1))
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kinds = signature.args
+        first, others, result = (_data(context, builder, kinds[i], args[i]) for i in (0, 2, 4))
+        height = builder.extract_value(
+            context.make_array(kinds[0])(context, builder, args[0]).shape, 1
+        )
+        skipped = builder.mul(builder.mul(args[1], height), height.type(LANES))
+        rows = builder.bitcast(builder.gep(first, [skipped]), _VECTOR.as_pointer())
+        others, result = (builder.bitcast(p, _VECTOR.as_pointer()) for p in (others, result))
+        kept = _two(builder, ir.Constant(_VECTOR, [float("-inf")] * LANES))
+        _fold(builder, kept, _raise_to_sum, rows, others, args[3].type(0), args[3])
+        best = _larger(builder, builder.load(kept[0]), builder.load(kept[1]))
+        builder.store(best, result, align=8)
+        return context.get_dummy_value()
+
+    return types.void(tiles, types.intp, other, types.intp, out), codegen
+
+
+max_of_sums: Any = intrinsic(_max_of_sums)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

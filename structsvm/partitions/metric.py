@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.oracle import Oracle
+from structsvm.partitions.oracle import BatchOracle, Oracle
+from structsvm.partitions.price_path import decode_between
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.progress import stage
 
@@ -34,6 +35,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 PENALTIES_PER_DECADE = 15
+BATCH = 10_000
+"""Items of the samples that are calibrated in one call, at least, if there are so many."""
 SMOOTHING = 3
 """Steps of the grid on either side over which the loss curve is averaged."""
 
@@ -178,8 +181,12 @@ def calibrate(
     if penalties is None:
         one_cluster = np.average([truth.n_clusters - 1.0 for truth in truths], weights=weights)
         return Calibration(np.ones(1), np.full(1, one_cluster))
-    losses = [partial(partition_loss, truth) for truth in truths]
-    return calibrate_by(oracles, Zs, losses, penalties, weights)
+    batches = _batches(oracles, Zs, truths)
+    shares = [batch.size for batch in batches]
+    curves = [
+        batch.curves(penalties) for batch in stage("calibrating the penalty", batches, shares)
+    ]
+    return Calibration(penalties, np.average(np.vstack(curves), axis=0, weights=weights))
 
 
 def penalties_for(
@@ -216,24 +223,50 @@ def _loss_curve(
     oracle: Oracle, Z: Floats, loss: Callable[[EquivalenceMatrix], float], penalties: Floats
 ) -> Floats:
     """Loss of the optimal partition of one sample at every penalty."""
-    losses = np.empty(penalties.size)
+    if isinstance(oracle, BatchOracle):
+        found = oracle.price_path(Z, penalties)
+    else:
+        found = decode_between(lambda p: oracle.ask(TraceObjective(Z, shift=-p)).y, penalties)
+    losses = {id(M): loss(M) for M in found}
+    return np.array([losses[id(M)] for M in found])
 
-    def decode(index: int) -> EquivalenceMatrix:
-        best = oracle.ask(TraceObjective(Z, shift=-float(penalties[index]))).y
-        losses[index] = loss(best)
-        return best
 
-    last = penalties.size - 1
-    pending = [(0, last, decode(0), decode(last))]
-    while pending:
-        low, high, at_low, at_high = pending.pop()
-        if at_low == at_high:
-            losses[low:high] = losses[high]
-        elif high - low > 1:
-            middle = (low + high) // 2
-            at_middle = decode(middle)
-            pending += [(low, middle, at_low, at_middle), (middle, high, at_middle, at_high)]
-    return losses
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Neighbouring samples with the same oracle, calibrated in one call."""
+
+    oracle: Oracle
+    Zs: Sequence[Floats]
+    truths: Sequence[EquivalenceMatrix]
+
+    @property
+    def size(self) -> int:
+        """The number of items of all samples."""
+        return sum(Z.shape[0] for Z in self.Zs)
+
+    def curves(self, penalties: Floats) -> Floats:
+        """The loss of each sample at every penalty, (n, n_penalties)."""
+        if isinstance(self.oracle, BatchOracle):
+            return self.oracle.loss_curves(self.Zs, self.truths, penalties)
+        pairs = zip(self.Zs, self.truths, strict=True)
+        losses = ((Z, partial(partition_loss, truth)) for Z, truth in pairs)
+        return np.array([_loss_curve(self.oracle, Z, loss, penalties) for Z, loss in losses])
+
+
+def _batches(
+    oracles: Sequence[Oracle], Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]
+) -> list[_Batch]:
+    """The samples in their order, as many at a time as make a moment's work."""
+    batches: list[_Batch] = []
+    begin, size = 0, 0
+    for end, oracle in enumerate(oracles, start=1):
+        size += Zs[end - 1].shape[0]
+        last = end == len(oracles)
+        alone = last or not isinstance(oracle, BatchOracle) or oracles[end] != oracle
+        if alone or size >= BATCH:
+            batches.append(_Batch(oracle, Zs[begin:end], truths[begin:end]))
+            begin, size = end, 0
+    return batches
 
 
 def metric_factor(B: Floats) -> Floats:
