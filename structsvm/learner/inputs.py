@@ -14,7 +14,8 @@ from structsvm.errors import DataError
 from structsvm.features import RecordingTransformer, StateScores
 from structsvm.features.compose import stages_of
 from structsvm.learner.training_set import TrainingSet
-from structsvm.partitions.sample import Sample
+from structsvm.parallel import spread
+from structsvm.partitions.sample import Sample, batches_of
 from structsvm.partitions.samples import Standardizer, centred, warn_about_constant_features
 from structsvm.partitions.traits import RECORDINGS, Words
 
@@ -58,7 +59,7 @@ class Inputs:
         words = data.problem.traits.words
         if features is not None:
             features = clone(features)
-            found = features.fit_transform(data.arrays, data.given, data.groups)
+            found = _fit_transform(features, data)
             _check_features(found, data.samples, words)
             data = data.with_features(found)
         column_names = data.names if features is None else None
@@ -69,9 +70,9 @@ class Inputs:
 
     def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
         """Samples as the metric sees them."""
-        Xs = [sample.X for sample in samples]
+        Xs: Sequence[Any] = [sample.X for sample in samples]
         if self.features is not None:
-            Xs = self.features.transform(Xs)
+            Xs = _transform(self.features, Xs)
             _check_features(Xs, samples, self.words)
         pairs = zip(samples, Xs, strict=True)
         return [sample.with_features(self.standardizer(X)) for sample, X in pairs]
@@ -99,6 +100,27 @@ class Inputs:
         if self.features is None:
             return list(columns)
         return [str(name) for name in self.features.get_feature_names_out(list(columns))]
+
+
+def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequence[Any]:
+    """The features of the training samples, made by the workers where they need no more than that.
+
+    A transformer with a way of its own, such as cross-fitting, makes them itself.
+    """
+    if type(features).fit_transform is not RecordingTransformer.fit_transform:
+        return features.fit_transform(data.arrays, data.given, data.groups)
+    return _transform(features.fit(data.arrays, data.given, data.groups), data.arrays)
+
+
+def _transform(features: RecordingTransformer, Xs: Sequence[Floats]) -> Sequence[Any]:
+    """Features of samples, those of each not depending on which are transformed with it."""
+    parts = [Xs[a:b] for a, b in batches_of([len(X) for X in Xs])]
+    found = spread("features", _features_of, parts, features)
+    return [F for part in found for F in part]
+
+
+def _features_of(Xs: Sequence[Floats], features: RecordingTransformer) -> Sequence[Any]:
+    return features.transform(Xs)
 
 
 def _check_features(Xs: Sequence[Any], samples: Sequence[Sample], words: Words) -> None:

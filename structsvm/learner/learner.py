@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,12 +25,12 @@ from structsvm.learner.partial import Alternation, check_labels, informative, le
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
-from structsvm.parallel import Backend
+from structsvm.parallel import Backend, backend_from, spread, working_on
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample, is_prepared
+from structsvm.partitions.sample import Sample, batches_of, is_prepared
 from structsvm.partitions.samples import Counts, centred, check_weights, cluster_counts
 from structsvm.partitions.values import refuse_hidden
 from structsvm.problem import Risk
@@ -264,18 +265,19 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
                 DataWarning,
             )
         read = informative(read)
-        inputs, data = Inputs.fit(settings.features, settings.standardize, read)
-        settings.check(data.n_features, len(data))
-        if others is not None:
-            others = others.with_features([centred(x.X) for x in inputs(others.samples)])
-        with Interrupts():  # what was learned is kept before Ctrl-C is answered
-            if partial:
-                result = learn_partial(settings, data, alternation or Alternation(), others)
-            else:
-                result = learn(settings, data, resume)
-            self._keep(read, inputs, result)
-        if rivals and not self.interrupted_:
-            self._tune_baselines(data)
+        with working_on(settings.backend):
+            inputs, data = Inputs.fit(settings.features, settings.standardize, read)
+            settings.check(data.n_features, len(data))
+            if others is not None:
+                others = others.with_features([centred(x.X) for x in inputs(others.samples)])
+            with Interrupts():  # what was learned is kept before Ctrl-C is answered
+                if partial:
+                    result = learn_partial(settings, data, alternation or Alternation(), others)
+                else:
+                    result = learn(settings, data, resume)
+                self._keep(read, inputs, result)
+            if rivals and not self.interrupted_:
+                self._tune_baselines(data)
         return self
 
     def fit_baselines(self, Xs: Any, ys: Any = None, *, sample_weight: Any = None) -> Self:
@@ -287,8 +289,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         data = self._training_set(
             Xs, ys, sample_weight=sample_weight, n_features=self.n_features_in_
         ).counted()
-        seen = [centred(sample.X) for sample in self.inputs_(data.samples)]
-        self._tune_baselines(data.with_features(seen))
+        with self._workers():
+            seen = [centred(sample.X) for sample in self.inputs_(data.samples)]
+            self._tune_baselines(data.with_features(seen))
         return self
 
     def read(
@@ -422,8 +425,10 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         if n_clusters is None and metric.price is None:
             n_clusters = metric.n_clusters
         counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
-        tasks = stage("partitioning", list(zip(samples, counts, strict=True)))
-        return [metric.decode(self.problem_, sample, K) for sample, K in tasks]
+        parts = [(samples[a:b], counts[a:b]) for a, b in batches_of(sizes)]
+        with self._workers():
+            found = spread("partitioning", _partitions, parts, (self.problem_, metric))
+        return list(itertools.chain.from_iterable(found))
 
     def prepare(self, Xs: Any) -> list[Sample]:
         """Samples as the metric sees them, checked against those it was learned from.
@@ -436,7 +441,11 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             Naming the sample and the offending number.
         """
         check_is_fitted(self)
-        return Xs if is_prepared(Xs) else self.inputs_(self.measured(Xs))
+        if is_prepared(Xs):
+            return Xs
+        measured = self.measured(Xs)
+        with self._workers():
+            return self.inputs_(measured)
 
     def measured(self, Xs: Any) -> list[Sample]:
         """Samples as they were measured, checked against those it was learned from."""
@@ -637,6 +646,10 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     def _problem(self) -> PartitionProblem:
         return problem_from(self.problem, self.random_state)
 
+    def _workers(self) -> AbstractContextManager[None]:
+        """A block whose work is done where the oracles are asked."""
+        return working_on(backend_from(self.backend, self.n_jobs))
+
     def _settings(self, callback: Callable[[HistoryEntry], None] | None = None) -> Settings:
         return Settings.of(self.get_params(deep=False), callback)
 
@@ -670,6 +683,14 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             self.baselines_[name] = baselines.fit(
                 name, self.problem_, parts.samples, parts.truths, weights=parts.weights
             )
+
+
+def _partitions(
+    part: tuple[Sequence[Sample], Sequence[int | None]], given: tuple[PartitionProblem, Metric]
+) -> list[EquivalenceMatrix]:
+    """The partitions of some samples, wherever they are found."""
+    (samples, counts), (problem, metric) = part, given
+    return problem.partitions(samples, metric, counts)
 
 
 def _held_out(given: Any, read: TrainingSet) -> TrainingSet | None:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.parallel import single_threaded
+from structsvm.parallel import single_threaded, spread
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import BatchOracle, Oracle
 from structsvm.partitions.price_path import decode_between
+from structsvm.partitions.sample import batches_of
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.support.progress import stage
 
 if TYPE_CHECKING:
     from structsvm.partitions.problem import PartitionProblem
@@ -35,8 +35,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 PENALTIES_PER_DECADE = 15
-BATCH = 10_000
-"""Items of the samples that are calibrated in one call, at least, if there are so many."""
 SMOOTHING = 3
 """Steps of the grid on either side over which the loss curve is averaged."""
 
@@ -182,10 +180,7 @@ def calibrate(
         one_cluster = np.average([truth.n_clusters - 1.0 for truth in truths], weights=weights)
         return Calibration(np.ones(1), np.full(1, one_cluster))
     batches = _batches(oracles, Zs, truths)
-    shares = [batch.size for batch in batches]
-    curves = [
-        batch.curves(penalties) for batch in stage("calibrating the penalty", batches, shares)
-    ]
+    curves = spread("calibrating the penalty", _Batch.curves, batches, penalties)
     return Calibration(penalties, np.average(np.vstack(curves), axis=0, weights=weights))
 
 
@@ -214,15 +209,16 @@ def calibrate_by(
     weights: Floats | None = None,
 ) -> Calibration:
     """As :func:`calibrate`, by any loss of the partition that is found for each sample."""
-    tasks = stage("calibrating the penalty", list(zip(oracles, Zs, losses, strict=True)))
-    curves = [_loss_curve(oracle, Z, loss, penalties) for oracle, Z, loss in tasks]
+    tasks = list(zip(oracles, Zs, losses, strict=True))
+    curves = spread("calibrating the penalty", _loss_curve, tasks, penalties)
     return Calibration(penalties, np.average(curves, axis=0, weights=weights))
 
 
 def _loss_curve(
-    oracle: Oracle, Z: Floats, loss: Callable[[EquivalenceMatrix], float], penalties: Floats
+    sample: tuple[Oracle, Floats, Callable[[EquivalenceMatrix], float]], penalties: Floats
 ) -> Floats:
     """Loss of the optimal partition of one sample at every penalty."""
+    oracle, Z, loss = sample
     if isinstance(oracle, BatchOracle):
         found = oracle.price_path(Z, penalties)
     else:
@@ -239,18 +235,15 @@ class _Batch:
     Zs: Sequence[Floats]
     truths: Sequence[EquivalenceMatrix]
 
-    @property
-    def size(self) -> int:
-        """The number of items of all samples."""
-        return sum(Z.shape[0] for Z in self.Zs)
-
     def curves(self, penalties: Floats) -> Floats:
         """The loss of each sample at every penalty, (n, n_penalties)."""
         if isinstance(self.oracle, BatchOracle):
             return self.oracle.loss_curves(self.Zs, self.truths, penalties)
-        pairs = zip(self.Zs, self.truths, strict=True)
-        losses = ((Z, partial(partition_loss, truth)) for Z, truth in pairs)
-        return np.array([_loss_curve(self.oracle, Z, loss, penalties) for Z, loss in losses])
+        samples = (
+            (self.oracle, Z, partial(partition_loss, truth))
+            for Z, truth in zip(self.Zs, self.truths, strict=True)
+        )
+        return np.array([_loss_curve(sample, penalties) for sample in samples])
 
 
 def _batches(
@@ -258,14 +251,13 @@ def _batches(
 ) -> list[_Batch]:
     """The samples in their order, as many at a time as make a moment's work."""
     batches: list[_Batch] = []
-    begin, size = 0, 0
-    for end, oracle in enumerate(oracles, start=1):
-        size += Zs[end - 1].shape[0]
-        last = end == len(oracles)
-        alone = last or not isinstance(oracle, BatchOracle) or oracles[end] != oracle
-        if alone or size >= BATCH:
-            batches.append(_Batch(oracle, Zs[begin:end], truths[begin:end]))
-            begin, size = end, 0
+    for begin, end in batches_of([Z.shape[0] for Z in Zs]):
+        first = begin
+        for i in range(begin, end):
+            oracle = oracles[i]
+            if i + 1 == end or not isinstance(oracle, BatchOracle) or oracles[i + 1] != oracle:
+                batches.append(_Batch(oracle, Zs[first : i + 1], truths[first : i + 1]))
+                first = i + 1
     return batches
 
 

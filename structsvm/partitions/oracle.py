@@ -387,6 +387,28 @@ class BatchOracle(Oracle):
     def maximize_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
         """Maximise ``Tr(A M)`` of each, without a constraint."""
 
+    def ask_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
+        """The answers of :meth:`maximize_all`, verified as those of :meth:`Oracle.ask`.
+
+        Raises
+        ------
+        OracleError, PluginError
+            As :meth:`Oracle.ask`.
+        """
+        try:
+            answers = self.maximize_all(objectives)
+        except StructSVMError:
+            raise
+        except Exception as error:
+            raise _failure(self, "maximize_all", error) from error
+        if len(answers) != len(objectives):
+            raise PluginError(
+                f"{type(self).__name__}.maximize_all returned {len(answers)} answers to "
+                f"{len(objectives)} questions"
+            )
+        pairs = zip(answers, objectives, strict=True)
+        return [_verified(self, "maximize_all", a, A, UNCONSTRAINED) for a, A in pairs]
+
     @abstractmethod
     def price_path(self, Z: Floats, prices: Floats) -> list[EquivalenceMatrix]:
         """The best partition of samples (T, r) in the metric at every price of a cluster.

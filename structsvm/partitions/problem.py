@@ -16,7 +16,14 @@ from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, covering, margin_f1, partition_loss
 from structsvm.partitions.metric import Calibration, Metric, calibrate
 from structsvm.partitions.objective import MetricObjective, Objective
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.oracle import (
+    UNCONSTRAINED,
+    Argmax,
+    BatchOracle,
+    Constraint,
+    Oracle,
+    Quality,
+)
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import centred, read_arrays
 from structsvm.partitions.trace_objective import TraceObjective
@@ -214,13 +221,33 @@ class PartitionProblem(Contract):
         constraint: Constraint = UNCONSTRAINED,
     ) -> EquivalenceMatrix:
         """The best partition of a sample into ``n_clusters``, or as many as the price allows."""
-        price = 0.0 if n_clusters is not None else metric.price
-        assert price is not None
-        objective = TraceObjective(centred(sample.X) @ metric.factor, shift=-price)
+        objective = _question(sample, metric, n_clusters)
         answer = self.decoder(sample).ask(objective, constraint.with_clusters(n_clusters))
         if n_clusters is None:
-            _warn_of_rounding(answer, price, sample.n_samples)
+            _warn_of_rounding(answer, objective)
         return answer.y
+
+    def partitions(
+        self, samples: Sequence[Sample], metric: Metric, counts: Sequence[int | None]
+    ) -> list[EquivalenceMatrix]:
+        """What :meth:`partition` finds for each sample, in one call where its decoder can do so."""
+        found: dict[int, EquivalenceMatrix] = {}
+        if type(self).partition is PartitionProblem.partition:
+            together: dict[BatchOracle, list[int]] = {}
+            for i, (sample, K) in enumerate(zip(samples, counts, strict=True)):
+                oracle = self.decoder(sample) if K is None else None
+                if isinstance(oracle, BatchOracle):
+                    together.setdefault(oracle, []).append(i)
+            for oracle, places in together.items():
+                objectives = [_question(samples[i], metric, None) for i in places]
+                answers = oracle.ask_all(objectives)
+                for i, answer, objective in zip(places, answers, objectives, strict=True):
+                    _warn_of_rounding(answer, objective)
+                    found[i] = answer.y
+        return [
+            found[i] if i in found else self.partition(samples[i], metric, K)
+            for i, K in enumerate(counts)
+        ]
 
     @hook
     def calibrate(
@@ -270,14 +297,21 @@ class PartitionProblem(Contract):
         }
 
 
-def _warn_of_rounding(answer: Argmax, price: float, n_samples: int) -> None:
+def _question(sample: Sample, metric: Metric, n_clusters: int | None) -> TraceObjective:
+    """What a decoder is asked: a price of a cluster goes with an open number of them alone."""
+    price = 0.0 if n_clusters is not None else metric.price
+    assert price is not None
+    return TraceObjective(centred(sample.X) @ metric.factor, shift=-price)
+
+
+def _warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:
     """Say so where rounding may hide changes from an oracle that is exact otherwise."""
-    lost = answer.upper_bound - answer.value
+    lost, price = answer.upper_bound - answer.value, -objective.shift
     if answer.quality is Quality.EXACT and lost > DOUBT * price:
         warn(
-            f"a recording of {n_samples} samples has jumps so large that rounding may hide "
-            f"changes: up to {lost:.2g}, where a change costs {price:.2g}; take outliers out, or "
-            "cut the recording where it jumps",
+            f"a recording of {objective.n_samples} samples has jumps so large that rounding may "
+            f"hide changes: up to {lost:.2g}, where a change costs {price:.2g}; take outliers out, "
+            "or cut the recording where it jumps",
             DataWarning,
         )
 
