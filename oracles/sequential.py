@@ -279,6 +279,8 @@ def _singletons_pay(objective: TraceObjective) -> bool:
 
 def _without_null_columns(objective: TraceObjective) -> TraceObjective:
     """The same objective without the columns of ``Z`` that are zero: a null metric has r = 0."""
+    if objective.Z[0].all():
+        return objective
     used = objective.Z.any(axis=0)
     if used.all():
         return objective

@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from structsvm.oracles._segments.lanes import FAST, LANES, signed_squares
+from structsvm.oracles._segments.lanes import FAST, LANES, plain_scores, signed_squares
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.interrupts import uninterrupted
 from structsvm.support.plain import read_only
@@ -175,12 +175,10 @@ def lane_scores(
     anchor and all signs positive. Lanes at or after ``t`` must hold the value minus infinity.
     """
     signed_squares(sums, group, row, n_plus, out)
-    position = ends[t, POSITION]
     if ends.shape[1] == 1:
-        for i in range(LANES):
-            length = max(position - lanes[group, ANCHOR, i], 1.0)
-            out[i] = value[group, i] + out[i] / length
+        plain_scores(value, group, lanes, ends[t, POSITION], out)
     else:
+        position = ends[t, POSITION]
         right, rate, low = ends[t, RIGHT], ends[t, RATE], ends[t, LOW]
         for i in range(LANES):
             anchor = lanes[group, ANCHOR, i]

@@ -219,7 +219,7 @@ def compiled_scan(
     return argument
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _own_value(start: Floats | None, knot: int, found: float) -> float:
     """The value up to a knot of what begins there."""
     if start is None:
@@ -252,7 +252,7 @@ def _clear(value: Floats, first_group: Ints, begin: int, end: int) -> None:
             value[first_group[level] + run // LANES, run % LANES] = -np.inf
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _anchor_is_free(start: Floats | None, begin: int, level: int, node: int) -> bool:
     """Whether the first anchor of a group is a knot whose value the scan finds."""
     if start is None:
@@ -261,7 +261,7 @@ def _anchor_is_free(start: Floats | None, begin: int, level: int, node: int) -> 
     return begin <= anchor < begin + start.size and start[anchor - begin] == FREE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _path_to_root(t: int, n_levels: int, seed: int, pending: Ints, bound: Floats) -> int:
     """Stack the groups that hold the starts before ``t``, the nearest on top."""
     n = 0
@@ -273,14 +273,14 @@ def _path_to_root(t: int, n_levels: int, seed: int, pending: Ints, bound: Floats
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _n_complete(t: int, level: int, node: int) -> int:
     """How many lanes of a group stand for starts that level takes care of at ``t``."""
     done = t if level == 0 else (t - 1) >> (BITS * level)
     return min(done - node * LANES, LANES)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _push_children(
     out: Floats,
     least: float,

@@ -204,13 +204,21 @@ def _best(
     n = _trace(previous, T, path)
     _label(path, n, labels)
     numbers[VALUE] = sum_of_scores(table, path[: n + 1])
-    numbers[CONSTANT], numbers[SCATTER] = 0.0, 0.0
+    numbers[CONSTANT] = 0.0
     for j in range(r):
         numbers[CONSTANT] += mean[j] * (T * mean[j] + 2.0 * total[j])
-    for t in range(T):
-        for j in range(r):
-            numbers[SCATTER] += (Z[t, j] - mean[j]) ** 2
+    numbers[SCATTER] = _scatter(Z, mean)
     return n
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _scatter(Z: Floats, mean: Floats) -> float:
+    """The sum of the squares of the centred samples."""
+    total = 0.0
+    for t in range(Z.shape[0]):
+        for j in range(Z.shape[1]):
+            total += (Z[t, j] - mean[j]) ** 2
+    return total
 
 
 @njit(cache=True, nogil=True)
