@@ -134,13 +134,6 @@ def free_table(
     return SegmentTable(sums, lanes, ends, first_group, shift, r, 0.0)
 
 
-@uninterrupted
-@njit(cache=True, nogil=True)
-def path_value(table: SegmentTable, path: Ints) -> float:
-    """Sum of the segment scores between the knots of ``path``, without shift and constant."""
-    return sum_of_scores(table, path)
-
-
 @njit(cache=True, nogil=True, fastmath=FAST)
 def sum_of_scores(table: SegmentTable, path: Ints) -> float:
     """Sum of the segment scores between the knots of ``path``, without shift and constant."""
@@ -154,6 +147,10 @@ def sum_of_scores(table: SegmentTable, path: Ints) -> float:
         lane_scores(sums, lanes, n_plus, nothing, s // LANES, row, ends, t, out)
         total += out[s % LANES]
     return total
+
+
+path_value = uninterrupted(sum_of_scores)
+"""The same where Python calls it."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, inline="always")
@@ -214,24 +211,6 @@ def _level_offsets(n_knots: int) -> Ints:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
-@uninterrupted
-@njit(cache=True, nogil=True)
-def _fill(
-    Z: Floats,
-    knots: Ints,
-    bounds: Ints,
-    c: float,
-    mean: Floats,
-    total: Floats,
-    first_group: Ints,
-    sums: Floats,
-    lanes: Floats,
-    ends: Floats,
-) -> None:
-    """Fill the arrays of a table in."""
-    _fill_all(Z, knots, bounds, c, mean, total, first_group, sums, lanes, ends)
-
-
 @njit(cache=True, nogil=True)
 def _fill_all(
     Z: Floats,
@@ -245,6 +224,7 @@ def _fill_all(
     lanes: Floats,
     ends: Floats,
 ) -> None:
+    """Fill the arrays of a table in."""
     left = np.empty(knots.size)
     for i in range(knots.size):
         ends[i, POSITION] = knots[i]
@@ -252,6 +232,9 @@ def _fill_all(
         _fill_truth_terms(knots, bounds, c, ends, left)
     _fill_prefix_sums(Z, knots, mean, total, sums)
     _fill_lanes(knots, left, first_group, sums, lanes)
+
+
+_fill = uninterrupted(_fill_all)
 
 
 @njit(cache=True, nogil=True)

@@ -123,40 +123,6 @@ def stage_scan(
     return F, previous
 
 
-@uninterrupted
-@njit(cache=True, nogil=True)
-def _scan(
-    table: SegmentTable,
-    positions: Floats,
-    earliest: Ints,
-    kappa: float,
-    start: Floats | None,
-    begin: int,
-    first: int,
-    value: Floats,
-    F: Floats,
-    previous: Ints,
-    low: int,
-    high: int,
-    argument: int,
-) -> int:
-    return compiled_scan(
-        table,
-        positions,
-        earliest,
-        kappa,
-        start,
-        begin,
-        first,
-        value,
-        F,
-        previous,
-        low,
-        high,
-        argument,
-    )
-
-
 @njit(cache=True, nogil=True, fastmath=FAST)
 def compiled_scan(
     table: SegmentTable,
@@ -217,6 +183,9 @@ def compiled_scan(
         F[t - begin], previous[t - begin] = best + table.shift, argument
         _begin(table, positions, value, t, _own_value(start, t - begin, F[t - begin]), row, out)
     return argument
+
+
+_scan = uninterrupted(compiled_scan)
 
 
 @njit(cache=True, nogil=True, forceinline=True)

@@ -17,13 +17,20 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from structsvm.oracles._segments.lanes import FAST, LANES, largest, max_of_sums
+from structsvm.oracles._segments.lanes import (
+    FAST,
+    LANES,
+    largest,
+    max_of_sums,
+    plain_scores,
+    signed_squares,
+)
 from structsvm.oracles._segments.table import (
+    NO_TRUTH,
     OVERHEAD,
     SegmentTable,
     end_row,
     free_table,
-    lane_scores,
     sum_of_scores,
 )
 from structsvm.oracles._segments.tree import BITS, compiled_scan
@@ -131,7 +138,7 @@ def price_path(Z: Floats, prices: Floats) -> list[Ints]:
     """The boundaries, from 0 to T, of the best segmentation of a recording at every price."""
     ends = np.empty((prices.size, Z.shape[0] + 1), np.int64)
     counts = np.empty(prices.size, np.int64)
-    _price_path(Z, prices, ends, counts)
+    _price_path(Z, NO_TRUTH, prices, ends, counts)
     return [row[: n + 1] for row, n in zip(ends, counts.tolist(), strict=True)]
 
 
@@ -148,14 +155,6 @@ def _offsets(sizes: Sequence[int] | Ints) -> Ints:
 
 
 # ---- one price
-
-
-@uninterrupted
-@njit(cache=True, nogil=True)
-def _segment(
-    Z: Floats, bounds: Ints, c: float, shift: float, path: Ints, labels: Ints, numbers: Floats
-) -> int:
-    return _best(Z, bounds, c, shift, path, labels, numbers)
 
 
 @uninterrupted
@@ -211,6 +210,9 @@ def _best(
     return n
 
 
+_segment = uninterrupted(_best)
+
+
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _scatter(Z: Floats, mean: Floats) -> float:
     """The sum of the squares of the centred samples."""
@@ -247,12 +249,6 @@ def _label(path: Ints, n: int, labels: Ints) -> None:
 
 @uninterrupted
 @njit(cache=True, nogil=True)
-def _price_path(Z: Floats, prices: Floats, ends: Ints, counts: Ints) -> None:
-    _every_price(Z, prices, ends, counts)
-
-
-@uninterrupted
-@njit(cache=True, nogil=True)
 def _loss_curves(
     recordings: Recordings, prices: Floats, losses: Floats, begin: int, end: int
 ) -> None:
@@ -260,20 +256,22 @@ def _loss_curves(
     for i in range(begin, end):
         Z, bounds = _recording(recordings, i)
         ends = np.empty((prices.size, Z.shape[0] + 1), np.int64)
-        _every_price(Z, prices, ends, counts)
+        _every_price(Z, bounds[:0], prices, ends, counts)
         for k in range(prices.size):
             losses[i, k] = _loss(bounds, ends[k, : counts[k] + 1])
 
 
 @njit(cache=True, nogil=True)
-def _every_price(Z: Floats, prices: Floats, ends: Ints, counts: Ints) -> None:
-    """Fill the boundaries of the best segmentation at every price in, and their numbers."""
+def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: Ints) -> None:
+    """Fill the boundaries of the best segmentation at every price in, and their numbers.
+
+    ``nothing`` are the boundaries of no truth, in the form that the table is compiled for.
+    """
     T, r = Z.shape
     if r == 0:
         for k in range(prices.size):
             ends[k, 0], ends[k, 1], counts[k] = 0, T, 1
         return
-    nothing = np.empty(0, np.int64)
     table = free_table(Z, nothing, 0.0, 0.0, np.zeros(r), np.zeros(r))
     n_groups = table.first_group[1]
     gains = np.empty((T + 1, n_groups, LANES))
@@ -289,16 +287,19 @@ def _every_price(Z: Floats, prices: Floats, ends: Ints, counts: Ints) -> None:
             counts[k] = _trace(previous, T, ends[k])
 
 
+_price_path = uninterrupted(_every_price)
+
+
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _write_gains(table: SegmentTable, gains: Floats) -> None:
     """``gains[t, g, i]``: the score, without shift, from the ``i``-th start of a group to t."""
-    sums, lanes, ends = table.sums, table.lanes, table.ends
-    row, out = np.empty(sums.shape[1]), np.empty(LANES)
+    sums, lanes, row, out = table.sums, table.lanes, np.empty(table.sums.shape[1]), np.empty(LANES)
     nothing = np.zeros((gains.shape[1], LANES))
     for t in range(1, gains.shape[0]):
         end_row(sums, t, row)
         for g in range((t - 1) // LANES + 1):
-            lane_scores(sums, lanes, table.n_plus, nothing, g, row, ends, t, out)
+            signed_squares(sums, g, row, table.n_plus, out)
+            plain_scores(nothing, g, lanes, table.ends[t, 0], out)
             for i in range(LANES):
                 gains[t, g, i] = out[i]
 
