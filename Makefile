@@ -19,7 +19,7 @@ PAPER     := $(sort $(filter-out experiments/_%,$(wildcard experiments/*.py)))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick browser check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
+.PHONY: help install demo test quick fuzz soak browser check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,13 @@ test: $(STAMP) browser  ## run the tests
 
 quick: $(STAMP)  ## run the fast tests of every room, in under 90 seconds
 	$(PYTEST) $(PARALLEL) -m 'not slow' $(addprefix --ignore=,$(CHECKS)) $(PYTEST_ARGS)
+
+fuzz: $(STAMP)  ## draw new cases for MINUTES=30: properties, and files from strangers
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	$(ONE_THREAD) $(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),30)
+
+soak: $(STAMP)  ## learn, predict and report for MINUTES=20, and see that nothing grows
+	$(ONE_THREAD) $(BIN)/python tests/soak.py --minutes $(or $(MINUTES),20)
 
 # Reports are tested in a real browser. Without one those tests are skipped, and fail in CI.
 browser:

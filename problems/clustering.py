@@ -19,6 +19,7 @@ from structsvm.oracles.cluster_decoder import ClusterDecoder, calibrate_tree
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
+from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
@@ -30,11 +31,42 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import TABLES, Traits
 from structsvm.partitions.values import label_values, refuse_missing
 from structsvm.problem import Separation
+from structsvm.regularizers import SquaredNorm
+from structsvm.rivals.row_classifier import rivals_of_tables
 from structsvm.support.checks import among, is_number, is_whole, refuse_bad_seed
 
 __all__ = ["Clustering", "CompressedSample"]
 
 Floats = NDArray[np.float64]
+
+CENTRED = SquaredNorm(center=1)
+"""Shrinks to where learning starts: the features as they are, or as they are whitened."""
+PART_CANDIDATES = (
+    Candidate("untrained", baseline="untrained"),
+    Candidate("rca", baseline="rca"),
+    Candidate("rca-plain", baseline="rca", settings={"shrinkage": 1e-3}),
+    Candidate("lda", baseline="lda"),
+    Candidate("diagonal", settings={"metric": "diagonal", "whiten": None}, lams=(1.0, 0.1)),
+    Candidate(
+        "diagonal-centred",
+        settings={"metric": "diagonal", "whiten": None, "regularizer": CENTRED},
+        lams=(10.0,),
+    ),
+    Candidate("full-unwhitened", settings={"metric": "full", "whiten": None}, lams=(0.1,)),
+    Candidate("full", settings={"metric": "full", "whiten": 0.5}, lams=(1.0, 0.1)),
+    Candidate("full-whitened", settings={"metric": "full", "whiten": 0.05}, lams=(0.1,)),
+    Candidate(
+        "centred",
+        settings={"metric": "full", "whiten": 0.5, "regularizer": CENTRED},
+        lams=(100.0, 10.0, 1.0),
+    ),
+    Candidate(
+        "centred-whitened",
+        settings={"metric": "full", "whiten": 0.05, "regularizer": CENTRED},
+        lams=(10.0, 1.0),
+    ),
+)
+"""What is chosen from where rows or clusters of a table are held out, but for classifiers."""
 
 ORACLES = ("auto", "relaxed", "rounded", "semidefinite")
 
@@ -212,6 +244,22 @@ class Clustering(PartitionProblem):
         except TypeError:
             kinds = sorted({type(v).__name__ for v in values.tolist()})
             raise DataError(f"labels of several kinds do not compare: {', '.join(kinds)}") from None
+
+    def rivals(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Rival]:
+        """Classifiers of rows, where the clusters are known classes."""
+        return rivals_of_tables(labels)
+
+    def candidates_for_parts(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Candidate]:
+        """Kinds of metric, how far features are whitened first, and what the metric is shrunk to.
+
+        No single one is best for further rows and for new clusters alike (docs/clustering.md).
+        """
+        rivals = [Candidate(r.name, rival=r) for r in self.rivals(samples, labels, features)]
+        return [*PART_CANDIDATES, *rivals]
 
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
         """Check that some table has two clusters and, if K is given, some cluster two rows.

@@ -19,12 +19,14 @@ from structsvm.graphs.labels import (
     jaccard_distance,
     node_codes,
     node_labels,
+    node_names,
     region_rand,
 )
 from structsvm.graphs.similarity import Similarity
 from structsvm.oracles._spectra.cut_hinge import CutHinge, NormalizedHinge, PlainHinge, Point
 from structsvm.oracles.normalized_cut import CutDecoder, Embedding, constrained_cut
 from structsvm.parallel import single_threaded
+from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
@@ -37,6 +39,7 @@ from structsvm.partitions.traits import GRAPHS, Traits
 from structsvm.partitions.units import LearningUnits
 from structsvm.problem import CompositeRisk, RegularizedRisk, Separation, SignedProblem
 from structsvm.regularizers import Regularizer, SquaredNorm
+from structsvm.rivals.region_classifier import candidates_of_graphs, rivals_of_graphs
 from structsvm.status import Quality
 from structsvm.support.checks import among, is_positive, refuse_bad_seed
 from structsvm.support.progress import stage
@@ -224,6 +227,10 @@ class NormalizedCut(PartitionProblem):
         """Labels of the nodes where those of pixels or nodes are known in part."""
         return node_codes(y, sample.side)
 
+    def item_labels(self, y: Any, sample: Sample) -> Any:
+        """The name of each node, that of most of its pixels if it is a superpixel."""
+        return node_names(y, sample.side)
+
     def decode(self, M: EquivalenceMatrix, sample: Sample) -> NDArray[Any]:
         """A label map (H, W) for an image, a vector (T,) for another graph."""
         assert M.labels is not None
@@ -373,6 +380,18 @@ class NormalizedCut(PartitionProblem):
         labels = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
         factor = self._grid(samples, labels, weights)
         return self.calibrate(factor, samples, truths, weights).metric(factor)
+
+    def rivals(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Rival]:
+        """A forest that names each node, where labels are names of regions that graphs share."""
+        return rivals_of_graphs(samples, labels)
+
+    def candidates(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Candidate]:
+        """Metrics; where labels are names that graphs share, also with scores, and the forest."""
+        return candidates_of_graphs(samples, labels, features, self.traits.candidates)
 
     def agreement(self, truth: Any, guess: Any) -> float:
         """What model selection maximises: minus the loss, or the adjusted Rand index.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.oracles.allowed_segments import AllowedSegmentsOracle
+from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Traits
 from structsvm.partitions.values import label_values, refuse_missing
+from structsvm.rivals.recordings import candidates_of_recordings, rivals_of_recordings
 from structsvm.support.contract import hook
 
 __all__ = ["SegmentProblem", "segmentation"]
@@ -77,6 +80,20 @@ class SegmentProblem(PartitionProblem):
                     "the labels, or the settings of the problem"
                 )
         return M
+
+    @hook
+    def rivals(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Rival]:
+        """A classifier of boundaries; with names of states, classifiers of samples with Viterbi."""
+        return rivals_of_recordings(samples, labels, features)
+
+    @hook
+    def candidates(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Candidate]:
+        """Metrics without and with context, and the classifiers that apply to the labels."""
+        return candidates_of_recordings(samples, labels, features, self.traits.candidates)
 
 
 def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:

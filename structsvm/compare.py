@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.structured import StructuredSVM
 from structsvm.parallel import single_threaded
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.learning import plot_gap, plot_gap_twice
-from structsvm.problem import Risk
+from structsvm.problem import Problem, Risk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution
 from structsvm.solvers.auto import SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Solver, Stopping
-from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.support.extras import require
 from structsvm.support.plain import finite
 from structsvm.support.progress import stage
@@ -33,6 +33,8 @@ __all__ = [
 ]
 
 DEFAULT_SOLVERS = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")
+DEFAULT_DESCENTS = ("quasi-newton", "cccp")
+"""The same for objectives that are not convex."""
 AXES = ("seconds", "oracle_calls")
 COLUMNS = ("solver", "iteration", "seconds", "oracle_calls", "lower", "upper", "gap", "n_cuts")
 
@@ -49,11 +51,19 @@ class Comparison:
     def __repr__(self) -> str:
         """Where each solver ended, a line each."""
         ends = [
-            f"{row['solver']}: gap {row['gap']:.1e} after {row['seconds']:.2f} s and "
+            f"{row['solver']}: {self._reached(row)} after {row['seconds']:.2f} s and "
             f"{row['oracle_calls']} oracle calls, {row['status']}"
             for row in self.summary()
         ]
         return "\n".join([*ends, *(f"{name}: {why}" for name, why in self.refused.items())])
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether gaps are certified; otherwise there is nothing but the objective to compare."""
+        return all(solution.stationarity is None for solution in self.solutions.values())
+
+    def _reached(self, row: Mapping[str, Any]) -> str:
+        return f"gap {row['gap']:.1e}" if self.is_convex else f"objective {row['upper']:.6g}"
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each iteration of each solver: solver, iteration, seconds, ..., gap, n_cuts."""
@@ -140,7 +150,7 @@ class Comparison:
 
 
 def compare_solvers(
-    problem: PartitionProblem,
+    problem: PartitionProblem | Problem,
     Xs: Any,
     ys: Any,
     solvers: Sequence[str] | Mapping[str, Solver] | None = None,
@@ -149,24 +159,33 @@ def compare_solvers(
     lam: float = 0.1,
     regularizer: str | Regularizer = "squared",
     standardize: str | None = "auto",
+    constraints: Callable[[Any], list[Any]] | None = None,
     stopping: Stopping | None = None,
 ) -> Comparison:
-    """Learn the metric that :class:`structsvm.MetricLearner` learns, with several solvers.
+    """Learn what :class:`structsvm.MetricLearner` learns, with several solvers.
 
     Parameters
     ----------
-    problem : PartitionProblem
-    Xs, ys : recordings and labels, as for :meth:`structsvm.MetricLearner.fit`
+    problem : PartitionProblem or Problem
+        With a :class:`~structsvm.problem.Problem`, what :class:`structsvm.StructuredSVM` learns.
+    Xs, ys : samples and labels, as for ``fit`` of the learner
     solvers : sequence of str, or mapping of names to solvers, or None
         Names as :func:`solver_named` knows them; None takes those of a usual few that suit.
-    metric, lam, regularizer, standardize
-        As for :class:`structsvm.MetricLearner`.
+    lam, regularizer, constraints
+        As for the learner.
+    metric, standardize
+        As for :class:`structsvm.MetricLearner`; other problems have none.
     stopping : Stopping, optional
         For solvers given by name; relative gap 1e-3 or a minute by default.
 
     Returns
     -------
     Comparison
+
+    Raises
+    ------
+    SettingsError
+        When a solver does not suit the problem, or a setting is not for it.
 
     Examples
     --------
@@ -181,8 +200,16 @@ def compare_solvers(
     >>> {name: solution.status.name for name, solution in comparison.solutions.items()}
     {'cutting-plane': 'OPTIMAL', 'one-slack': 'OPTIMAL'}
     """
-    learner = MetricLearner(problem, metric, regularizer, lam, standardize=standardize)
-    return compare_on(learner.risk(Xs, ys), solvers, stopping=stopping)
+    shared: dict[str, Any] = {"lam": lam, "regularizer": regularizer, "constraints": constraints}
+    if not isinstance(problem, Problem):
+        learner = MetricLearner(problem, metric, standardize=standardize, **shared)
+        return compare_on(learner.risk(Xs, ys), solvers, stopping=stopping)
+    for name, given, usual in (("metric", metric, "full"), ("standardize", standardize, "auto")):
+        if given != usual:
+            raise SettingsError(
+                f"{name}={given!r} is for partition problems, and {type(problem).__name__} is none"
+            )
+    return compare_on(StructuredSVM(problem, **shared).risk(Xs, ys), solvers, stopping=stopping)
 
 
 def compare_on(
@@ -195,7 +222,7 @@ def compare_on(
 
     Parameters
     ----------
-    risk : RegularizedRisk
+    risk : RegularizedRisk or CompositeRisk
     solvers, stopping
         As for :func:`compare_solvers`.
 
@@ -205,7 +232,8 @@ def compare_on(
         Before any work, when a solver that was asked for does not suit the problem.
     """
     stopping = stopping or Stopping(tol=1e-3, max_iter=10_000, max_seconds=60.0)
-    asked: Sequence[str] | Mapping[str, Solver] = DEFAULT_SOLVERS if solvers is None else solvers
+    usual = DEFAULT_SOLVERS if risk.outline.is_convex else DEFAULT_DESCENTS
+    asked: Sequence[str] | Mapping[str, Solver] = usual if solvers is None else solvers
     if isinstance(asked, str) or not len(asked):
         raise SettingsError(f"solvers must be one or more names or solvers, got {asked!r}")
     if not isinstance(asked, Mapping):
@@ -220,7 +248,7 @@ def compare_on(
             refused[name] = str(error)
     with single_threaded():
         # Once without a clock: the first call of an oracle may compile it.
-        CuttingPlane(Stopping(max_iter=1)).solve(risk)
+        solver_from("auto", Stopping(max_iter=1), convex=risk.outline.is_convex).solve(risk)
         suited = [(name, solver) for name, solver in asked.items() if name not in refused]
         runs = stage("solvers", suited)
         return Comparison({name: solver.solve(risk) for name, solver in runs}, refused)
@@ -237,9 +265,12 @@ def solver_named(name: str, stopping: Stopping) -> Solver:
     method, _, master = name.partition("/")
     if master and method not in ("auto", "cutting-plane", "one-slack"):
         raise SettingsError(f"{name!r}: only cutting planes have a master, {method!r} has none")
+    if method in DEFAULT_DESCENTS:
+        return solver_from(method, stopping, convex=False)
     if method not in SOLVER_NAMES:
         raise SettingsError(
             f"unknown solver {name!r}: one of {', '.join(SOLVER_NAMES)}, and a master may follow "
-            "a slash, as in cutting-plane/newton or one-slack/clarabel"
+            "a slash, as in cutting-plane/newton or one-slack/clarabel; "
+            f"{' and '.join(DEFAULT_DESCENTS)} are for objectives that are not convex"
         )
     return solver_from(method, stopping, master or "auto")

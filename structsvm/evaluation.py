@@ -2,32 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.confusion import STATE_SCORES, UNSEEN, Confusion, confusions, refuse_unseen
 from structsvm.errors import DataError, SettingsError
+from structsvm.features.names import read_names
+from structsvm.learner.rivals import partitions_of
+from structsvm.learner.states import names_by_metric
+from structsvm.learner.training_set import names_of_labels
+from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import PartitionProblem, measure
-from structsvm.partitions.sample import is_prepared
+from structsvm.partitions.metric import Metric
+from structsvm.partitions.problem import PartitionProblem, has_rows, measure
+from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.partitions.traits import RECORDINGS, Words
+from structsvm.support.checks import among
+from structsvm.support.plain import counted
 from structsvm.support.progress import stage
-from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each
-from structsvm.views.samples import words_of
+from structsvm.support.tables import Printed, ShortTable
+from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each, rival_in_words
+from structsvm.views.samples import partition_of, words_of
 
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner
 
-__all__ = ["Evaluation", "SampleScores", "Scores", "decode_with_all", "evaluate"]
+__all__ = [
+    "Evaluation",
+    "SampleScores",
+    "Scores",
+    "confusions_of",
+    "decode_with_all",
+    "evaluate",
+    "evaluate_states",
+    "states_with_all",
+    "warn_of_new_clusters",
+]
 
 Scores = Mapping[str, float | None]
 """Scores by name, None where one does not apply: the loss, the adjusted Rand index, what verdicts
-go by ("disagreement", 0 is perfect), and those of the problem, such as "covering" and "f1"."""
+go by ("disagreement", 0 is perfect), those of the problem, such as "covering" and "f1", and, where
+states were named, "accuracy" and "macro F1"."""
+
+Found = Mapping[str, Sequence[NDArray[Any]]]
+"""By name of a metric or rival, the name of the state of each item of each sample."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +70,8 @@ class SampleScores:
         return {"name": self.name, "n_clusters": self.n_clusters, **plain}
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Printed):
     """Scores of the learned metric and of those it has to beat, on the same samples."""
 
     samples: tuple[SampleScores, ...]
@@ -61,6 +85,15 @@ class Evaluation:
     are different."""
     seen: int = 0
     """How many of the samples the metric was learned from."""
+    confusion: Mapping[str, Confusion] = field(default_factory=dict)
+    """Of the states, over all samples, for each metric or rival that names what it finds; empty
+    where nothing does, or the labels have no names."""
+    draws: int = 1
+    """How often everything is among the samples, if they are parts that were drawn."""
+    question: str = ""
+    """What scores of parts of a table answer, and what not, in a sentence."""
+    classifiers: frozenset[str] = frozenset()
+    """Names of the rivals that are no metrics."""
 
     @classmethod
     def of(
@@ -73,39 +106,58 @@ class Evaluation:
         samples: Sequence[Any] = (),
         words: Words | None = None,
         seen: int = 0,
+        named: Mapping[str, Sequence[Confusion]] | None = None,
+        classifiers: Iterable[str] = (),
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
         ``samples`` are the arrays of features, of which copies are to count once; ``words`` what
-        they are called, if not as the problem calls them; ``seen`` how many were learned from.
+        they are called, if not as the problem calls them; ``seen`` how many were learned from;
+        ``named`` the confusion of the states of each sample, by what named them; ``classifiers``
+        the names of those that are no metrics.
         """
-        rows = []
+        rows, named = [], named or {}
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
             scores = {
-                metric: problem.scores(truth, found[i], tolerance)
+                metric: problem.scores(truth, found[i], tolerance) | _accuracy(named, metric, i)
                 for metric, found in guesses.items()
             }
             rows.append(SampleScores(name, truth.n_clusters, scores))
         numbers = tuple(contents(samples).tolist()) if len(samples) else ()
         words = problem.traits.words if words is None else words
-        return cls(tuple(rows), tolerance, words, measure(problem, truths[0]), numbers, seen)
+        judged_by = measure(problem, truths[0])
+        confusion = {metric: Confusion.total(parts) for metric, parts in named.items()}
+        return cls(
+            tuple(rows),
+            tolerance,
+            words,
+            judged_by,
+            numbers,
+            seen,
+            confusion,
+            classifiers=frozenset(classifiers),
+        )
 
     @property
     def scores(self) -> dict[str, dict[str, float | None]]:
         """Means over the samples, by name of the metric and of the score.
 
-        Over the samples to which a score applies, :attr:`counts`.
+        Over the samples to which a score applies, :attr:`counts`; accuracy and macro F1 of states
+        are those of all items together, :attr:`confusion`.
         """
         return {name: self._means(name) for name in self.samples[0].scores}
 
     @property
     def counts(self) -> dict[str, int]:
         """The number of samples to which each score applies."""
-        first = next(iter(self.samples[0].scores))
-        return {
-            score: sum(row.scores[first][score] is not None for row in self.samples)
-            for score in self.samples[0].scores[first]
+        rows = [row.scores for row in self.samples]
+        counts = {
+            score: sum(any(of[score] is not None for of in row.values()) for row in rows)
+            for score in next(iter(rows[0].values()))
         }
+        if self.confusion:
+            counts |= dict.fromkeys(STATE_SCORES, counts["accuracy"])
+        return counts
 
     @property
     def learned(self) -> dict[str, float | None]:
@@ -119,18 +171,42 @@ class Evaluation:
 
     def contrast(self, rival: str) -> Contrast:
         """The disagreement of a rival minus that of the learned metric, paired by sample."""
-        return Contrast.paired(rival, self._judged)
+        return Contrast.paired(rival, self._judged, self.draws)
 
     @property
     def verdict(self) -> Verdict:
         """The verdict on whether learning paid, ready to print."""
         copies = len(self.contents) - len(set(self.contents))
-        return Verdict.of(self._judged, self.words, self.measure, copies, self.seen)
+        return Verdict.of(
+            self._judged,
+            self.words,
+            self.measure,
+            copies,
+            self.seen,
+            draws=self.draws,
+            question=self.question,
+            classifiers=self.classifiers,
+        )
+
+    def short_table(self) -> ShortTable:
+        """The mean scores of each metric, and the verdict."""
+        from structsvm.views.words import score_titles
+
+        titles, n = score_titles(self), len(self.samples)
+        means = sorted(self.scores.items(), key=lambda item: item[0] == LEARNED)
+        rows = [
+            (rival_in_words(name) if name != "untrained" else name, *(found[t] for t in titles))
+            for name, found in means
+        ]
+        what = f"{'' if n == 1 else 'Mean scores of '}{self.words.wholes(n)}"
+        return ShortTable(what, ("metric", *titles.values()), tuple(rows), (str(self.verdict),))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: the scores of each metric, verdict and samples."""
+        confusion = {metric: of.to_dict() for metric, of in self.confusion.items()}
         return {
             **self.scores,
+            **({"confusion": confusion} if confusion else {}),
             "counts": self.counts,
             "verdict": self.verdict.to_dict(),
             f"{self.words.whole}s": [row.to_dict() for row in self.samples],
@@ -142,6 +218,9 @@ class Evaluation:
         for name in rows[0]:
             values = [value for row in rows if (value := row[name]) is not None]
             means[name] = float(np.mean(values)) if values else None
+        if self.confusion:
+            nothing = dict.fromkeys(STATE_SCORES)
+            means |= self.confusion[metric].scores if metric in self.confusion else nothing
         return means
 
     @property
@@ -166,12 +245,19 @@ def evaluate(
     *,
     names: Sequence[str] | None = None,
     rivals: Mapping[str, Any] | None = None,
+    measured: Sequence[Sample] | None = None,
+    unseen_states: str = "refuse",
 ) -> Evaluation:
     """Compare the learned metric with the untrained one and its rivals on labelled samples.
 
-    All of them were tuned on the training labels alone. Other metrics take part if
-    :meth:`MetricLearner.fit_baselines` has tuned them; whatever else partitions recordings, such as
-    a classifier of :mod:`structsvm.rivals`, is given as one of ``rivals``.
+    All of them were tuned on the training labels alone. Other metrics, and the classifiers of
+    :mod:`structsvm.rivals`, take part if :meth:`MetricLearner.fit_baselines` has tuned them;
+    whatever else partitions samples is given as one of ``rivals``.
+
+    If the labels are names of states, and the learner has features that know states
+    (:class:`~structsvm.features.StateScores`), or a rival has ``predict_states`` and ``classes_``,
+    the names that they give are compared too: accuracy and macro F1 over all items that have a
+    name, and the confusion of the states. All metrics name their segments by the same scores.
 
     Parameters
     ----------
@@ -179,7 +265,7 @@ def evaluate(
         Fitted.
     Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
         Not those that were learned from; a :class:`~structsvm.errors.DataWarning` says how many
-        were.
+        were. Of samples as ``learner.prepare`` has them, metrics alone are compared.
     n_clusters : int, "true" or None
         Decode with so many segments (or clusters), with as many as the truth has, or as the price
         decides; None is "true" where the number of clusters is known and nothing else decides it.
@@ -191,6 +277,12 @@ def evaluate(
         Each has ``predict(Xs)``, which returns one label for each item of each sample, and takes
         the numbers of clusters as its second argument if ``n_clusters`` is to be given. Fit them to
         the recordings that the metric was learned from. The verdict names them as you do.
+    measured : sequence of Sample, optional
+        The same samples as ``learner.measured`` has them, if they have been checked already.
+    unseen_states : {"refuse", "count"}
+        What to do about names in the labels that a learner of states has not learned: refuse them
+        with an error that lists them, or let their samples count as named wrongly, as they are. The
+        scores of the partition need no names. A state that a rival alone does not know counts.
 
     Returns
     -------
@@ -216,8 +308,8 @@ def evaluate(
     samples, seen = Xs, 0
     if rivals and is_prepared(Xs):
         raise SettingsError("rivals partition samples as they are: give these, not prepared ones")
-    if not is_prepared(Xs):
-        measured = learner.measured(Xs)
+    if measured is not None or not is_prepared(Xs):
+        measured = learner.measured(Xs) if measured is None else measured
         words = words_of(learner, measured)
         seen = learner.training_data_.warn_if_among([sample.X for sample in measured], words)
         samples = learner.inputs_(measured)
@@ -225,34 +317,188 @@ def evaluate(
     names = [str(i) for i in range(len(truths))] if names is None else list(names)
     words = words_of(learner, samples)
     if len(names) != len(truths):
-        raise DataError(f"{words.wholes(len(truths))} but {len(names)} names")
-    guesses = decode_with_all(learner, samples, truths, n_clusters)
+        raise DataError(f"{words.wholes(len(truths))} but {counted(len(names), 'name')}")
+    guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
+    states = states_with_all(learner, samples, truths, guesses, n_clusters, measured)
+    counts = _counts(learner, truths, n_clusters)
     for name, rival in (rivals or {}).items():
         if name in guesses:
             raise SettingsError(f"rivals: {name!r} is among the metrics: give it another name")
-        labels = _found_by(name, rival, Xs, _counts(learner, truths, n_clusters))
+        labels = _found_by(name, rival, "predict", Xs, counts)
         try:
-            guesses[name] = learner.encode(samples, labels)
+            guesses[name] = [partition_of(M) for M in learner.encode(samples, labels)]
         except DataError as error:
             raise SettingsError(
                 f"rivals: {name!r} does not predict one label for each item: {error}"
             ) from error
+        if _names_states(rival):
+            states[name] = _found_by(name, rival, "predict_states", Xs, counts)
+    named = confusions_of(learner, samples, ys, states, unseen_states)
+    warn_of_new_clusters(learner, samples, ys)
     arrays = [sample.X for sample in samples]
-    return Evaluation.of(truths, guesses, names, learner.problem_, tolerance, arrays, words, seen)
+    problem, classifiers = learner.problem_, {*learner.rivals_, *(rivals or {})}
+    return Evaluation.of(
+        truths, guesses, names, problem, tolerance, arrays, words, seen, named, classifiers
+    )
 
 
-def _found_by(name: str, rival: Any, Xs: Any, counts: Counts) -> Any:
-    """The labels that another estimator predicts."""
-    if not callable(getattr(rival, "predict", None)):
-        raise SettingsError(f"rivals: {name!r} is {rival!r}, which has no method predict")
+def states_with_all(
+    learner: MetricLearner,
+    samples: Sequence[Sample],
+    truths: Sequence[EquivalenceMatrix],
+    guesses: Mapping[str, Sequence[EquivalenceMatrix]],
+    n_clusters: int | str | None = None,
+    measured: Sequence[Sample] | None = None,
+) -> dict[str, list[NDArray[Any]]]:
+    """The names of states that each metric and each tuned rival gives, (T_i,); none without states.
+
+    Parameters
+    ----------
+    samples, truths, n_clusters, measured : as for :func:`decode_with_all`
+    guesses : mapping of partitions
+        What that has returned.
+    """
+    metrics = {name: found for name, found in guesses.items() if name not in learner.rivals_}
+    states = names_by_metric(metrics, samples, learner.classes_)
+    counts = _counts(learner, truths, n_clusters)
+    for name, rival in learner.rivals_.items():
+        if name in guesses and _names_states(rival):
+            states[name] = rival.predict_states([sample.X for sample in measured or ()], counts)
+    return states
+
+
+def warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: Any) -> None:
+    """Warn if tables have clusters that the metric was neither learned from nor made for.
+
+    ``ys`` are their labels, fully known, as they were given.
+    """
+    if not has_rows(learner.problem_, samples):
+        return
+    given = labels_of_each(ys, samples, learner.problem_.traits.words)
+    names = {name for y in given for name in names_of_labels(y)}
+    learner.training_data_.warn_of_new_clusters(names, learner.question_)
+
+
+def evaluate_states(
+    learner: MetricLearner,
+    Xs: Any,
+    ys: Any,
+    n_clusters: Counts = None,
+    *,
+    unseen_states: str = "refuse",
+) -> Confusion:
+    """Compare the names of states that a learner gives with labels that need not be complete.
+
+    What :func:`evaluate` says of names, also where some samples have none, so that their
+    segmentation is not known: these do not count.
+
+    Parameters
+    ----------
+    learner : MetricLearner
+        Fitted, with features that know states.
+    Xs : samples
+    ys : sequence of names of states, (T_i,) each
+        -1, or None in ``PartialLabels``, for items without a name.
+    n_clusters : int, or one int per sample, or None
+        As for :meth:`MetricLearner.predict`.
+    unseen_states : {"refuse", "count"}
+        As for :func:`evaluate`.
+
+    Raises
+    ------
+    DataError, SettingsError
+        Naming the sample or the parameter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import MetricLearner, evaluate_states
+    >>> from structsvm.features import StateScores
+    >>> rng, y = np.random.default_rng(0), np.repeat([4, 7, 4], 10)
+    >>> Xs = [(y == 7)[:, None] + rng.normal(scale=0.1, size=(30, 1)) for _ in range(5)]
+    >>> scores = StateScores("logistic", lags=(0,))
+    >>> learner = MetricLearner(metric="diagonal", features=scores).fit(Xs[:4], [y] * 4)
+    >>> some = np.where(np.arange(30) < 5, -1, y)
+    >>> print(evaluate_states(learner, Xs[4:], [some]))
+    true   4   7
+    4     15   0
+    7      0  10
+    """
+    samples = learner.prepare(Xs)
+    found = {LEARNED: learner.predict_states(samples, n_clusters)}
+    named = confusions_of(learner, samples, ys, found, unseen_states)
+    if not named:
+        raise DataError("the labels are breakpoints, which have no names: give a name for each")
+    return Confusion.total(named[LEARNED])
+
+
+def confusions_of(
+    learner: MetricLearner, samples: Sequence[Sample], ys: Any, found: Found, unseen_states: str
+) -> dict[str, list[Confusion]]:
+    """The confusion of the states of each sample, by what named them; none without names.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+        Whose labels ``ys`` are.
+    found : mapping of sequences of arrays (T_i,)
+        The names given by each metric or rival.
+    unseen_states : as for :func:`evaluate`
+
+    Raises
+    ------
+    SettingsError
+        When ``unseen_states`` is neither "refuse" nor "count", or an item has not got a name.
+    DataError
+        When names are mixed with breakpoints, or were not learned.
+    """
+    if not among(unseen_states, UNSEEN):
+        raise SettingsError(f"unseen_states must be one of {UNSEEN}, got {unseen_states!r}")
+    words, known = learner.problem_.traits.words, learner.inputs_.states
+    if not found:
+        return {}
+    sizes = [sample.n_samples for sample in samples]
+    pairs = zip(labels_of_each(ys, samples, words), samples, strict=True)
+    of_items = [learner.problem_.item_labels(y, sample) for y, sample in pairs]
+    names = read_names(of_items, sizes, words.whole)
+    if names is None:
+        return {}
+    if known is not None and unseen_states == "refuse":
+        refuse_unseen(names, known.tolist(), words.whole)
+    arrays = {who: [np.asarray(y) for y in each] for who, each in found.items()}
+    for who, each in arrays.items():
+        if [y.shape for y in each] != [(T,) for T in sizes]:
+            raise SettingsError(f"rivals: {who!r} does not name the state of each {words.item}")
+    return confusions(names, arrays, [] if known is None else known.tolist())
+
+
+def _accuracy(
+    named: Mapping[str, Sequence[Confusion]], metric: str, i: int
+) -> dict[str, float | None]:
+    """That of one sample; None for what gives no names, nothing where nothing does."""
+    if not named:
+        return {}
+    return {"accuracy": named[metric][i].accuracy if metric in named else None}
+
+
+def _names_states(rival: Any) -> bool:
+    """Whether an estimator names the states of what it finds."""
+    return getattr(rival, "classes_", None) is not None and hasattr(rival, "predict_states")
+
+
+def _found_by(name: str, rival: Any, method: str, Xs: Any, counts: Counts) -> Any:
+    """What another estimator predicts."""
+    predict = getattr(rival, method, None)
+    if not callable(predict):
+        raise SettingsError(f"rivals: {name!r} is {rival!r}, which has no method {method}")
     asked = (Xs,) if counts is None else (Xs, counts)
     try:
-        signature(rival.predict).bind(*asked)
+        signature(predict).bind(*asked)
     except TypeError:
         raise SettingsError(
             f"rivals: {name!r} cannot be told the number of clusters: leave out n_clusters"
         ) from None
-    return rival.predict(*asked)
+    return predict(*asked)
 
 
 def _counts(
@@ -270,8 +516,9 @@ def decode_with_all(
     Xs: Any,
     truths: Sequence[EquivalenceMatrix],
     n_clusters: int | str | None = None,
+    measured: Sequence[Sample] | None = None,
 ) -> dict[str, list[EquivalenceMatrix]]:
-    """The partitions of samples in the learned metric, and in each of its tuned rivals.
+    """The partitions of samples in the learned metric, and by each of its tuned rivals.
 
     Parameters
     ----------
@@ -280,8 +527,19 @@ def decode_with_all(
     Xs : samples, or what ``learner.prepare`` made of them
     truths : their partitions
     n_clusters : as for :func:`evaluate`
+    measured : the samples as they were measured, without which rivals that are no metrics are
+        left out
     """
     samples = learner.prepare(Xs)
     counts = _counts(learner, truths, n_clusters)
-    metrics = stage("metrics", list({LEARNED: learner.metric_, **learner.baselines_}.items()))
-    return {name: learner.decode_with(metric, samples, counts) for name, metric in metrics}
+    metrics: dict[str, Metric] = {LEARNED: learner.metric_, **learner.baselines_}
+    others = [] if measured is None else list(learner.rivals_)
+    found = {}
+    for name in stage("metrics", [*metrics, *others]):
+        if name in metrics:
+            found[name] = learner.decode_with(metrics[name], samples, counts)
+        else:
+            found[name] = partitions_of(
+                learner.rivals_, name, learner.problem_, measured or (), counts
+            )
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from contextlib import suppress
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from structsvm.support.contract import missing_definitions
 if TYPE_CHECKING:
     from structsvm.partitions.oracle import Oracle
     from structsvm.partitions.problem import PartitionProblem
+    from structsvm.problem import Problem
 
 __all__ = [
     "Plugin",
@@ -24,10 +25,14 @@ __all__ = [
     "problem_name",
     "problem_names",
     "problems",
+    "setting_groups",
+    "structured_problem_class",
+    "structured_problems",
 ]
 
 PROBLEMS, ORACLES = "structsvm.problems", "structsvm.oracles"
-WHAT = {PROBLEMS: "problem", ORACLES: "oracle"}
+STRUCTURED = "structsvm.structured_problems"
+WHAT = {PROBLEMS: "problem", ORACLES: "oracle", STRUCTURED: "structured problem"}
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,18 @@ def problem_class(name: str) -> type[PartitionProblem]:
     return found
 
 
+def structured_problem_class(name: str) -> type[Problem]:
+    """The problem of :class:`structsvm.StructuredSVM` that is declared under a name.
+
+    Raises
+    ------
+    PluginError
+        When there is none or more than one, or it is not what a problem has to be.
+    """
+    found: type[Problem] = _load(STRUCTURED, _point(STRUCTURED, name))
+    return found
+
+
 def oracle_class(name: str) -> type[Oracle]:
     """The oracle that is declared under a name.
 
@@ -81,7 +98,7 @@ def oracle_class(name: str) -> type[Oracle]:
     return found
 
 
-def problem_name(problem: PartitionProblem) -> str:
+def problem_name(problem: PartitionProblem | Problem) -> str:
     """The name under which the class of a problem is declared.
 
     Raises
@@ -90,19 +107,25 @@ def problem_name(problem: PartitionProblem) -> str:
         When it is not declared anywhere.
     """
     cls = type(problem)
-    for point in entry_points(group=PROBLEMS):
+    group = PROBLEMS if issubclass(cls, _contract(PROBLEMS)) else STRUCTURED
+    for point in entry_points(group=group):
         with suppress(PluginError):
-            if _load(PROBLEMS, point) is cls:
+            if _load(group, point) is cls:
                 return point.name
     raise PluginError(
         f"{cls.__module__}.{cls.__qualname__} has no name: declare it as an entry point of the "
-        f"group {PROBLEMS!r} in the metadata of its distribution"
+        f"group {group!r} in the metadata of its distribution"
     )
 
 
 def problems() -> list[Plugin]:
     """Every declared problem, by name; those that cannot be used say why."""
     return _listed(PROBLEMS)
+
+
+def structured_problems() -> list[Plugin]:
+    """Every declared problem that is not of partitions; those that cannot be used say why."""
+    return _listed(STRUCTURED)
 
 
 def oracles() -> list[Plugin]:
@@ -119,7 +142,7 @@ def _point(group: str, name: str) -> EntryPoint:
     what = WHAT[group]
     found = {point.value: point for point in entry_points(group=group) if point.name == name}
     if not found:
-        known = ", ".join(_names(group))
+        known = ", ".join(_names(group)) or "none"
         raise PluginError(f"no {what} is called {name!r}; installed are {known}")
     if len(found) > 1:
         claims = " and ".join(f"{p.value} of {_distribution(p)}" for p in found.values())
@@ -140,8 +163,8 @@ def _load(group: str, point: EntryPoint) -> Any:
     if missing:
         raise PluginError(f"{what} {point.name!r} ({point.value}): {missing}")
     parameters = getattr(found, "__dataclass_params__", None)
-    if group == PROBLEMS and (parameters is None or not parameters.frozen):
-        raise PluginError(f"problem {point.name!r} ({point.value}) must be a frozen dataclass")
+    if group != ORACLES and (parameters is None or not parameters.frozen):
+        raise PluginError(f"{what} {point.name!r} ({point.value}) must be a frozen dataclass")
     return found
 
 
@@ -149,8 +172,9 @@ def _contract(group: str) -> type:
     """What a class of the group has to be; imported here, because names need no contract."""
     from structsvm.partitions.oracle import Oracle
     from structsvm.partitions.problem import PartitionProblem
+    from structsvm.problem import Problem
 
-    return PartitionProblem if group == PROBLEMS else Oracle
+    return {PROBLEMS: PartitionProblem, ORACLES: Oracle, STRUCTURED: Problem}[group]
 
 
 def _listed(group: str) -> list[Plugin]:
@@ -171,6 +195,16 @@ def _settings(cls: Any) -> dict[str, Any]:
     if not hasattr(cls, "__dataclass_fields__"):
         return {}
     return {field.name: _default(field) for field in fields(cls) if field.init}
+
+
+def setting_groups(cls: Any) -> dict[str, type]:
+    """The settings that are groups of settings, dataclasses by default, and their classes."""
+    defaults = {field.name: _default(field) for field in fields(cls) if field.init}
+    return {
+        name: type(value)
+        for name, value in defaults.items()
+        if is_dataclass(value) and not isinstance(value, type)
+    }
 
 
 def _default(field: Field[Any]) -> Any:

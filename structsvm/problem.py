@@ -17,10 +17,11 @@ from structsvm.errors import DataError, PluginError, SettingsError
 from structsvm.regularizers import Regularizer
 from structsvm.status import Quality
 from structsvm.support.contract import Contract, hook
-from structsvm.support.plain import shown
+from structsvm.support.plain import counted, shown
 from structsvm.weights import WeightSpace
 
 __all__ = [
+    "CompletableProblem",
     "CompositeRisk",
     "Outline",
     "Problem",
@@ -75,6 +76,14 @@ class Problem(Contract):
         """Inference: maximise ``<w, joint_feature(x, y)>`` over y."""
 
     @hook
+    def sized(self, xs: Sequence[Any], ys: Sequence[Any]) -> Problem:
+        """The problem of these training samples, with the sizes that its settings leave open.
+
+        Such as the number of features or of classes; by default the problem itself.
+        """
+        return self
+
+    @hook
     def at(self, w: Floats) -> Scorer:
         """Loss-augmented inference at a weight, for all samples of a round.
 
@@ -126,6 +135,22 @@ class SignedProblem(Problem):
         """Whether a loss may be negative."""
 
 
+class CompletableProblem(Problem):
+    """A problem whose labellings may be known in part: it completes them.
+
+    :class:`structsvm.StructuredSVM` learns from the full ones first, then completes the others and
+    learns from all, in turns.
+    """
+
+    @abstractmethod
+    def is_complete(self, y: Any) -> bool:
+        """Whether everything is known of a labelling."""
+
+    @abstractmethod
+    def complete(self, w: Floats, x: Any, y: Any) -> Any:
+        """Maximise ``<w, joint_feature(x, y')>`` over the full y' that agree with ``y``."""
+
+
 @dataclass(frozen=True, eq=False)
 class RegularizedRisk:
     """``F(w) = Omega(w) + sum_i omega_i L_i(w)`` over a cone, perhaps with further constraints.
@@ -171,6 +196,11 @@ class RegularizedRisk:
                 f"{type(self.problem).__name__}.weight_space returned {shown(space)}: return "
                 "Free(d), Nonnegative(d), PSD(P) or a Product"
             )
+        if space.dim < 1:
+            raise PluginError(
+                f"{type(self.problem).__name__}.weight_space returned {shown(space)} of dimension "
+                f"{space.dim}: there has to be a weight"
+            )
         object.__setattr__(self, "space", space)
         object.__setattr__(self, "sample_weight", self._checked_sample_weight())
         if not isinstance(self.regularizer, Regularizer):
@@ -193,7 +223,9 @@ class RegularizedRisk:
         if N == 0:
             raise DataError("xs is empty: give at least one sample")
         if len(self.ys) != N:
-            raise DataError(f"ys has {len(self.ys)} labellings for {N} samples in xs")
+            raise DataError(
+                f"ys has {counted(len(self.ys), 'labelling')} for {counted(N, 'sample')} in xs"
+            )
         try:
             weights = np.asarray(self.sample_weight, dtype=np.float64)
         except (TypeError, ValueError):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.status import Status
+from structsvm.support.plain import counted
 
 __all__ = ["History", "HistoryEntry", "Solution", "relative_gap"]
 
@@ -114,11 +115,12 @@ class Solution:
         if self.stationarity is not None:
             return (
                 f"{self.status.value}. Objective {self.upper:.6g} (at the start {self.null:.6g}), "
-                f"projected gradient {self.stationarity:.2g}, {self.n_iter} iterations, "
+                f"projected gradient {self.stationarity:.2g}, {counted(self.n_iter, 'iteration')}, "
                 f"{self.oracle_calls} oracle calls, {self.seconds:.1f} s."
             )
         return (
             f"{self.status.value}. Objective between {self.lower:.6g} and {self.upper:.6g} "
             f"(null metric {self.null:.6g}), relative gap {self.gap:.2g} ({self.bound}), "
-            f"{self.n_iter} iterations, {self.oracle_calls} oracle calls, {self.seconds:.1f} s."
+            f"{counted(self.n_iter, 'iteration')}, {counted(self.oracle_calls, 'oracle call')}, "
+            f"{self.seconds:.1f} s."
         )

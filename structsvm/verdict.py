@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ __all__ = [
     "contents",
     "once_each",
     "rival_in_words",
+    "rival_title",
     "standard_error",
     "strongest_first",
 ]
@@ -59,7 +60,9 @@ def once_each(values: Floats, numbers: Ints, weights: Floats | None = None) -> F
     return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
 
 
-def standard_error(differences: Floats, units: Ints, weights: Floats | None = None) -> float:
+def standard_error(
+    differences: Floats, units: Ints, weights: Floats | None = None, draws: int = 1
+) -> float:
     """Standard error of the mean when only different units are independent; NaN for a single one.
 
     With a unit for each recording this is the usual one, ``std / sqrt(N)``.
@@ -71,6 +74,9 @@ def standard_error(differences: Floats, units: Ints, weights: Floats | None = No
         Number of the unit of each, 0, 1, ...
     weights : array of shape (N,), optional
         Of the weighted mean; units of weight 0 are none.
+    draws : int
+        How often everything is among the units: the mean over several draws of them is taken to be
+        no more certain than that over a single one.
     """
     weights = np.ones(differences.size) if weights is None else weights
     deviations = weights * (differences - np.average(differences, weights=weights))
@@ -78,7 +84,7 @@ def standard_error(differences: Floats, units: Ints, weights: Floats | None = No
     G = _count(units, weights)
     if G < 2:
         return float("nan")
-    return float(np.sqrt((sums**2).sum() * G / (G - 1)) / weights.sum())
+    return float(np.sqrt(draws * (sums**2).sum() * G / (G - 1)) / weights.sum())
 
 
 def _count(units: Ints, weights: Floats) -> int:
@@ -149,12 +155,18 @@ class Contrast:
 
     @classmethod
     def of(
-        cls, rival: str, differences: Floats, units: Ints, weights: Floats | None = None
+        cls,
+        rival: str,
+        differences: Floats,
+        units: Ints,
+        weights: Floats | None = None,
+        draws: int = 1,
     ) -> Contrast:
         """Mean, interval and counts; arguments as those of :func:`standard_error`."""
         weights = np.ones(differences.size) if weights is None else weights
         mean = float(np.average(differences, weights=weights))
-        se, G = standard_error(differences, units, weights), _count(units, weights)
+        se = standard_error(differences, units, weights, draws)
+        G = _count(units, weights) // draws
         half = np.inf
         if G >= 2 and not _no_wider_than_rounding(se, mean):
             half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, G - 1)) * se
@@ -163,10 +175,10 @@ class Contrast:
         return cls(rival, mean, se, mean - half, mean + half, counted.size, G, won, lost)
 
     @classmethod
-    def paired(cls, rival: str, losses: Mapping[str, Floats]) -> Contrast:
+    def paired(cls, rival: str, losses: Mapping[str, Floats], draws: int = 1) -> Contrast:
         """Compare the losses of independent recordings, by metric, :data:`LEARNED` among them."""
         ours = losses[LEARNED]
-        return cls.of(rival, losses[rival] - ours, np.arange(ours.size))
+        return cls.of(rival, losses[rival] - ours, np.arange(ours.size), draws=draws)
 
     @property
     def is_constant(self) -> bool:
@@ -201,6 +213,20 @@ def _no_wider_than_rounding(se: float, mean: float) -> bool:
 ACRONYMS = frozenset({"pca", "rca", "lda", "mmc", "lmnn", "nca", "itml"})
 """Names of metrics that sentences write in capitals."""
 
+WORDS = {
+    "untrained": "the untrained metric",
+    "grid": "the grid",
+    "rca-plain": "plain RCA",
+    "frame-logistic": "a frame classifier (logistic)",
+    "frame-boosting": "a frame classifier (boosting)",
+    "boundary-logistic": "a boundary classifier (logistic)",
+    "boundary-boosting": "a boundary classifier (boosting)",
+    "region-forest": "a classifier of regions (random forest)",
+    "lda-classifier": "a classifier of rows (LDA)",
+    "nearest-centroid": "a classifier of rows (nearest centre)",
+}
+"""How sentences call what has another name."""
+
 
 def strongest_first(contrasts: Mapping[str, Contrast]) -> list[Contrast]:
     """Those against tuned rivals, that of least loss first; the untrained one is none."""
@@ -212,7 +238,14 @@ def rival_in_words(rival: str) -> str:
     """A rival as sentences name it."""
     if rival in ACRONYMS:
         return rival.upper()
-    return {"untrained": "the untrained metric", "grid": "the grid"}.get(rival, rival)
+    return WORDS.get(rival, rival)
+
+
+def rival_title(rival: str) -> str:
+    """A metric or rival as tables name it."""
+    if rival == "untrained":
+        return rival
+    return rival_in_words(rival).removeprefix("a ").removeprefix("the ")
 
 
 @dataclass(frozen=True)
@@ -227,7 +260,7 @@ class Verdict:
     """Against the identity with its best penalty."""
     rival: Contrast | None
     """Against the best of all tuned rivals, which need no structured learning: principal or
-    relevant component analysis, or for cuts the grid; None when none was tuned."""
+    relevant component analysis, for cuts the grid, or a classifier; None when none was tuned."""
     loss: float
     """Mean held-out loss of the learned metric, ``|M - M_i|_F^2``."""
     best: str | None
@@ -243,6 +276,10 @@ class Verdict:
     """Recordings that are copies of others, value by value; they do not count again."""
     seen: int = 0
     """Recordings that the metric was learned from, copies included: they are not held out."""
+    question: str = ""
+    """What is answered, and what is not, in a sentence; "" where that goes without saying."""
+    classifiers: frozenset[str] = frozenset()
+    """Names of the rivals that are no metrics."""
 
     @classmethod
     def of(
@@ -252,9 +289,14 @@ class Verdict:
         measure: str,
         copies: int = 0,
         seen: int = 0,
+        *,
+        draws: int = 1,
+        question: str = "",
+        classifiers: Iterable[str] = (),
     ) -> Verdict:
         """Judge by the losses of independent recordings, by metric, nothing having been chosen."""
-        contrasts = {name: Contrast.paired(name, losses) for name in losses if name != LEARNED}
+        rivals_of = (name for name in losses if name != LEARNED)
+        contrasts = {name: Contrast.paired(name, losses, draws) for name in rivals_of}
         rivals = strongest_first(contrasts)
         return cls(
             untrained=contrasts["untrained"],
@@ -267,6 +309,8 @@ class Verdict:
             others=tuple(rivals[1:]),
             copies=copies,
             seen=seen,
+            question=question,
+            classifiers=frozenset(classifiers),
         )
 
     @property
@@ -281,9 +325,26 @@ class Verdict:
         return next((c for c in rivals if not c.is_gain), None)
 
     @property
+    def enough(self) -> Contrast | None:
+        """Against the best classifier, if it does as well as the learned metric; else None.
+
+        Then its loss is at most one standard error of the difference above that of the metric.
+        """
+        rivals = [c for c in (self.rival, *self.others) if c is not None]
+        best = next((c for c in rivals if c.rival in self.classifiers), None)
+        if best is None or not self.is_supported:
+            return None
+        return best if best.mean <= best.se + 1e-12 else None
+
+    @property
     def is_supported(self) -> bool:
-        """Whether there are enough recordings, or groups, to tell."""
-        return self.untrained.units >= MIN_UNITS
+        """Whether there are enough recordings, or groups, to tell, and some were held out."""
+        return self.untrained.units >= MIN_UNITS and not self._nothing_held_out
+
+    @property
+    def _nothing_held_out(self) -> bool:
+        """Whether the metric was learned from all of them."""
+        return self.seen >= self.untrained.n + self.copies
 
     @property
     def pays(self) -> bool:
@@ -301,13 +362,13 @@ class Verdict:
         return None if self.rival is None else self.is_supported and self._level is None
 
     def __str__(self) -> str:
-        """One plain sentence, and what to do."""
-        return f"{self.answer} {self.found}"
+        """One plain sentence, what to do, and what was asked."""
+        return " ".join(filter(None, (self.answer, self.found, self.question)))
 
     @property
     def found(self) -> str:
         """The figures that the answer rests on, and what to do next."""
-        told = (self.untrained, self.rival, self._level)
+        told = (self.untrained, self.rival, self._level, self.enough)
         rivals = map(str, {c.rival: c for c in told if c is not None}.values())
         found = (
             f"the {self.measure} of the learned metric is {self.loss:.2g}: {', and '.join(rivals)}"
@@ -320,7 +381,7 @@ class Verdict:
         told = self.words.wholes(n, "" if self.seen else "held-out")
         if self.grouped:
             told = f"{told} in {G} groups"
-        if self.seen >= n + self.copies:
+        if self._nothing_held_out:
             told = f"{told} that {'was' if n == 1 else 'were'} learned from"
         elif self.seen:
             told = f"{told}, some of them learned from"
@@ -335,6 +396,9 @@ class Verdict:
     @property
     def answer(self) -> str:
         """The verdict without the figures that it rests on."""
+        if self._nothing_held_out:
+            whole = self.words.whole
+            return f"No verdict: nothing was held out, and what counts is the gain on new {whole}s."
         if not self.is_supported:
             n, whole = self.untrained.units, self.words.whole
             what = f"group{'' if n == 1 else 's'} of {whole}s"
@@ -350,18 +414,35 @@ class Verdict:
                 f"Cannot tell: the difference is the same on every {self.words.whole}, so that "
                 "nothing is known of how it varies."
             )
+        if self.untrained.is_gain:
+            return f"Learning pays{self._but}."
         if self.untrained.is_harm:
-            return "Learning harms."
-        if not self.untrained.is_gain:
-            return "Nothing shows that learning pays: the difference may be chance."
-        level = self._level
+            said = "Learning harms."
+        else:
+            said = "Nothing shows that learning pays: the difference may be chance."
+        if self.enough is None or not self.enough.is_harm:
+            return said
+        name = rival_in_words(self.enough.rival)
+        return f"{said} {name[0].upper()}{name[1:]} does better: use it."
+
+    @property
+    def _but(self) -> str:
+        """The rival that a metric that pays does not beat, if there is one."""
+        level, enough = self._level, self.enough
+        if enough is not None and (level is None or level == enough or not level.is_harm):
+            does = "better" if enough.is_harm else "as well"
+            return f", but {rival_in_words(enough.rival)} does {does}: use it"
         if level is None:
-            return "Learning pays."
+            return ""
         name = rival_in_words(level.rival)
-        return f"Learning pays, but {name} {'pays more' if level.is_harm else 'may do as well'}."
+        return f", but {name} {'pays more' if level.is_harm else 'may do as well'}"
 
     @property
     def _advice(self) -> str:
+        if self._nothing_held_out:
+            return ""
+        if self.pays and self.enough is not None and self.best in self.classifiers:
+            return f" predict(..., use='best') uses {rival_in_words(str(self.best))}."
         if self.pays or (self.best is None and self.untrained.is_harm):
             return ""
         if self.best is not None and self.best in self.contrasts:
@@ -379,7 +460,9 @@ class Verdict:
             "measure": self.measure,
             "best": self.best,
             "rival": None if self.rival is None else self.rival.rival,
+            "enough": None if self.enough is None else self.enough.rival,
             "copies": self.copies,
+            "question": self.question,
             "sentence": str(self),
             "contrasts": {name: finite(asdict(c)) for name, c in self.contrasts.items()},
         }

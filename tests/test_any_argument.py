@@ -207,7 +207,7 @@ def test_settings_of_learners(kind, name):
     """Refused when learning begins; those that pass are not learned with to the end."""
     brief = CuttingPlane(Stopping(max_iter=2))
     quick = {"changes": {"solver": brief}, "cuts": {"solver": BRIEF}}
-    quick["chosen"] = {"solver": brief, "lams": (0.1,)}
+    quick["chosen"] = {"solver": brief, "lams": (0.1,), "candidates": ("untrained", "diagonal")}
     data = ([GRAPH] * 2, YS[:2]) if kind == "cuts" else (XS, YS)
     for label, value in ODD.items():
         if callable(value) and name == "constraints":
@@ -223,9 +223,10 @@ def fitted():
     """One learner of each kind."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        few = ("untrained", "diagonal")
         return {
             "changes": MetricLearner(metric="diagonal").fit(XS, YS),
-            "chosen": MetricLearnerCV(lams=(0.1,), cv=3).fit(XS, YS),
+            "chosen": MetricLearnerCV(candidates=few, lams=(0.1,), cv=3).fit(XS, YS),
             "cuts": cut_learner(lam=0.1).fit([GRAPH] * 2, YS[:2]),
         }
 
@@ -259,6 +260,7 @@ def test_methods_of_learners(fitted, kind, method, name, tmp_path, monkeypatch):
         "pairs": np.zeros((1, 2, 2)),
         "metric": next(iter(learner.baselines_.values())),
         "sample_weight": None,
+        "rival": next(iter(learner.rivals_), "none"),
     }
     if method.__name__ == "fit":
         usual |= {"Xs": [GRAPH] * 2 if cut else XS, "ys": YS[:2] if cut else YS}
@@ -269,7 +271,7 @@ def test_methods_of_learners(fitted, kind, method, name, tmp_path, monkeypatch):
             if (method.__name__ == "fit" and kind == "changes")
             else learner
         )
-        if callable(value) and name == "callback":
+        if callable(value) and name in ("callback", "when_learned"):
             continue  # a function of the user's, whose errors are the user's own
         arguments = {**given, name: value}
         what = f"{kind}.{method.__name__}"

@@ -120,7 +120,7 @@ class TestCertificates:
             learner.fit(*table(T=12, spread=8.0))
         assert "heuristic" not in learner.solution_.bound
         X, y = table(seed=1, spread=8.0)
-        assert adjusted_rand_score(y, learner.predict(X, n_clusters=3)[0]) > 0.9
+        assert adjusted_rand_score(y, learner.predict(X, n_clusters=3)) > 0.9
 
     def test_auto_relaxes_few_clusters_and_rounds_many(self):
         statuses = [
@@ -139,18 +139,18 @@ class TestCertificates:
 class TestPredicting:
     @pytest.mark.parametrize("K", [1, 2, 3, 7, 60])
     def test_exactly_as_many_clusters_as_asked_for(self, learner, K):
-        (labels,) = learner.predict(table()[0], n_clusters=K)
+        labels = learner.predict(table()[0], n_clusters=K)
         assert np.bincount(labels).size == K
         assert np.bincount(labels).min() >= 1
 
     def test_exactly_as_many_though_rows_are_repeated(self, learner):
         X = np.repeat(table()[0][:3], 5, axis=0)
-        assert len(set(learner.predict(X, n_clusters=6)[0].tolist())) == 6
+        assert len(set(learner.predict(X, n_clusters=6).tolist())) == 6
 
     def test_the_number_of_clusters_by_name_and_by_place(self, learner):
         X = table()[0]
         by_name = learner.predict(X, n_clusters=4)
-        np.testing.assert_array_equal(by_name[0], learner.predict(X, 4)[0])
+        np.testing.assert_array_equal(by_name, learner.predict(X, 4))
 
     def test_one_number_for_each_table(self, learner):
         Xs = [table(seed=s)[0] for s in range(3)]
@@ -161,7 +161,7 @@ class TestPredicting:
     def test_the_penalty_finds_the_number_of_clusters(self, problem):
         learner = MetricLearner(problem).fit(*table())
         X, y = table(seed=1)
-        (labels,) = learner.predict(X)
+        labels = learner.predict(X)
         assert adjusted_rand_score(y, labels) > 0.9
         assert len(set(labels.tolist())) == 3
 
@@ -178,7 +178,7 @@ class TestManyTables:
         data = [table(K, 12 * K + 10, seed=K) for K in (2, 3, 4, 5)]
         learner = MetricLearner(Clustering()).fit([X for X, _ in data], [y for _, y in data])
         X, y = table(4, seed=9)
-        assert adjusted_rand_score(y, learner.predict(X, n_clusters=4)[0]) > 0.9
+        assert adjusted_rand_score(y, learner.predict(X, n_clusters=4)) > 0.9
         assert learner.get_mahalanobis_matrix()[3, 3] < learner.get_mahalanobis_matrix()[0, 0]
 
     def test_one_labelled_table_is_the_normal_case(self):
@@ -287,7 +287,7 @@ class TestMessages:
         [
             ([], [], "no tables were given"),
             ([np.full((3, 2), np.nan)], [[0, 0, 1]], "table 0 has nan in row 0, column 0"),
-            ([np.zeros((3, 2)), np.zeros((3, 1))], [[0, 0, 1]] * 2, "table 1 has 1 features, tab"),
+            ([np.zeros((3, 2)), np.zeros((3, 1))], [[0, 0, 1]] * 2, "table 1 has 1 feature, tab"),
             ([np.zeros((3, 2))], [[0, 0, 1]] * 2, "1 table but 2 labellings"),
             ([np.zeros((3, 2))], [[0, 0]], r"table 0: labels of shape \(2,\) for 3 rows"),
             ([np.zeros((3, 2))], [[0, 0, 1]], "constant in every table: nothing tells clusters"),

@@ -103,6 +103,14 @@ def test_texts_keep_their_shape():
     assert through(np.array([], dtype=str)).shape == (0,)
 
 
+def test_arrays_of_objects_keep_their_objects():
+    array = np.array([1, None, "a", (2, None)], dtype=object)
+    found = through(array)
+    assert found.dtype == object
+    assert found.tolist() == array.tolist()
+    np.testing.assert_array_equal(through(np.array([b"a", b"bc"])), np.array([b"a", b"bc"]))
+
+
 def test_what_has_no_name_is_noted_and_stays_noted():
     packed = CODEC.pack({"f": [print]}, {})
     assert is_lost(packed)

@@ -140,7 +140,7 @@ def _known(learner):
 
 
 def test_what_cannot_be_evaluated(learner, graphs):
-    with pytest.raises(DataError, match="2 graphs but 1 names"):
+    with pytest.raises(DataError, match="2 graphs but 1 name"):
         evaluate(learner, graphs[0][6:8], graphs[1][6:8], names=["one"])
     with pytest.raises(SettingsError, match="must be an integer, 'true' or None"):
         evaluate(learner, graphs[0][6:8], graphs[1][6:8], "many")

@@ -288,7 +288,7 @@ def test_bad_input_is_named(rng, painter, pictures):
     images, masks = pictures
     for Xs, ys, message in (
         ([], [], "no graphs were given"),
-        (graphs, labels[:1], "2 graphs but 1 labellings"),
+        (graphs, labels[:1], "2 graphs but 1 labelling"),
         (graphs, [labels[0], labels[1][:3]], "graph 1: labels of shape"),
         ([graphs[0], "picture.png"], labels, "graph 1: expected a networkx graph"),
         ([images[0], images[1][..., 0]], masks[:2], "give graphs or images of one kind"),

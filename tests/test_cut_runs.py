@@ -82,11 +82,11 @@ def test_a_file_of_other_graphs_or_settings_is_refused(graphs, tmp_path):
 @pytest.mark.parametrize("counts", ["known", "unknown"])
 def test_choosing_on_held_out_graphs(graphs, counts):
     Xs, ys = graphs
+    metrics = ("untrained", "grid", "diagonal", "full")
     search = MetricLearnerCV(
-        NormalizedCut(cluster_count=counts), lams=(0.2, 0.02), cv=3, random_state=0
+        NormalizedCut(cluster_count=counts), metrics, lams=(0.2, 0.02), cv=3, random_state=0
     ).fit(Xs[:6], ys[:6])
-    names = {candidate.name for candidate in search.candidates_}
-    assert names == {"untrained", "grid", "diagonal", "full"}
+    assert {candidate.name for candidate in search.candidates_} == set(metrics)
     assert search.best_candidate_ in ("diagonal", "full")
     verdict = search.verdict_
     assert verdict.pays
@@ -98,7 +98,12 @@ def test_choosing_on_held_out_graphs(graphs, counts):
     assert found.learned["loss"] < found.untrained["loss"]
     assert [y.shape for y in search.predict(Xs[6:])] == [(40,)] * 3
     again = MetricLearnerCV(
-        NormalizedCut(cluster_count=counts), lams=(0.2, 0.02), cv=3, random_state=0, n_jobs=2
+        NormalizedCut(cluster_count=counts),
+        metrics,
+        lams=(0.2, 0.02),
+        cv=3,
+        random_state=0,
+        n_jobs=2,
     ).fit(Xs[:6], ys[:6])
     np.testing.assert_array_equal(again.losses_, search.losses_)
     assert again.verdict_ == verdict

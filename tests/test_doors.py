@@ -236,7 +236,7 @@ def test_cannot_link_alone_is_learned_from():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["only one"], "feature_names has 1 names, recording 0 has 3 features"),
+        (["only one"], "feature_names has 1 name, recording 0 has 3 features"),
         (list("abcd"), "feature_names has 4 names"),
         ("abc", "feature_names must be a list of names, got 'abc'"),
         (3, "feature_names must be a list of names, got 3"),
@@ -332,7 +332,7 @@ def test_settings_of_no_use_are_refused_by_name(setting, message):
         ({"callback": 3}, "callback must be a function or None, got 3"),
         ({"alternation": "complete"}, "alternation must be an Alternation or None"),
         ({"alternation": Alternation}, "alternation must be an Alternation or None"),
-        ({"rivals": "all"}, "rivals must be True or False, got 'all'"),
+        ({"rivals": "some"}, "rivals must be True, False, 'quick', 'all' or a list of names"),
         ({"resume": 3}, "resume must be the path of a file or None, got 3"),
     ],
 )

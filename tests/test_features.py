@@ -255,7 +255,7 @@ class Careless(RecordingTransformer):
         (lambda Xs: Xs[1:], "stage 'careless' returned features of 2 of 3 recordings"),
         (lambda Xs: [X[1:] for X in Xs], "recording 0 has 30 samples, and stage 'careless'"),
         (lambda Xs: [X[:, 0] for X in Xs], r"features of shape \(30,\)"),
-        (lambda Xs: [X[:, : 1 + (len(X) > 9)] for X in Xs], "returned 1 features of recording 2"),
+        (lambda Xs: [X[:, : 1 + (len(X) > 9)] for X in Xs], "returned 1 feature of recording 2"),
         (lambda Xs: [np.log(np.sign(X) * 0) for X in Xs], "recording 0: stage 'careless' returned"),
     ],
 )

@@ -105,8 +105,8 @@ class TestBadTables:
     def test_missing_value_names_file_row_and_column(self, tmp_path):
         file = text(tmp_path / "one.csv", "a,b,label\n1,2,0\n3,,0\n5,,1\n")
         assert complaint(file) == (
-            f"{file}: a missing value in row 1 (line 3), column 'b' and 1 more below it; "
-            "interpolate or drop them first"
+            f"{file}: missing values in rows 1 to 2 (lines 3 to 4), column 'b'; interpolate with "
+            "--missing interpolate (missing='interpolate' in Python), or drop them first"
         )
 
     def test_infinite_value(self, tmp_path):
@@ -118,7 +118,7 @@ class TestBadTables:
         assert complaint(file) == (
             f"{file}: 'high' is not a number, row 1 (line 3), column 'b'; "
             "is it the column of labels (--label-column), of time (--time-column), or of names of "
-            "recordings (--recording-column)?"
+            "recordings (--recording-column)? --ignore b leaves it out (ignore= in Python)"
         )
 
     def test_dates_are_no_feature(self, tmp_path):
@@ -137,7 +137,10 @@ class TestBadTables:
 
     def test_another_separator(self, tmp_path):
         file = text(tmp_path / "one.csv", "a;b;label\n1;2;0\n")
-        assert complaint(file).endswith("are 'a;b;label'; columns are separated by commas")
+        assert read_recordings(file)[0].features == ("a", "b")
+        assert complaint(file, separator=",").endswith(
+            "are 'a;b;label'; read with ',' between columns: --separator names another"
+        )
 
     def test_no_time_column_lists_the_columns(self, tmp_path):
         file = text(tmp_path / "one.csv", "a,label\n1,2\n")
@@ -151,7 +154,7 @@ class TestBadTables:
         ("content", "message"),
         [
             ("", "the file is empty"),
-            ("a,label\n", "0 rows and 1 features: nothing to read"),
+            ("a,label\n", "0 rows and 1 feature: nothing to read"),
             ("label\n0\n1\n", "2 rows and 0 features: nothing to read"),
             ('a,label\n"1,0\n', "cannot be read"),
         ],
@@ -256,14 +259,14 @@ class TestFoldersAndSets:
     def test_empty_folder(self, tmp_path):
         (tmp_path / "anna").mkdir()
         assert complaint(tmp_path) == (
-            f"{tmp_path}: no .npz, .parquet, .csv files in this folder; "
+            f"{tmp_path}: no .npz, .parquet, .csv, .tsv, .tab, .txt, .xlsx files in this folder; "
             "subfolders are not searched: anna"
         )
 
     def test_another_kind_of_file(self, tmp_path):
-        file = text(tmp_path / "notes.txt", "hello")
+        file = text(tmp_path / "notes.md", "hello")
         assert complaint(file).endswith(
-            "not a kind of file that is read; give .npz, .parquet, .csv"
+            "not a kind of file that is read; give .npz, .parquet, .csv, .tsv, .tab, .txt, .xlsx"
         )
 
     def test_other_features_name_both_files(self, tmp_path):

@@ -74,6 +74,14 @@ def test_states_are_found_smoothed_and_in_every_form(estimator, rng):
     rival.fit(recordings(8, rng), [NAMES] * 8)
     new = recordings(3, rng)
     states, labels = rival.predict_states(new), rival.predict(new)
+    p = rival.predict_proba(new)
+    for i, table in enumerate(rival.predict_segments(new)):
+        assert [row["end"] for row in table] == rival.predict_breakpoints(new)[i]
+        for row in table:
+            at = slice(row["start"], row["end"])
+            assert set(states[i][at]) == {row["state"]}
+            column = rival.classes_.tolist().index(row["state"])
+            assert row["probability"] == pytest.approx(p[i][at, column].mean())
     ends = rival.predict_breakpoints(new)
     for name, label, end in zip(states, labels, ends, strict=True):
         assert (name == NAMES).mean() > 0.85

@@ -1,66 +1,52 @@
 """The structured SVM without partitions: classes and chains against independent solutions."""
 
-import itertools
+import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from generic_examples import (
+    blobs,
+    chain,
+    every_labelling,
+    multiclass,
+    program,
+    slack_rescaling,
+    sparse,
+)
 from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
-from structsvm.problem import RegularizedRisk
-from structsvm.regularizers import SquaredNorm
+from structsvm import StructuredSVM
+from structsvm.regularizers import Custom
 from structsvm.solvers import CuttingPlane, Stopping
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "generic_svm"))
-
-import chain
-import multiclass
-from slack_rescaling import SlackRescaled
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "generic_svm"
+SlackRescaled = slack_rescaling.SlackRescaled
+COSTS = ((0.0, 1.0, 4.0), (2.0, 0.0, 1.0), (1.0, 3.0, 0.0))
 
 
-def program(problem, xs, ys, labellings, weights, rescale_slack=False):
-    """The optimum by one quadratic program over all labellings, written from the definition."""
-    w = cp.Variable(problem.weight_space().dim)
-    slacks = cp.Variable(len(xs), nonneg=True)
-    constraints = []
-    for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
-        others = labellings(x)
-        away = np.array([problem.joint_feature(x, o) - problem.joint_feature(x, y) for o in others])
-        losses = np.array([problem.loss(y, o) for o in others])
-        scores = away @ w
-        scores = cp.multiply(losses, 1 + scores) if rescale_slack else losses + scores
-        constraints.append(slacks[i] >= scores)
-    objective = cp.Minimize(0.5 * cp.sum_squares(w) + np.asarray(weights) @ slacks)
-    return cp.Problem(objective, constraints).solve(solver="CLARABEL")
+def exactly(problem, tol=1e-6, slack="n", **settings):
+    """A learner of a small gap."""
+    solver = CuttingPlane(Stopping(tol, max_iter=2000), slack)
+    return StructuredSVM(problem, solver=solver, **settings)
 
 
-@pytest.fixture(scope="module")
-def digits():
-    data = load_digits()
-    return data.data[:400] / 16.0, data.target[:400]
-
-
-@pytest.fixture
-def blobs(rng):
-    """Three overlapping classes in the plane, with a constant feature."""
-    y = np.arange(18) % 3
-    X = np.column_stack([np.eye(3)[y][:, :2] + 0.7 * rng.normal(size=(18, 2)), np.ones(18)])
-    return X, y.tolist()
-
-
-def every_labelling(T, n_states):
-    labellings = [np.array(y) for y in itertools.product(range(n_states), repeat=T)]
-    return lambda _: labellings
+def assert_optimal(svm, best, rel=1e-5):
+    assert svm.converged_
+    assert svm.solution_.lower <= best + 1e-6 * best
+    assert svm.solution_.upper == pytest.approx(best, rel=rel)
 
 
 # ---- classes
 
 
-def test_digits_as_crammer_and_singer_by_liblinear(digits):
-    X, y = digits
+def test_digits_as_crammer_and_singer_by_liblinear():
+    data = load_digits()
+    X, y = data.data[:400] / 16.0, data.target[:400]
     C = 0.05
     peer = LinearSVC(
         multi_class="crammer_singer",
@@ -72,40 +58,33 @@ def test_digits_as_crammer_and_singer_by_liblinear(digits):
     ).fit(X, y)
     margins = X @ peer.coef_.T
     hinge = (margins + 1 - np.eye(10)[y]).max(axis=1) - margins[np.arange(len(y)), y]
-    best = 0.5 * np.sum(peer.coef_**2) + C * hinge.sum()
-    problem = multiclass.Multiclass(10, 64)
-    solution = multiclass.train(problem, X, y.tolist(), C=C, tol=1e-5)
-    assert solution.status.converged
-    assert solution.lower <= best + 1e-9
-    assert best == pytest.approx(solution.upper, rel=1e-4)
-    agree = np.mean([problem.predict(solution.w, x) for x in X] == peer.predict(X))
-    assert agree > 0.99
+    lam = 1 / (C * len(y))
+    best = lam * 0.5 * np.sum(peer.coef_**2) + hinge.mean()
+    svm = exactly(multiclass.Multiclass(), tol=1e-5, slack="one", lam=lam).fit(X, y)
+    assert_optimal(svm, best, rel=1e-4)
+    assert np.mean(np.array(svm.predict(X)) == peer.predict(X)) > 0.99
 
 
 @pytest.mark.parametrize("rescale_slack", [False, True])
-@pytest.mark.parametrize("costs", [None, np.array([[0, 1, 4], [2, 0, 1], [1, 3, 0.0]])])
-def test_classes_reach_the_optimum_over_all_labellings(blobs, costs, rescale_slack):
-    X, y = blobs
-    problem = multiclass.Multiclass(3, 3, costs)
+@pytest.mark.parametrize("costs", [None, COSTS])
+@pytest.mark.parametrize("slack", ["n", "one"])
+def test_classes_reach_the_optimum_over_all_labellings(rng, costs, rescale_slack, slack):
+    X, y = blobs(rng)
+    problem = multiclass.Multiclass((0, 1, 2), 3, costs)
     weights = np.linspace(0.2, 2.0, len(y))
-    best = program(problem, X, y, lambda _: range(3), weights, rescale_slack)
+    best = program(problem, X, y, lambda _: range(3), weights, rescale_slack) / weights.sum()
     learned = SlackRescaled(problem) if rescale_slack else problem
     labels = learned.truths(y) if rescale_slack else y
-    risk = RegularizedRisk(learned, X, labels, SquaredNorm(), weights, np.zeros(9))
-    for slack in ("n", "one"):
-        solution = CuttingPlane(Stopping(1e-7, 2000), slack).solve(risk)
-        assert solution.lower <= best + 1e-6 * best
-        assert solution.upper == pytest.approx(best, rel=1e-6)
+    svm = exactly(learned, 1e-7, slack, lam=1 / weights.sum())
+    assert_optimal(svm.fit(X, labels, sample_weight=weights), best, rel=1e-6)
 
 
-def test_the_weight_of_a_sample_is_how_often_it_is_there(blobs):
-    X, y = blobs
-    problem = multiclass.Multiclass(3, 3)
-    counts = np.arange(len(y)) % 3 + 1
-    weighted = multiclass.train(problem, X, y, sample_weight=counts, tol=1e-8)
-    repeated = multiclass.train(
-        problem, np.repeat(X, counts, axis=0), np.repeat(y, counts).tolist(), tol=1e-8
-    )
+def test_the_weight_of_a_sample_is_how_often_it_is_there(rng):
+    X, y = blobs(rng)
+    svm = exactly(multiclass.Multiclass(), 1e-8, lam=0.05)
+    counts = np.arange(len(y)) // 3 % 3
+    weighted = svm.fit(X, y, sample_weight=counts).solution_
+    repeated = svm.fit(np.repeat(X, counts, axis=0), np.repeat(y, counts)).solution_
     assert weighted.upper == pytest.approx(repeated.upper, rel=1e-6)
     np.testing.assert_allclose(weighted.w, repeated.w, atol=1e-3)
 
@@ -117,23 +96,19 @@ def test_the_weight_of_a_sample_is_how_often_it_is_there(blobs):
 def test_chains_reach_the_optimum_over_all_labellings(rescale_slack):
     xs, ys = chain.sequences(5, T=5, n_states=3, seed=1)
     problem = chain.Chain(3, 3)
-    best = program(problem, xs, ys, every_labelling(5, 3), np.ones(5), rescale_slack)
+    best = program(problem, xs, ys, every_labelling(5, 3), np.ones(5), rescale_slack) / 5
     learned = SlackRescaled(problem) if rescale_slack else problem
     labels = learned.truths(ys) if rescale_slack else ys
-    solution = chain.train(learned, xs, labels, tol=1e-6)
-    assert solution.status.converged
-    assert solution.lower <= best + 1e-6 * best
-    assert solution.upper == pytest.approx(best, rel=1e-5)
+    assert_optimal(exactly(learned, lam=0.2).fit(xs, labels), best)
 
 
-def test_both_rescalings_are_the_same_for_a_loss_of_zero_or_one(blobs):
-    X, y = blobs
-    problem = multiclass.Multiclass(3, 3)
-    plain = chain.train(problem, X, y, tol=1e-8)
+def test_both_rescalings_are_the_same_for_a_loss_of_zero_or_one(rng):
+    X, y = blobs(rng)
+    problem = multiclass.Multiclass((0, 1, 2), 3)
+    plain = exactly(problem, 1e-8).fit(X, y)
     rescaled = SlackRescaled(problem)
-    assert chain.train(rescaled, X, rescaled.truths(y), tol=1e-8).upper == pytest.approx(
-        plain.upper, rel=1e-6
-    )
+    again = exactly(rescaled, 1e-8).fit(X, rescaled.truths(y))
+    assert again.solution_.upper == pytest.approx(plain.solution_.upper, rel=1e-6)
 
 
 def test_the_oracles_of_chains_find_the_maximum(rng):
@@ -156,22 +131,70 @@ def test_the_oracles_of_chains_find_the_maximum(rng):
         for o in by_errors:
             same = np.isclose(losses, problem.loss(y, o))
             assert score(o) == pytest.approx(scores[same].max())
+        known = np.where(rng.random(T) < 0.5, -1, y)
+        agrees = np.array([np.all((known < 0) | (known == o)) for o in labellings])
+        assert score(problem.complete(w, x, known)) == pytest.approx(scores[agrees].max())
 
 
 def test_a_chain_is_better_than_its_samples_one_by_one():
     xs, ys = chain.sequences(40, T=25)
-    problem = chain.Chain(4, 4)
-    solution = chain.train(problem, xs[:20], ys[:20], tol=1e-2)
-    assert solution.status.converged
-    test = list(zip(xs[20:], ys[20:], strict=True))
-    learned = np.mean([problem.loss(y, problem.predict(solution.w, x)) for x, y in test])
-    alone = np.mean([problem.loss(y, x.argmax(axis=1)) for x, y in test])
-    assert learned < 0.8 * alone
+    svm = exactly(chain.Chain(), 1e-2, lam=1 / 20).fit(xs[:20], ys[:20])
+    assert svm.converged_
+    alone = np.mean([svm.problem_.loss(y, x.argmax(axis=1)) for x, y in zip(xs, ys, strict=True)])
+    assert -svm.score(xs[20:], ys[20:]) < 0.8 * alone
 
 
-def test_the_examples_run(capsys):
-    multiclass.main()
-    chain.main()
-    out = capsys.readouterr().out
-    accuracy = float(out.split("digits held out: ")[1].split()[0])
-    assert accuracy > 0.93
+# ---- regularizers and constraints of cvxpy
+
+
+def nuclear(w, n_classes=3):
+    """The sum of the singular values of the weights, one row for each class."""
+    return cp.normNuc(cp.reshape(w, (n_classes, w.size // n_classes), order="C"))
+
+
+@pytest.mark.parametrize("omega", [cp.norm1, nuclear])
+@pytest.mark.parametrize("constraints", [None, sparse.balanced])
+def test_cvxpy_reaches_the_optimum_over_all_labellings(rng, omega, constraints):
+    X, y = blobs(rng)
+    problem, lam = sparse.Wines(3), 0.05
+    scaled = partial(_scaled, omega, lam)
+    best = program(
+        problem, X, y, lambda _: range(3), np.full(18, 1 / 18), False, scaled, constraints
+    )
+    svm = exactly(problem, 1e-5, lam=lam, regularizer=Custom(omega), constraints=constraints)
+    assert_optimal(svm.fit(X, y), best, rel=1e-4)
+    if constraints is not None:
+        np.testing.assert_allclose(svm.weight_.reshape(3, 3).sum(axis=0), 0.0, atol=1e-5)
+
+
+def _scaled(omega, lam, w):
+    return lam * omega(w)
+
+
+# ---- the files
+
+
+def test_grades_by_slack_rescaling_reach_the_optimum(rng):
+    X, y = blobs(rng)
+    problem = slack_rescaling.Grades(3, 3)
+    best = program(problem, X, y, lambda _: range(3), np.ones(18), True) / 18
+    rescaled = SlackRescaled(problem)
+    assert_optimal(exactly(rescaled, lam=1 / 18).fit(X, rescaled.truths(y)), best)
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.py")), ids=lambda file: file.stem)
+def test_each_example_stands_alone(file, tmp_path):
+    """It runs in a folder of its own, where there is no other one to import."""
+    copy = tmp_path / file.name
+    copy.write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", copy.name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    if "accuracy" in done.stdout:
+        assert float(done.stdout.split("held out: ")[1].split()[0]) > 0.93

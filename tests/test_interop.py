@@ -240,7 +240,7 @@ class TestFrames:
             assert again.feature_names_in_.tolist() == NAMES
             np.testing.assert_array_equal(again.components_, learner.components_)
             one = frame(NEW[0])
-            assert learner.predict_breakpoints(one) == learner.predict_breakpoints([NEW[0]])
+            assert [learner.predict_breakpoints(one)] == learner.predict_breakpoints([NEW[0]])
             with pytest.raises(DataError, match="the same columns in the same order"):
                 learner.predict(one[NAMES[::-1]])
 

@@ -105,7 +105,7 @@ def test_one_recording_is_a_list_of_one():
     (X,), (y,) = recordings(1)
     with pytest.warns(DataWarning, match="one labelled recording"):
         learner = MetricLearner(metric="diagonal").fit(X, y)
-    np.testing.assert_array_equal(learner.predict(X)[0], learner.predict([X])[0])
+    np.testing.assert_array_equal(learner.predict(X), learner.predict([X])[0])
 
 
 def test_fitting_twice_gives_the_same_and_leaves_the_data_alone(data, learner):
@@ -155,7 +155,7 @@ def test_data_frames_bring_their_names(data):
     frames = [pd.DataFrame(X, columns=["x", "y", "z", "t"]) for X in Xs]
     learner = MetricLearner(metric="diagonal").fit(frames, ys)
     assert learner.feature_names_in_.tolist() == ["x", "y", "z", "t"]
-    assert len(learner.predict(frames[0])) == 1
+    np.testing.assert_array_equal(learner.predict(frames[0]), learner.predict(frames)[0])
     with pytest.raises(DataError, match="recording 0 has features y, x, z, t, expected x, y, z, t"):
         learner.predict([frames[0][["y", "x", "z", "t"]]])
     assert not hasattr(learner.fit(Xs, ys), "feature_names_in_")
@@ -320,7 +320,7 @@ BAD_SETTINGS = [
     (lambda: {"solver": CuttingPlane(slack="two")}, "slack must be 'n' or 'one', got 'two'"),
     (lambda: {"solver": CuttingPlane(Stopping(tol=0))}, "tol must be > 0"),
     (lambda: {"solver": CuttingPlane(Stopping(max_iter=0))}, "max_iter must be at least 1"),
-    (lambda: {"problem": "change-point"}, "must be a PartitionProblem .*, got 'change-point'"),
+    (lambda: {"problem": "changes"}, "must be a PartitionProblem .*, got 'changes'"),
 ]
 
 

@@ -115,3 +115,17 @@ def test_the_number_of_clusters_has_to_come_from_somewhere(table) -> None:
     links = PartialLabels(must_link=[(0, 1)], cannot_link=[(0, 100)])
     with pytest.raises(DataError, match=r"table 0: .*give n_clusters"):
         MetricLearner(Clustering()).fit([X], [links])
+
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        ({"together": ((0, -1),)}, "link of sample -1, and there are samples 0..3"),
+        ({"together": ((0, 4),)}, "link of sample 4"),
+        ({"apart": ((0, 9),)}, "link of sample 9"),
+        ({"together": ((0, 1), (1, 2))}, "sample 1 is twice"),
+    ],
+)
+def test_links_of_samples_that_are_not_there_are_refused(links, message):
+    with pytest.raises(OracleError, match=message):
+        ClusteringOracle().ask(TraceObjective(np.eye(4)), Constraint(**links))

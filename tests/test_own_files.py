@@ -47,10 +47,10 @@ class TestFolders:
 
     def test_tables_that_are_not_read_are_refused(self, tmp_path):
         (tmp_path / "one.csv").write_text("a,label\n1,0\n2,1\n")
-        (tmp_path / "two.tsv").write_text("a\tlabel\n1\t0\n")
-        with pytest.raises(DataError, match=r"beside 'one.csv' there is 'two.tsv'"):
+        (tmp_path / "two.ods").write_text("a\tlabel\n1\t0\n")
+        with pytest.raises(DataError, match=r"beside 'one.csv' there is 'two.ods'"):
             read_recordings(tmp_path)
-        (tmp_path / "two.tsv").rename(tmp_path / "LICENSE")
+        (tmp_path / "two.ods").rename(tmp_path / "LICENSE")
         assert len(read_recordings(tmp_path)) == 1
 
 

@@ -139,7 +139,7 @@ def test_names_the_links_that_clash(labels: PartialLabels, named: tuple[str, ...
         ({"must_link": [(0, 1)]}, True, "labels of clusterings"),
         ({"regions": [(0, 3, 1)]}, False, "labels of segmentations"),
         ({"must_link": [(0, 7)]}, False, "row 7"),
-        ({"chunks": [1, 1, 1, 1], "n_clusters": 2}, False, "leave 1 groups"),
+        ({"chunks": [1, 1, 1, 1], "n_clusters": 2}, False, "leave 1 group"),
     ],
 )
 def test_refuses_what_does_not_suit(given: dict, contiguous: bool, message: str) -> None:

@@ -216,7 +216,9 @@ class TestWhatCannotBeStored:
 
     def test_another_estimator(self, tmp_path):
         search = GridSearchCV(MetricLearner(), {"lam": [1.0]})
-        with pytest.raises(SettingsError, match="takes a MetricLearner, got GridSearchCV"):
+        with pytest.raises(
+            SettingsError, match="takes a MetricLearner or a StructuredSVM, got GridSearchCV"
+        ):
             save(search, tmp_path / "m")
         with pytest.raises(SettingsError, match="got GridSearchCV: give its best_estimator_"):
             save(search.set_params(cv=2).fit(XS, YS), tmp_path / "m")

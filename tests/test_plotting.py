@@ -240,7 +240,7 @@ class TestLearning:
         }
         assert drawn == {(1.0, 0.1): (losses[1.0], losses[0.1])}
         names = [text.get_text() for text in ax.get_legend().texts]
-        assert sorted(names) == ["diagonal", "rca", "untrained"]
+        assert sorted(names) == ["RCA", "diagonal", "untrained"]
         ring = ax.lines[-1]
         assert ring.get_xdata()[0] == search.best_lam_
         assert ring.get_ydata()[0] == losses[search.best_lam_]

@@ -8,6 +8,8 @@ from threading import Barrier, Event, Thread
 import numpy as np
 import pytest
 from enumerated import listed_risk
+from sklearn.utils.parallel import Parallel as SklearnParallel
+from sklearn.utils.parallel import delayed as sklearn_delayed
 
 from structsvm import MetricLearnerCV
 from structsvm.datasets import relevant_changes
@@ -18,6 +20,8 @@ from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.support.quiet import without_warnings
 from structsvm.weights import PSD
+
+METRICS = ("untrained", "rca", "diagonal", "full")
 
 
 def is_told(message="something", category=UserWarning):
@@ -43,6 +47,13 @@ def test_only_what_was_named_is_ignored_and_only_inside():
         assert not is_told(category=DeprecationWarning)
     assert is_told(category=RuntimeWarning)
     assert list(warnings.filters) == before
+
+
+def test_the_filters_that_scikit_learn_sends_to_its_workers_can_be_read_there():
+    double = sklearn_delayed(lambda x: 2 * x)
+    with without_warnings(UserWarning, beginning="The (groups"):
+        found = SklearnParallel(n_jobs=2, backend="threading")(double(x) for x in (1, 2))
+    assert found == [2, 4]
 
 
 def test_an_error_ends_it_too():
@@ -116,7 +127,8 @@ def test_searches_in_many_threads():
     def search(_):
         start.wait(60)
         try:
-            MetricLearnerCV(lams=(0.2,), solver=CuttingPlane(Stopping(max_iter=3))).fit(Xs, ys)
+            solver = CuttingPlane(Stopping(max_iter=3))
+            MetricLearnerCV(candidates=METRICS, lams=(0.2,), solver=solver).fit(Xs, ys)
         except (VerdictWarning, UserWarning) as told:
             return type(told).__name__
         return "pays"

@@ -61,11 +61,11 @@ def test_the_page_shows_what_an_evaluation_says(learner):
     assert str(expected.verdict) in words
     for name, scores in expected.scores.items():
         assert page.data["means"][name]["loss"] == scores["loss"]
-    assert page.data["gains"]["rca"]["low"] == expected.verdict.rival.low
+    assert page.data["gains"]["rca"]["low"] == expected.verdict.contrasts["rca"].low
     ends = [r["ends"] for r in page.data["recordings"]]
     Xs = [r.X for r in TEST]
     assert [e["learned"] for e in ends] == learner.predict_breakpoints(Xs)
-    assert list(ends[0]) == ["true", "learned", "untrained", "pca", "rca"]
+    assert list(ends[0]) == ["true", "learned", "untrained", "pca", "rca", "boundary-logistic"]
     weights = [row["weight"] for row in page.data["metric"]["weights"]]
     np.testing.assert_allclose(weights, sorted(feature_weights(learner))[::-1], rtol=1e-4)
 
@@ -117,7 +117,7 @@ def test_not_fitted():
 
 
 def test_names_of_another_number(learner):
-    with pytest.raises(DataError, match="6 recordings but 1 names"):
+    with pytest.raises(DataError, match="6 recordings but 1 name"):
         page_of(learner, TEST, names=["a"])
 
 

@@ -8,10 +8,12 @@ from selenium import webdriver
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
 from sklearn.datasets import load_iris
 
 from structsvm import Clustering, MetricLearner, NormalizedCut, evaluate
 from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.features import StateScores
 from structsvm.graphs import GraphOfImage
 from structsvm.report import report_page
 
@@ -279,3 +281,70 @@ def test_images_and_their_parts(browser, tmp_path):
     press(browser, "n")
     assert window(browser) == [0, 24]
     assert browser.get_log("browser") == []
+
+
+STATES = np.repeat(["rest", "<i>walk</i>", "turn", "rest"], [20, 22, 14, 10])
+HIDDEN = np.where(STATES == "turn", "&sit", STATES)
+
+
+@pytest.fixture(scope="module")
+def of_states(tmp_path_factory) -> str:
+    """Return the address of a page on named states, one of which was not learned."""
+    rng, levels = np.random.default_rng(0), {"rest": 0, "<i>walk</i>": 2, "turn": 4}
+    level = np.array([[levels[name], levels[name] % 4] for name in STATES])
+    Xs = [level + rng.normal(scale=0.3, size=level.shape) for _ in range(9)]
+    scores = StateScores("logistic", lags=(0,))
+    learner = MetricLearner(metric="diagonal", features=scores).fit(Xs[:4], [STATES] * 4)
+    path = tmp_path_factory.mktemp("states") / "report.html"
+    ys = [HIDDEN, *[STATES] * 4]
+    made = report_page(learner, Xs[4:], ys, unseen_states="count", names=list("abcde"))
+    path.write_text(made, encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture
+def named(browser, of_states):
+    browser.get(of_states)
+    yield browser
+    assert browser.get_log("browser") == [], "the console must stay empty"
+
+
+def fills(page, row) -> list[tuple[str, str]]:
+    """State and colour of each segment of a row of the picture."""
+    bars = page.find_elements(By.CSS_SELECTOR, "#picture rect[data-state]")
+    rows = sorted({bar.get_attribute("y") for bar in bars}, key=float)
+    mine = [bar for bar in bars if bar.get_attribute("y") == rows[row]]
+    return [(bar.get_attribute("data-state"), bar.get_attribute("fill")) for bar in mine]
+
+
+def test_states_have_one_colour_in_all_rows_and_in_the_legend(named):
+    named.find_element(By.XPATH, "//tbody//button[.='b']").click()
+    marks = dict(fills(named, 0))
+    assert [name for name, _ in fills(named, 0)] == ["rest", "<i>walk</i>", "turn", "rest"]
+    assert fills(named, 1) == fills(named, 0)
+    assert len(set(marks.values())) == 3
+    legend = named.find_elements(By.CSS_SELECTOR, "#legend li")
+    assert [entry.text for entry in legend] == ["<i>walk</i>", "rest", "turn", "&sit (not learned)"]
+    for entry in legend[:3]:
+        color = entry.find_element(By.CSS_SELECTOR, "rect").get_attribute("fill")
+        assert marks[entry.text] == color
+
+
+def test_the_confusion_of_states_is_shown_for_each_metric(named):
+    head = texts(named, "#confusion-table thead th")
+    assert head == ["true state", "samples", "<i>walk</i>", "rest", "turn", "&sit"]
+    rows = {
+        row.find_element(By.TAG_NAME, "th").text: [
+            cell.text for cell in row.find_elements(By.TAG_NAME, "td")
+        ]
+        for row in named.find_elements(By.CSS_SELECTOR, "#confusion-table tbody tr")
+    }
+    assert rows["&sit"] == ["14", "·", "·", "100 %", "·"]
+    assert rows["turn"][0] == "56"
+    Select(by_id(named, "confusion-of")).select_by_visible_text("untrained")
+    assert "Accuracy over all of them: 0." in by_id(named, "confusion-words").text
+
+
+def test_a_page_without_states_has_no_confusion(page):
+    assert not by_id(page, "states").is_displayed()
+    assert texts(page, "#legend li") == []

@@ -9,11 +9,16 @@ from tables import table
 
 from structsvm import ChangePoint, Clustering, MetricLearner
 from structsvm.errors import DataError, DataWarning, LearningError
-from structsvm.model_selection import rows
-from structsvm.model_selection.rows import ROW_GROUPS, _groups, evaluate_rows, fewest_rows
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.model_selection.rows import evaluate_rows
+from structsvm.model_selection.splits import PARTS, fewest_rows, split_rows
 
 X, Y = load_iris(return_X_y=True)
+
+
+def groups_of(X, y):
+    """The rows of each group."""
+    split = split_rows(MetricLearner(Clustering()).read(X, y), 10, 0)
+    return [rows for _, rows in split.pieces]
 
 
 @pytest.fixture(scope="module")
@@ -31,19 +36,22 @@ def test_the_table_learned_from_is_cross_validated(found):
     assert len(found.groups.samples) == 10
     assert {r.n_clusters for r in found.groups.samples} == {3}
     assert found.verdict.is_supported
-    assert found.verdict.words is ROW_GROUPS
+    assert found.verdict.words is PARTS["rows"]
     assert "10 held-out row groups" in str(found.verdict)
     assert "by a metric learned from the others" in found.question
 
 
 def test_a_group_is_not_learned_from_itself(learner, monkeypatch):
-    learned, groups = [], _groups(X, EquivalenceMatrix.from_labels(Y))
-    inner = rows._learned
+    learned, groups = [], groups_of(X, Y)
+    inner = MetricLearner.fit
     monkeypatch.setattr(
-        rows, "_learned", lambda own, Z, y: learned.append((Z, y)) or inner(own, Z, y)
+        MetricLearner,
+        "fit",
+        lambda own, data, **given: learned.append(data) or inner(own, data, **given),
     )
     evaluate_rows(learner, X, Y)
-    for (Z, y), group in zip(learned, groups, strict=True):
+    for data, group in zip(learned, groups, strict=True):
+        (Z,), (y,) = data.arrays, data.given
         assert len(Z) == len(y) == len(X) - group.size
         seen = {tuple(row) for row in Z.tolist()}
         assert not any(tuple(row) in seen for row in X[group].tolist())
@@ -58,7 +66,8 @@ def test_a_group_without_which_nothing_can_be_learned_is_named(learner, rng):
 def test_rivals_are_tuned_again_if_they_were(found):
     learner = MetricLearner(Clustering()).fit(X, Y).fit_baselines(X, Y)
     assert set(found.groups.scores) == {"learned", "untrained"}
-    assert set(evaluate_rows(learner, X, Y).groups.scores) == {"learned", "untrained", "pca", "rca"}
+    tuned = {"learned", "untrained", "pca", "rca", "lda-classifier", "nearest-centroid"}
+    assert set(evaluate_rows(learner, X, Y).groups.scores) == tuned
 
 
 def test_a_table_not_learned_from_is_clustered_by_the_model():
@@ -75,7 +84,7 @@ def test_equal_rows_are_in_one_group():
     rng = np.random.default_rng(0)
     values, labels = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
     twice, both = np.repeat(values, 2, axis=0), np.repeat(labels, 2)
-    groups = _groups(twice, EquivalenceMatrix.from_labels(both))
+    groups = groups_of(twice, both)
     assert sorted(np.concatenate(groups).tolist()) == list(range(80))
     for group in groups:
         assert set(group.tolist()) == {2 * (i // 2) for i in group} | {
@@ -84,7 +93,7 @@ def test_equal_rows_are_in_one_group():
 
 
 def test_groups_have_rows_of_every_cluster():
-    groups = _groups(X, EquivalenceMatrix.from_labels(Y))
+    groups = groups_of(X, Y)
     assert all(np.unique(Y[group]).size == 3 for group in groups)
 
 

@@ -10,8 +10,24 @@ import pytest
 from structsvm import MetricLearner, load, save
 from structsvm.cli.settings import problem_with
 from structsvm.errors import PluginError, SettingsError
+from structsvm.learner import files
 from structsvm.problems.change_point import ChangePoint
 from structsvm.support.plain import finite
+
+
+@dataclass(frozen=True)
+class Inner:
+    """Settings within settings within settings."""
+
+    depths: tuple[int | None, ...] = (1, None)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Settings within settings."""
+
+    width: float = 1.0
+    inner: Inner = Inner()
 
 
 @dataclass(frozen=True)
@@ -26,6 +42,7 @@ class Settled(ChangePoint):
     levels: dict[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
     kinds: frozenset[str] = frozenset()
     derived: int = field(init=False, default=7)
+    group: Group = field(default_factory=Group)
 
 
 @pytest.fixture(autouse=True)
@@ -63,11 +80,56 @@ def returned(problem, tmp_path):
         None,
     ],
 )
-def test_a_setting_comes_back_equal(value, tmp_path):
+def test_a_setting_comes_back_equal_from_a_file(value, tmp_path):
     problem = Settled(parents=(0, 0, 1), nested=value)
     found = returned(problem, tmp_path)
     assert found == problem
     assert type(found.nested) is type(value)
+
+
+def any_value(rng, depth=3):
+    """A value as settings may be, drawn at random; what is hashable where it has to be."""
+    kinds = ["plain"] if depth == 0 else ["plain", "tuple", "list", "dict", "frozenset"]
+    kind = kinds[rng.integers(len(kinds))]
+    if kind == "plain":
+        plain = (None, True, -3, 2**70, 0.1, -0.0, float("inf"), "", "a b", "None", "unstored")
+        return plain[rng.integers(len(plain))]
+    items = [any_value(rng, depth - 1) for _ in range(rng.integers(4))]
+    if kind == "tuple":
+        return tuple(items)
+    if kind == "list":
+        return items
+    if kind == "dict":
+        return {(("key", i), i, str(i))[rng.integers(3)]: v for i, v in enumerate(items)}
+    return frozenset(item for item in items if not isinstance(item, list | dict | tuple))
+
+
+def same(a, b):
+    """Whether two values are equal and of the same types, as is all that they hold."""
+    if type(a) is not type(b) or a != b:
+        return False
+    if isinstance(a, dict):
+        return same(list(a), list(b)) and same(list(a.values()), list(b.values()))
+    if isinstance(a, frozenset):
+        return {(type(item), item) for item in a} == {(type(item), item) for item in b}
+    return not isinstance(a, list | tuple) or all(map(same, a, b))
+
+
+def test_any_setting_comes_back_equal():
+    rng = np.random.default_rng(0)
+    codec = files._codec(Settled)
+    for _ in range(500):
+        value, arrays = any_value(rng), {}
+        packed = json.dumps(files._settings(codec, Settled(nested=value), arrays))
+        settings = {k: codec.unpack(v, arrays) for k, v in json.loads(packed).items()}
+        assert Settled(**settings) == Settled(nested=value)
+        assert same(settings["nested"], value)
+
+
+def test_settings_within_settings_come_back(tmp_path):
+    problem = Settled(group=Group(2.5, Inner((None, 3))))
+    assert returned(problem, tmp_path) == problem
+    assert problem_with("settled", {"width": "2.5"}).group == Group(2.5)
 
 
 def test_a_problem_comes_back_with_its_hash(tmp_path):
@@ -104,6 +166,8 @@ def test_what_a_file_cannot_hold_is_refused_by_name(tmp_path):
         ({"names": "['a', 'b']"}, {"names": ["a", "b"]}),
         ({"levels": "{'a': (1, 2)}"}, {"levels": {"a": (1, 2)}}),
         ({"kinds": "{'a', 'b'}"}, {"kinds": frozenset("ab")}),
+        ({"nested": "((1, None), {'a': [2.5]})"}, {"nested": ((1, None), {"a": [2.5]})}),
+        ({"nested": "a text"}, {"nested": "a text"}),
     ],
 )
 def test_settings_as_they_are_typed(given, expected):

@@ -38,7 +38,6 @@ EXPECTED_TO_FAIL = {
     "check_fit2d_1sample": WORDS,
     "check_transformer_data_not_an_array": NO_MIXIN,
     "check_transformer_general": NO_MIXIN,
-    "check_transformer_preserve_dtypes": NO_MIXIN,
 }
 EXPECTED_TO_FAIL_IN_CV = {
     **EXPECTED_TO_FAIL,
@@ -47,6 +46,7 @@ EXPECTED_TO_FAIL_IN_CV = {
     "check_readonly_memmap_input": ONE_RECORDING,
     "check_positive_only_tag_during_fit": ONE_RECORDING,
     "check_estimators_dtypes": ONE_RECORDING,
+    "check_transformer_preserve_dtypes": ONE_RECORDING,
     "check_pipeline_consistency": ONE_RECORDING,
     "check_estimators_nan_inf": ONE_RECORDING,
     "check_estimators_pickle": ONE_RECORDING,
@@ -183,7 +183,7 @@ class TestWithListsOfRecordings:
     def test_it_counts_features_and_refuses_others(self, fitted):
         P = self.Xs[0].shape[1]
         assert fitted.n_features_in_ == P
-        with pytest.raises(ValueError, match=f"recording 0 has 1 features, the model has {P}"):
+        with pytest.raises(ValueError, match=f"recording 0 has 1 feature, the model has {P}"):
             fitted.predict([X[:, :1] for X in self.Xs])
 
     def test_three_dimensions_are_a_list(self, fitted):

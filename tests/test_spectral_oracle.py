@@ -349,3 +349,14 @@ def test_bad_data() -> None:
 def test_lanczos_that_fails_says_so() -> None:
     with pytest.raises(OracleError, match="Lanczos failed on an operator of size 300"):
         leading_eigenpairs(aslinearoperator(np.eye(300)), 1, np.zeros(300))
+
+
+def test_features_that_are_nearly_multiples_of_each_other_keep_an_orthonormal_basis():
+    """What is left of them once the constant is out points anywhere, the constant included."""
+    for small in (1e-4, 1e-7, 1e-10, 1e-13, 0.0):
+        Z = np.array([[1.0, small], [0.0, 100.0], [1.0, 0.0], [0.0, 100.0]])
+        for truth in (None, EquivalenceMatrix.from_labels([0, 1, 0, 1])):
+            objective = TraceObjective(Z, truth, 2.0, 1.0)
+            found = SpectralOracle().ask(objective)
+            best = ExhaustiveOracle().ask(objective)
+            assert found.upper_bound >= best.value - 1e-9 * 2e4

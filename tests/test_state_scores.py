@@ -210,7 +210,7 @@ def test_probabilities_that_are_not_finite_are_refused(rng):
         (StateScores(RidgeClassifier()), "no predict_proba: wrap it, CalibratedClassifierCV"),
         (StateScores(SVC()), "no predict_proba"),
         (StateScores(LogisticRegression), "is a class: make an instance, LogisticRegression"),
-        (StateScores("forest"), r"one of \('logistic', 'boosting'\), got 'forest'"),
+        (StateScores("trees"), r"one of \('logistic', 'boosting', 'forest'\), got 'trees'"),
         (StateScores(3), "must be a classifier of scikit-learn"),
         (StateScores(smoothing=0), "smoothing must be between 0 and 1"),
         (StateScores(standardize="rows"), "standardize must be one of"),

@@ -10,7 +10,7 @@ from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -97,9 +97,9 @@ def test_stored_trees_predict_what_boosting_predicts(n_classes, rng):
 
 
 def test_a_classifier_that_cannot_be_stored_is_named(recordings):
-    fitted = Union(Columns(), StateScores(ExtraTreesClassifier(5), lags=(0,)))
+    fitted = Union(Columns(), StateScores(BaggingClassifier(n_estimators=5), lags=(0,)))
     fitted.fit(recordings, [NAMES] * 4)
-    message = r"Union.*estimator is ExtraTreesClassifier\(n_estimators=5\), which a model file"
+    message = r"Union.*estimator is BaggingClassifier\(n_estimators=5\), which a model file"
     with pytest.raises(ModelFileError, match=message):
         to_plain(fitted)
     with pytest.raises(ModelFileError, match=r"Rows\.transformer is FunctionTransformer"):
@@ -122,7 +122,7 @@ def test_a_transformer_of_the_users_own_is_named():
     "damage",
     [
         lambda h: h | {"stage": "Popen"},
-        lambda h: {"sklearn": "ExtraTreesClassifier", "params": {}, "state": {}},
+        lambda h: {"sklearn": "BaggingClassifier", "params": {}, "state": {}},
         lambda h: h | {"params": {"folders": 3}},
         lambda h: h | {"state": {"__class__": 3}},
         lambda h: h | {"state": {"lags": 3}},

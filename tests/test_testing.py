@@ -96,7 +96,7 @@ def returns_nothing(*_) -> Argmax:
         (writes_to_its_input, "modified its input"),
         (relaxes_in_secret, r"declare Quality\.RELAXATION"),
         (fails, "ZeroDivisionError: no luck"),
-        (returns_nothing, "must return an Argmax"),
+        (returns_nothing, r"maximize returned None .*: return Argmax\(y, value"),
     ],
 )
 def test_a_broken_promise_is_named(alter: Callable[..., Argmax], complaint: str) -> None:

@@ -114,13 +114,13 @@ def counted(monkeypatch, owner, name):
 
 @pytest.mark.parametrize("problem", [ChangePoint(), Clustering()], ids=["changes", "clusters"])
 def test_each_array_is_checked_and_standardised_once(problem, data, monkeypatch):
-    """In learning with all rivals; and in an evaluation, of all metrics together."""
+    """In learning with all metrics; and in an evaluation, of all metrics together."""
     Xs, ys = data
     if isinstance(problem, Clustering):
         Xs, ys = Xs[:3], [y % 3 for y in ys[:3]]
     checked = counted(monkeypatch, doors, "_as_floats")
     scaled = counted(monkeypatch, Standardizer, "__call__")
-    learner = MetricLearner(problem, metric="diagonal").fit(Xs, ys, rivals=True)
+    learner = MetricLearner(problem, metric="diagonal").fit(Xs, ys, rivals=["pca", "rca"])
     assert set(learner.baselines_) == {"untrained", "pca", "rca"}
     assert (len(checked), len(scaled)) == (len(Xs), len(Xs))
     checked.clear()

@@ -30,6 +30,7 @@ from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.quasi_newton import QuasiNewton
 
 ROOT = Path(__file__).resolve().parents[1]
+METRICS = ("untrained", "rca", "diagonal", "full")
 EARLY = CuttingPlane(Stopping(tol=1e-12, max_iter=2))
 BRIEF = QuasiNewton(Stopping(tol=1e-12, max_iter=1))
 
@@ -68,15 +69,15 @@ CALLS: dict[str, tuple[type[Warning], Callable[[], object]]] = {
     "risk": (DataWarning, lambda: MetricLearner().risk(FLAT_XS, YS)),
     "search of which learning does not pay": (
         VerdictWarning,
-        lambda: MetricLearnerCV(lams=[1.0], cv=2).fit(NOISE, YS),
+        lambda: MetricLearnerCV(candidates=METRICS, lams=[1.0], cv=2).fit(NOISE, YS),
     ),
     "search on a constant feature": (
         DataWarning,
-        lambda: MetricLearnerCV(lams=[1.0], cv=2).fit(FLAT_XS, YS),
+        lambda: MetricLearnerCV(candidates=METRICS, lams=[1.0], cv=2).fit(FLAT_XS, YS),
     ),
     "search that ends early": (
         ConvergenceWarning,
-        lambda: MetricLearnerCV(lams=[1.0], cv=2, solver=EARLY).fit(XS, YS),
+        lambda: MetricLearnerCV(candidates=METRICS, lams=[1.0], cv=2, solver=EARLY).fit(XS, YS),
     ),
     "cross-validation of scikit-learn": (
         ConvergenceWarning,

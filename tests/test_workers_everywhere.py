@@ -1,7 +1,6 @@
 """Calibration, features, baselines and predictions run on the workers, with the same bits."""
 
 import operator
-import sys
 import threading
 
 import numpy as np
@@ -11,16 +10,14 @@ from structsvm import MetricLearner
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.errors import DataError
 from structsvm.features import Lags
-from structsvm.parallel import Auto, Processes, Serial, Threads, spread, working_on
+from structsvm.parallel import Auto, Processes, Serial, Threads, once
+from structsvm.parallel.once import spread, working_on
 from structsvm.partitions import sample as samples
 from structsvm.partitions.sample import batches_of
 from structsvm.support.progress import watching
 
 RECORDINGS = relevant_changes(8, n_samples=200, n_features=4, n_relevant=2, random_state=0)
 Xs, YS = arrays_and_labels(RECORDINGS)
-
-
-spread_module = sys.modules["structsvm.parallel.spread"]
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +53,8 @@ def test_answers_come_in_the_order_of_the_parts(backend: object) -> None:
 def test_auto_goes_to_threads_where_there_is_much_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     with working_on(Auto(2)):
         assert set(spread("asking", _thread, list(range(8)), None)) == {_thread(0, None)}
-        monkeypatch.setattr(spread_module, "PROBE", 0.0)
-        monkeypatch.setattr(spread_module, "WORTHWHILE", 0.0)
+        monkeypatch.setattr(once, "PROBE", 0.0)
+        monkeypatch.setattr(once, "WORTHWHILE", 0.0)
         assert _thread(0, None) not in spread("asking", _thread, list(range(8)), None)
 
 

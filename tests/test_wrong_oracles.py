@@ -15,8 +15,10 @@ from structsvm.oracles.exhaustive import all_segmentations
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality, Region
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.traits import Traits
 from structsvm.problem import Problem, Separation
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.planes import Planes
@@ -425,3 +427,37 @@ def test_a_missing_method_is_shown_with_its_default_by_name() -> None:
     with pytest.raises(PluginError, match="constraint: Constraint = UNCONSTRAINED") as refusal:
         type("Empty", (Oracle,), {})()
     assert str(Region(0, 1, 0)) not in str(refusal.value)
+
+
+@dataclass(frozen=True)
+class Encodes(PartitionProblem):
+    """Makes of some labels what is no partition of the samples."""
+
+    traits = Traits(contiguous=True)
+
+    def decoder(self, sample: Any) -> Any:
+        return SequentialOracle()
+
+    def encode(self, y: Any, sample: Any) -> Any:
+        if y[0] == 1:
+            return list(y)
+        return EquivalenceMatrix.from_labels(y[:3] if y[0] == 2 else y)
+
+
+@pytest.mark.parametrize(
+    ("y", "complaint"),
+    [
+        (
+            [1, 1, 0, 0],
+            r"recording 1: Encodes\.encode returned \[1, 1, 0, 0\] \(a list\)",
+        ),
+        (
+            [2, 2, 0, 0],
+            r"recording 1: Encodes\.encode returned a partition of 3 samples",
+        ),
+    ],
+)
+def test_fit_names_what_encode_returned(y: list[int], complaint: str) -> None:
+    Xs = [np.arange(8.0).reshape(4, 2)] * 2
+    with pytest.raises(PluginError, match=complaint):
+        MetricLearner(Encodes()).fit(Xs, [[0, 0, 1, 1], y])

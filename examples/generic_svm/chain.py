@@ -3,23 +3,20 @@
     python examples/generic_svm/chain.py
 
 The score of a labelling is a sum over samples and over transitions, and so is the Hamming loss:
-loss-augmented inference is the Viterbi algorithm.
+loss-augmented inference is the Viterbi algorithm, which also completes states that are not known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from slack_rescaling import LossLevels
 
-from structsvm.problem import Problem, RegularizedRisk, Separation
-from structsvm.regularizers import SquaredNorm
-from structsvm.solution import Solution
-from structsvm.solvers import CuttingPlane, Stopping
-from structsvm.status import Quality
+from structsvm import StructuredSVM
+from structsvm.partitions import Quality
+from structsvm.problem import CompletableProblem, Separation
 from structsvm.weights import Free
 
 Floats = NDArray[np.float64]
@@ -27,17 +24,23 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Chain(LossLevels):
+class Chain(CompletableProblem):
     """Samples are sequences (T, P), labellings are states (T,), the loss is the share of errors.
 
-    ``w`` holds a weight vector for each state, (n_states, P), and a weight for each transition,
-    (n_states, n_states), flattened.
+    States are 0, 1, ..., and -1 where they are not known. ``w`` holds a weight vector for each
+    state, (n_states, P), and a weight for each transition, (n_states, n_states), flattened.
     """
 
-    n_states: int
-    n_features: int
+    n_states: int | None = None
+    n_features: int | None = None
+
+    def sized(self, xs: Sequence[Floats], ys: Sequence[Ints]) -> Chain:
+        n_states = self.n_states or 1 + max(int(np.max(y)) for y in ys)
+        return replace(self, n_states=n_states, n_features=xs[0].shape[1])
 
     def weight_space(self) -> Free:
+        assert self.n_states is not None
+        assert self.n_features is not None
         return Free(self.n_states * (self.n_features + self.n_states))
 
     def joint_feature(self, x: Floats, y: Ints) -> Floats:
@@ -57,13 +60,21 @@ class Chain(LossLevels):
     def predict(self, w: Floats, x: Floats) -> Ints:
         return viterbi(*self._scores(w, x))
 
+    def is_complete(self, y: Ints) -> bool:
+        return bool(np.all(y >= 0))
+
+    def complete(self, w: Floats, x: Floats, y: Ints) -> Ints:
+        emission, transition = self._scores(w, x)
+        ruled_out = (y[:, None] >= 0) & (np.arange(self.n_states) != y[:, None])
+        return viterbi(np.where(ruled_out, -np.inf, emission), transition)
+
     def best_at_each_loss(self, w: Floats, x: Floats, y: Ints) -> list[Ints]:
-        """A best labelling with 0, 1, ..., T errors."""
+        """A best labelling with 0, 1, ..., T errors: what slack_rescaling.py needs."""
         return viterbi_by_errors(*self._scores(w, x), y)
 
     def _scores(self, w: Floats, x: Floats) -> tuple[Floats, Floats]:
-        K, P = self.n_states, self.n_features
-        return x @ w[: K * P].reshape(K, P).T, w[K * P :].reshape(K, K)
+        cut = self.n_states * self.n_features
+        return x @ w[:cut].reshape(self.n_states, -1).T, w[cut:].reshape(self.n_states, -1)
 
 
 def viterbi(emission: Floats, transition: Floats) -> Ints:
@@ -113,15 +124,6 @@ def viterbi_by_errors(emission: Floats, transition: Floats, truth: Ints) -> list
     return found
 
 
-def train(
-    problem: Problem, xs: Sequence[Floats], ys: Sequence[object], C: float = 1.0, tol: float = 1e-3
-) -> Solution:
-    """Minimise ``1/2 |w|^2 + C sum_i L_i(w)``, one slack for each sequence."""
-    dim = problem.weight_space().dim
-    risk = RegularizedRisk(problem, xs, ys, SquaredNorm(), np.full(len(ys), C), np.zeros(dim))
-    return CuttingPlane(Stopping(tol, max_iter=2000)).solve(risk)
-
-
 def sequences(
     n: int, T: int = 30, n_states: int = 4, noise: float = 1.2, seed: int = 0
 ) -> tuple[list[Floats], list[Ints]]:
@@ -141,13 +143,18 @@ def sequences(
 
 def main() -> None:
     xs, ys = sequences(60)
-    problem = Chain(n_states=4, n_features=4)
-    solution = train(problem, xs[:30], ys[:30])
-    errors = [problem.loss(y, problem.predict(solution.w, x)) for x, y in zip(xs, ys, strict=True)]
-    alone = [np.mean(x.argmax(axis=1) != y) for x, y in zip(xs, ys, strict=True)]
-    print(solution.summary())
-    print(f"errors on sequences held out: {np.mean(errors[30:]):.3f}", end=", ")
-    print(f"taking each sample by itself: {np.mean(alone[30:]):.3f}")
+    svm = StructuredSVM(Chain(), lam=1 / 30).fit(xs[:30], ys[:30])
+    print(svm.solution_.summary())
+    alone = np.mean([np.mean(x.argmax(axis=1) != y) for x, y in zip(xs[30:], ys[30:], strict=True)])
+    print(f"errors on sequences held out: {-svm.score(xs[30:], ys[30:]):.3f}", end=", ")
+    print(f"taking each sample by itself: {alone:.3f}")
+
+    rng = np.random.default_rng(0)
+    open_ys = [np.where(rng.random(y.size) < 0.5, -1, y) for y in ys[5:30]]
+    few = StructuredSVM(Chain(), lam=1 / 30).fit(xs[:5], ys[:5])
+    more = StructuredSVM(Chain(), lam=1 / 30).fit(xs[:30], [*ys[:5], *open_ys])
+    print(f"from 5 labelled sequences: {-few.score(xs[30:], ys[30:]):.3f}", end=", ")
+    print(f"with 25 more of which half the states are known: {-more.score(xs[30:], ys[30:]):.3f}")
 
 
 if __name__ == "__main__":

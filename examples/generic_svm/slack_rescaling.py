@@ -1,5 +1,7 @@
 """Slack rescaling of a problem whose oracle can say which labelling is best at each loss.
 
+    python examples/generic_svm/slack_rescaling.py
+
 Margin rescaling, which structsvm learns with, asks for ``score(y') + loss(y, y')`` to stay below
 ``score(y)``; slack rescaling (Tsochantaridis et al., 2005) asks every wrong labelling for the same
 margin and weighs its violation by its loss:
@@ -14,25 +16,32 @@ partition losses of metric learning, which take as many values as there are part
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm import StructuredSVM
+from structsvm.partitions import Quality
 from structsvm.problem import Problem, Separation
-from structsvm.status import Quality
-from structsvm.weights import WeightSpace
+from structsvm.weights import Free, WeightSpace
 
 Floats = NDArray[np.float64]
 
 
-class LossLevels(Problem):
+class LossLevels(Protocol):
     """A problem whose loss takes few values."""
 
-    @abstractmethod
+    def weight_space(self) -> WeightSpace: ...
+
+    def joint_feature(self, x: Any, y: Any) -> Floats: ...
+
+    def loss(self, y: Any, y_hat: Any) -> float: ...
+
+    def predict(self, w: Floats, x: Any) -> Any: ...
+
     def best_at_each_loss(self, w: Floats, x: Any, y: Any) -> Iterable[Any]:
         """For every value the loss can take, a labelling of largest score among those."""
 
@@ -78,3 +87,55 @@ class SlackRescaled(Problem):
     def predict(self, w: Floats, x: Any) -> Any:
         """A plain labelling: the truth has no part in it."""
         return self.inner.predict(w, x)
+
+
+@dataclass(frozen=True)
+class Grades(Problem):
+    """Samples are vectors (P,), labellings are grades 0, 1, ..., the loss is their distance."""
+
+    n_grades: int
+    n_features: int
+
+    def weight_space(self) -> Free:
+        return Free(self.n_grades * self.n_features)
+
+    def joint_feature(self, x: Floats, y: int) -> Floats:
+        phi = np.zeros((self.n_grades, self.n_features))
+        phi[y] = x
+        return phi.ravel()
+
+    def loss(self, y: int, y_hat: int) -> float:
+        return float(abs(y - y_hat))
+
+    def separate(self, w: Floats, x: Floats, y: int) -> Separation:
+        losses = np.abs(np.arange(self.n_grades) - y)
+        return Separation(int(np.argmax(losses + self._scores(w, x))), 0.0, Quality.EXACT)
+
+    def predict(self, w: Floats, x: Floats) -> int:
+        return int(np.argmax(self._scores(w, x)))
+
+    def best_at_each_loss(self, w: Floats, x: Floats, y: int) -> Sequence[int]:
+        """Two grades, at most, are as far from the truth: all of them are few."""
+        return range(self.n_grades)
+
+    def _scores(self, w: Floats, x: Floats) -> Floats:
+        return np.asarray(w.reshape(self.n_grades, self.n_features) @ x)
+
+
+def main() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.uniform(0, 5, 400)
+    ys = truth.astype(int).tolist()
+    noisy = truth + rng.normal(0.0, 0.8, 400)
+    X = np.column_stack([np.ones(400), noisy / 5, (noisy / 5) ** 2])
+    grades = Grades(5, 3)
+    rescaled = SlackRescaled(grades)
+    margin = StructuredSVM(grades, lam=1e-3).fit(X[:200], ys[:200])
+    slack = StructuredSVM(rescaled, lam=1e-3).fit(X[:200], rescaled.truths(ys[:200]))
+    for name, svm in (("margin", margin), ("slack", slack)):
+        errors = np.abs(np.array(svm.predict(X[200:])) - np.array(ys[200:]))
+        print(f"{name} rescaling: {errors.mean():.3f} grades off, on average")
+
+
+if __name__ == "__main__":
+    main()

@@ -213,13 +213,16 @@ class Basis:
 
     space: _LabelSpace
     blocks: tuple[Floats, ...]
-    """``Q_w`` is block by block ``blocks[b] @ mixing[b]``."""
+    """``Q_w`` is block by block ``blocks[b] @ mixing[b]``, up to the overlap with ``W``."""
     mixing: tuple[Floats, ...]
+    overlap: Floats
+    """``W^T`` times those blocks, which rounding makes: it is taken out again."""
     n_samples: int
 
     def lift(self, V: Floats) -> Floats:
         """``Q V``, (T, k), for ``V`` (m, k)."""
         label_part, within_part = np.split(V, [self.space.dimension])
+        label_part = label_part - self.overlap @ within_part
         out = np.empty((self.n_samples, V.shape[1]))
         for rows, block, mixing in zip(
             _blocks(self.n_samples), self.blocks, self.mixing, strict=True
@@ -257,11 +260,19 @@ def compress(X: Floats, truth: EquivalenceMatrix | None = None) -> tuple[Compres
         blocks, mixing, triangle = _orthogonalize(
             within, max_rank=T - space.dimension, noise=float(np.linalg.norm(deviation))
         )
-    between[0] = np.sqrt(T) * mean
+        between[0] = np.sqrt(T) * mean
+        # What rounding leaves of W in the blocks counts where the data have all but one direction.
+        within_basis = [block @ mixed for block, mixed in zip(blocks, mixing, strict=True)]
+        overlap = space.project(np.vstack(within_basis))
+        between += overlap @ triangle
+        root = np.linalg.cholesky(np.eye(overlap.shape[1]) - overlap.T @ overlap)
+        inverse = np.linalg.inv(root).T
+        triangle, overlap = root.T @ triangle, overlap @ inverse
+        mixing = tuple(mixed @ inverse for mixed in mixing)
     compressed_truth = np.zeros((space.dimension + triangle.shape[0], space.truth.shape[1]))
     compressed_truth[: space.dimension] = space.truth
     data = CompressedData(np.vstack((between, triangle)), compressed_truth, T)
-    return data, Basis(space, blocks, mixing, T)
+    return data, Basis(space, blocks, mixing, overlap, T)
 
 
 def compress_objective(objective: TraceObjective) -> tuple[CompressedObjective, Basis]:

@@ -13,17 +13,31 @@ from typing import Any
 
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import build_parser
-from structsvm.errors import CheckpointWarning, DataWarning, StructSVMError
+from structsvm.errors import (
+    CheckpointWarning,
+    DataWarning,
+    OracleError,
+    PluginError,
+    StructSVMError,
+)
+from structsvm.support.contract import culprit
 
 __all__ = ["build_parser", "run"]
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+HINT = "--verbose shows the traceback"
 
 logger = logging.getLogger("structsvm")
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run ``structsvm`` with these arguments; its exit status."""
+    """Run ``structsvm`` with these arguments; its exit status.
+
+    Raises
+    ------
+    Exception
+        Anything that nobody foresaw, unless it was raised in a plugin: that is told in one line.
+    """
     parser = build_parser()
     args = parser.parse_args(argv)
     args.parser = parser
@@ -45,10 +59,24 @@ def run(argv: Sequence[str]) -> int:
         terminal.err.print(f"interrupted {interrupt}".rstrip())
         return INTERRUPTED
     except StructSVMError as error:
-        terminal.error("; ".join([str(error), *getattr(error, "__notes__", ())]))
+        hint = [HINT] if _is_of_a_plugin(error) and not args.verbose else []
+        terminal.error("; ".join([str(error), *getattr(error, "__notes__", ()), *hint]))
     except OSError as error:
         terminal.error(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "))
+    except Exception as error:
+        named = culprit(error)
+        if named is None or args.verbose:
+            raise
+        terminal.error(f"{named} raised {type(error).__name__}: {error}; {HINT}")
     return FAILED
+
+
+def _is_of_a_plugin(error: StructSVMError) -> bool:
+    """Whether it stands for an error of a problem or an oracle, of which there is a traceback."""
+    cause = error.__cause__
+    while isinstance(cause, StructSVMError):
+        cause = cause.__cause__
+    return isinstance(error, PluginError | OracleError) and cause is not None
 
 
 @contextmanager

@@ -1,35 +1,62 @@
-"""Which columns of tables hold what, as it was typed now or when the model was learned."""
+"""What tables hold and how they are read, as it was typed now or when the model was learned."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from structsvm.datasets.readers import TableColumns
+from structsvm.datasets.readers import HowToRead, TableColumns
+from structsvm.datasets.text import Typed
 
-__all__ = ["labels_are", "named_columns", "table_columns"]
+__all__ = ["how_to_read", "labels_are", "named_columns", "table_columns"]
 
-REMEMBERED = ("label_column", "time_column", "recording_column", "labels_are")
+COLUMNS = ("label_column", "time_column", "recording_column")
+REMEMBERED = (
+    *COLUMNS,
+    *("labels_are", "missing_label", "missing", "separator", "decimal", "encoding"),
+)
 """What a model is told once, when it is learned."""
 
 
-def named_columns(args: argparse.Namespace) -> dict[str, str]:
-    """What the columns of tables are called as far as it was typed, for the model file to keep."""
+def named_columns(args: argparse.Namespace) -> dict[str, Any]:
+    """What was typed about tables, for the model file to keep."""
     return {name: getattr(args, name) for name in REMEMBERED if getattr(args, name) is not None}
 
 
 def table_columns(args: argparse.Namespace, learner: Any = None) -> TableColumns:
     """The columns that were named, or else those the model was learned with where there are any."""
     known = _known(learner)
-    named = {name: getattr(args, name) for name in REMEMBERED}
+    named = {name: getattr(args, name) for name in COLUMNS}
     found = {name: value or known.get(name) for name, value in named.items()}
     return TableColumns(
         found["label_column"] or "label",
         found["time_column"],
         getattr(args, "chunk_column", None),
         found["recording_column"],
-        frozenset(str(value) for name, value in known.items() if named[name] is None),
+        frozenset(known[name] for name in COLUMNS if name in known and named[name] is None),
+        tuple(getattr(args, "features", None) or ()),
+        tuple(getattr(args, "ignore", None) or ()),
+    )
+
+
+def how_to_read(
+    args: argparse.Namespace, learner: Any = None, *, need_labels: bool, blanks: bool
+) -> HowToRead:
+    """How files are read, as it was typed or as the model remembers it."""
+    known = _known(learner)
+
+    def said(name: str) -> Any:
+        value = getattr(args, name)
+        return known.get(name) if value is None else value
+
+    spellings: Sequence[str] = said("missing_label") or ()
+    return HowToRead(
+        Typed(said("separator"), said("decimal"), said("encoding")),
+        said("missing") or "error",
+        tuple(spellings),
+        blanks,
+        need_labels,
     )
 
 
@@ -39,6 +66,6 @@ def labels_are(args: argparse.Namespace, learner: Any = None) -> str | None:
     return found
 
 
-def _known(learner: Any) -> Mapping[str, str]:
-    known: Mapping[str, str] = getattr(learner, "columns_", {})
+def _known(learner: Any) -> Mapping[str, Any]:
+    known: Mapping[str, Any] = getattr(learner, "columns_", {})
     return {name: value for name, value in known.items() if name in REMEMBERED}

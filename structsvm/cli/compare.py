@@ -15,7 +15,6 @@ from structsvm.cli.settings import Kind
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES
 from structsvm.compare import Comparison, compare_on, solver_named
-from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.plotting.learning import plot_gap_twice
 from structsvm.solvers.base import Stopping
@@ -24,13 +23,7 @@ __all__ = ["run", "table"]
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Compare, and print where each solver ended.
-
-    Raises
-    ------
-    SettingsError
-        If the objective of the problem is not convex, so that no gap is certified.
-    """
+    """Compare, and print where each solver ended."""
     if args.output is not None:
         check_output(args, args.output, FIGURES)
     stopping = Stopping(args.tol, args.max_iter, args.max_seconds)
@@ -38,11 +31,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         solver_named(name, stopping)  # refuses an unknown one before any work
     kind = Kind.typed(args.problem, dict(args.set))
     traits = kind.problem.traits
-    if not traits.convex:
-        raise SettingsError(
-            f"compare is about certified gaps, and {args.problem} has none: its objective is not "
-            "convex"
-        )
     given = read(args, terminal, kind.problem, need_labels=True, ask=traits.contiguous)
     learner = MetricLearner(
         kind.problem, args.metric, args.regularizer, args.lam, features=kind.features
@@ -63,13 +51,14 @@ def table(found: Comparison) -> Table:
     """Where each solver ended."""
     shown = Table(box=box.SIMPLE_HEAD)
     shown.add_column("solver", min_width=max(len(name) for name in found.solutions))
-    for column in ("gap", "seconds", "calls", "iterations"):
+    reached = "gap" if found.is_convex else "objective"
+    for column in (reached, "seconds", "calls", "iterations"):
         shown.add_column(column, justify="right")
     shown.add_column("")
     for row in found.summary():
         shown.add_row(
             row["solver"],
-            f"{row['gap']:.1e}",
+            f"{row['gap']:.1e}" if found.is_convex else f"{row['upper']:.6g}",
             f"{row['seconds']:.2f}",
             str(row["oracle_calls"]),
             str(row["iterations"]),

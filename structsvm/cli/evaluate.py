@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 from rich import box
+from rich.console import RenderableType
 from rich.table import Table
 
 from structsvm.cli import one_table
 from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.terminal import Terminal
+from structsvm.errors import printable
 from structsvm.evaluation import Evaluation, evaluate
-from structsvm.learner.files import load
-from structsvm.views.words import perfect_in_words, score_titles
+from structsvm.learner.files import load_metric_learner
+from structsvm.verdict import LEARNED, rival_title
+from structsvm.views.words import confused_states, perfect_in_words, score_titles
 
-__all__ = ["about_scores", "readable", "run", "score_table"]
+__all__ = ["about_scores", "readable", "run", "score_table", "state_table"]
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and print the table and the verdict."""
-    learner = load(args.model)
+    learner = load_metric_learner(args.model)
     given = read_for(learner, args, terminal, need_labels=True)
     samples = measured(learner, given, terminal)
     if one_table.can_be_split(learner, samples, given.ys):
@@ -28,26 +30,27 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         what = about_scores(rows.what, rows.shown)
         terminal.report(rows.plain, what, score_table(rows.shown), rows.verdict)
         return 0
-    seen = learner.training_data_.warn_if_among([sample.X for sample in samples], given.words)
     with given.named(), terminal.working("partitioning"):
         result = evaluate(
             learner,
-            learner.inputs_(samples),
+            given.Xs,
             given.ys,
             args.n_clusters,
             args.tolerance,
             names=given.names,
+            unseen_states=args.unseen_states,
+            measured=samples,
         )
-    result = replace(result, seen=seen)
     terminal.report(result.to_dict(), *readable(result))
     return 0
 
 
-def readable(result: Evaluation) -> tuple[str, Table, str]:
-    """What it is about, the scores, the verdict."""
+def readable(result: Evaluation) -> tuple[RenderableType, ...]:
+    """What it is about, the scores, the names of states if there are any, the verdict."""
     n = len(result.samples)
     about = f"{'' if n == 1 else 'mean of '}{result.words.wholes(n)}"
-    return about_scores(about, result), score_table(result), str(result.verdict)
+    states = (state_table(result),) if result.confusion else ()
+    return about_scores(about, result), score_table(result), *states, str(result.verdict)
 
 
 def about_scores(what: str, result: Evaluation) -> str:
@@ -66,6 +69,21 @@ def score_table(result: Evaluation) -> Table:
     for metric, scores in sorted(result.scores.items(), key=lambda item: item[0] == "learned"):
         values = [scores[name] for name in titles]
         numbers = ["-" if value is None else f"{value:.3f}" for value in values]
-        shown = metric.upper() if metric in ("pca", "rca") else metric
-        found.add_row(shown, *numbers, style="bold" if metric == "learned" else None)
+        found.add_row(rival_title(metric), *numbers, style="bold" if metric == "learned" else None)
+    return found
+
+
+def state_table(result: Evaluation) -> Table:
+    """How often each state was named right, and what it was taken for, in the learned metric.
+
+    Or by the first of its rivals that names states, if it names none itself.
+    """
+    who = LEARNED if LEARNED in result.confusion else next(iter(result.confusion))
+    found = Table(box=box.SIMPLE_HEAD)
+    found.add_column(f"state ({who})")
+    for title in (f"{result.words.item}s", "named right"):
+        found.add_column(title, justify="right")
+    found.add_column("taken for")
+    for state, n, share, others in confused_states(result.confusion[who]):
+        found.add_row(printable(state), str(n), f"{share:.1%}", printable(others))
     return found

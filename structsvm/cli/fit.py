@@ -29,6 +29,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.errors import ModelFileError, SettingsError
 from structsvm.learner.files import read_header, save
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.problem import PartitionProblem
@@ -37,13 +38,15 @@ from structsvm.solvers.auto import DESCENT_NAMES, SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.storage.atomic import unwritable
 from structsvm.support.interrupts import Interrupts
-from structsvm.views.words import certificate_in_words, training_in_words
+from structsvm.views.words import certificate_in_words, question_in_words, training_in_words
 
 __all__ = ["learn", "run"]
 
 INTERRUPTED = 130
 OPTIONS = {"segment_count": "--known-segments", "penalty": "--penalty", "kappa": "--kappa"}
 """Settings of problems that have options of their own."""
+CHOSEN = ("metric", "regularizer", "lam", "whiten", "features")
+"""Settings of a learner that differ between the candidates for tables."""
 TOL, TOL_OF_DESCENT = 1e-2, 1e-3
 """A certified gap to reach, and, where there is none, a gradient."""
 
@@ -56,9 +59,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     typed = _typed(args)
     kind = Kind.typed(args.problem, typed)
     refuse_foreign_options(args, kind.problem)
-    solver = _solver(args, kind.problem)
-    given = _read(args, terminal, kind.problem)
-    kind = with_counts(kind, typed, given, terminal)
+    _check_split(args, kind.problem)
     learner = MetricLearner(
         kind.problem,
         args.metric,
@@ -66,14 +67,19 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         None if args.lam == "cv" else args.lam,
         features=kind.features,
         standardize=None if args.standardize == "none" else args.standardize,
-        solver=solver,
+        solver=_solver(args, kind.problem),
         n_jobs=args.jobs,
         backend=args.backend,
     )
+    Settings.of(learner.get_params(deep=False))  # refuses before any work what cannot be
+    given = _read(args, terminal, kind.problem)
+    learner.set_params(problem=with_counts(kind, typed, given, terminal).problem)
     doing = "making graphs" if takes_images(kind.problem) else "checking"
     with given.named(), terminal.working(doing):
         training = learner.read(given.Xs, given.ys, feature_names=given.features)
-    if args.lam == "cv" or (args.lam is None and takes_images(kind.problem)):
+    if args.split is not None:
+        training = _chosen_by_parts(learner, training, args.split, given, terminal)
+    elif args.lam == "cv" or (args.lam is None and takes_images(kind.problem)):
         learner.set_params(lam=_chosen_lam(learner, training, given, terminal, args.lam == "cv"))
     interrupted = learn(
         learner,
@@ -83,6 +89,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         checkpoint=args.checkpoint,
         output=args.output,
         columns=named_columns(args),
+        rivals=False if args.rivals == "none" else args.rivals,
     )
     _tell(learner, training, given, args, terminal, interrupted)
     if terminal.as_json:
@@ -100,6 +107,7 @@ def learn(
     checkpoint: Path | None = None,
     output: Path | None = None,
     columns: Mapping[str, str] | None = None,
+    rivals: bool | str = True,
 ) -> bool:
     """Fit a learner and the rivals it has to beat, showing how far it has come.
 
@@ -110,9 +118,11 @@ def learn(
     given : Given, optional
         What it was made of, for messages that name files.
     output : Path, optional
-        Model file, written as soon as everything is learned, or Ctrl-C has ended learning.
+        Model file, written as soon as there is a metric, and again with its rivals.
     columns : mapping, optional
         What the columns of the tables were called, which the model file keeps.
+    rivals : bool or str
+        As for :meth:`MetricLearner.fit`.
 
     Returns
     -------
@@ -124,13 +134,19 @@ def learn(
     KeyboardInterrupt
         If Ctrl-C comes before there is a metric.
     """
+
+    def keep(learned: MetricLearner) -> None:
+        learned.columns_ = dict(columns or {})
+        if output is not None:
+            save(learned, output)
+
     # Of what is labelled in part other samples are made, with numbers of their own.
     named = given.named() if given is not None and training.is_complete else nullcontext()
     with Interrupts() as interrupts:  # from the metric to its file nothing may get lost
         tuned = True
         try:
             with interrupts.released(), terminal.working("learning"), named:
-                learner.fit(training, rivals=True, resume=checkpoint)
+                learner.fit(training, rivals=rivals, resume=checkpoint, when_learned=keep)
         except KeyboardInterrupt:
             if not hasattr(learner, "metric_"):
                 raise
@@ -139,9 +155,8 @@ def learn(
         if not (tuned or interrupted):
             rivals = " or ".join(map(_in_words, learner.problem_.traits.baselines))
             terminal.warn(f"interrupted: {rivals} will be missing from evaluations")
-        learner.columns_ = dict(columns or {})
-        if output is not None:
-            save(learner, output)
+        if not interrupted:  # with the rivals, as far as they are tuned
+            keep(learner)
         interrupts.taken()  # all is done
     return interrupted
 
@@ -218,6 +233,38 @@ def _chosen_lam(
     return lam
 
 
+def _chosen_by_parts(
+    learner: MetricLearner, training: TrainingSet, split: str, given: Given, terminal: Terminal
+) -> TrainingSet:
+    """Give the learner what does best on held-out parts of tables, and tell what that is worth.
+
+    Returns what it learns from, which knows the question from now on.
+    """
+    shared = inspect.signature(MetricLearnerCV).parameters
+    settings = {k: v for k, v in learner.get_params(deep=False).items() if k in shared}
+    search = MetricLearnerCV(split=split, **settings)
+    with given.named(), terminal.working("choosing on held-out parts"):
+        chosen = search.choose(training)
+    learner.set_params(**{name: getattr(chosen, name) for name in CHOSEN})
+    found = f"{search.best_learned_}, lam {search.best_lam_:g}"
+    terminal.note(f"{found}, chosen on held-out {split}\n{search.verdict_}")
+    return replace(training, question=split)
+
+
+def _check_split(args: argparse.Namespace, problem: PartitionProblem) -> None:
+    """Refuse --split where nothing can be split, and beside what it chooses."""
+    if args.split is None:
+        return
+    if problem.traits.contiguous or takes_images(problem):
+        raise SettingsError(
+            f"--split is for tables, whose rows have no order, not for {args.problem}: leave it out"
+        )
+    typed = {"metric": args.metric != "full", "lam": args.lam is not None}
+    typed["regularizer"] = args.regularizer != "squared"
+    for name in (name for name, given in typed.items() if given):
+        raise SettingsError(f"--split chooses what --{name} gives: leave one out")
+
+
 def _resumed(args: argparse.Namespace) -> bool:
     """Whether a run goes on whose model may be there already, because it was interrupted."""
     checkpoint: Path | None = args.checkpoint
@@ -254,11 +301,13 @@ def _tell(
     called = words_of_training(learner.problem_)
     where, on = "PATH", f"{words.whole}s it was not learned from"
     if training.is_complete and can_be_split(learner, training.samples, given.ys):
-        on = "rows held out, each clustered as learned from the others"
+        on = f"{learner.question_} held out, each clustered as learned from the others"
         where = args.paths[0]
+    question = question_in_words(learner)
     terminal.note(
         f"learned from {training_in_words(learner.training_data_, called)}\n"
-        f"{certificate_in_words(learner.solution_)}\n"
+        + (f"{question}\n" if question else "")
+        + f"{certificate_in_words(learner.solution_)}\n"
         f"saved in {args.output}; on {on}, try\n"
         f"  structsvm evaluate {args.output} {where}"
     )

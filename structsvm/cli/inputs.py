@@ -11,19 +11,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from structsvm.cli.columns import labels_are, table_columns
+from structsvm.cli.columns import how_to_read, labels_are, table_columns
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.columns import warn_about_columns
-from structsvm.datasets.files import find_recordings, read_file
+from structsvm.datasets.files import find_recordings, formats_in_words, read_file
 from structsvm.datasets.image_folder import LabelledImage, find_images, read_images
 from structsvm.datasets.indicators import looks_like_changes, read_labels_as
 from structsvm.datasets.recording import Recording, share_features
-from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
+from structsvm.datasets.times import TimeAxis, warn_about_steps
+from structsvm.errors import (
+    DataError,
+    DataWarning,
+    OracleError,
+    PluginError,
+    SettingsError,
+    printable,
+    warn,
+)
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import GRAPHS, IMAGES, Words
 from structsvm.plugins import problem_name
+from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 
 __all__ = [
@@ -40,12 +50,14 @@ __all__ = [
 
 OF_TABLES = (
     *("label_column", "time_column", "recording_column", "labels_are", "missing_label"),
-    *("regions", "chunk_column"),
+    *("regions", "chunk_column", "features", "ignore", "missing"),
+    *("separator", "decimal", "encoding"),
 )
 OF_IMAGES = ("masks",)
 WAYS_OUT: tuple[tuple[Words | None, str, str], ...] = (
     (IMAGES, "it cannot have", "learn with a larger --set n_superpixels=N"),
     (None, "let the problem say that it is unknown", "--set cluster_count=unknown"),
+    (None, "evaluate with unseen_states='count'", "--unseen-states count"),
 )
 """What to type, for complaints that Python is meant by: about what, what it says, the options."""
 
@@ -88,6 +100,11 @@ class Given:
         return [item.X if isinstance(item, Recording) else item.image for item in self.items]
 
     @property
+    def times(self) -> list[TimeAxis | None]:
+        """When the samples of each were measured, as far as it is known."""
+        return [item.time if isinstance(item, Recording) else None for item in self.items]
+
+    @property
     def features(self) -> tuple[str, ...] | None:
         """The names of the columns; None for images, whose features the problem makes."""
         first = self.items[0]
@@ -99,7 +116,7 @@ class Given:
 
         Raises
         ------
-        DataError
+        DataError, PluginError, OracleError
             If the block raises one; the message then names the file.
         """
         told: list[warnings.WarningMessage] = []
@@ -107,8 +124,8 @@ class Given:
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always", DataWarning)
                 yield
-        except DataError as error:
-            renamed = DataError(self._renamed(str(error)))
+        except (DataError, PluginError, OracleError) as error:
+            renamed = type(error)(self._renamed(str(error)))
             for note in getattr(error, "__notes__", ()):
                 renamed.add_note(self._renamed(note))
             raise renamed from error
@@ -180,11 +197,18 @@ def read(
     recordings = share_features(read_labels_as(recordings, kind, ask=ask))
     if not features:
         warn_about_columns(recordings)
+    if problem.traits.contiguous:
+        warn_about_steps([r.name for r in recordings], [r.time for r in recordings])
     return Given.of(recordings, problem)
 
 
 def read_for(
-    learner: MetricLearner, args: argparse.Namespace, terminal: Terminal, *, need_labels: bool
+    learner: MetricLearner,
+    args: argparse.Namespace,
+    terminal: Terminal,
+    *,
+    need_labels: bool,
+    blanks: bool = False,
 ) -> Given:
     """Read what ``args.paths`` name, to partition it with the model ``args.model``."""
     features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
@@ -195,6 +219,7 @@ def read_for(
         problem,
         need_labels=need_labels,
         features=features,
+        blanks=blanks,
         ask=need_labels and problem.traits.contiguous,
         learner=learner,
     )
@@ -256,19 +281,13 @@ def _recordings(
         terminal.note(f"skipped: {names}{more}")
     n = len(found.files)
     columns = table_columns(args, learner)
+    how = how_to_read(args, learner, need_labels=need_labels, blanks=blanks)
     recordings: list[Recording] = []
     with terminal.working(f"reading {n} file{'s' if n > 1 else ''}"):
         for path, name in stage("files", list(zip(found.files, found.names, strict=True))):
-            recordings += read_file(
-                path,
-                columns,
-                name=name,
-                need_labels=need_labels,
-                features=features,
-                blanks=blanks,
-                alone=n == 1,
-                missing_labels=args.missing_label or (),
-            )
+            recordings += read_file(path, columns, how, name=name, wanted=features, alone=n == 1)
+    for told in formats_in_words(recordings):
+        terminal.note(told)
     return recordings
 
 
@@ -282,7 +301,7 @@ def _with_features_of(
     for recording in recordings:
         if len(recording.features) != learner.n_features_in_:
             raise DataError(
-                f"{recording.where} has {len(recording.features)} features, "
+                f"{recording.where} has {counted(len(recording.features), 'feature')}, "
                 f"{model} has {learner.n_features_in_}"
             )
     return list(recordings)

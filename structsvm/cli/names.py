@@ -9,6 +9,7 @@ __all__ = [
     "COMPARED",
     "FEATURED",
     "LABELS_ARE",
+    "MISSING",
     "REGULARIZERS",
     "SOLVERS",
     "kind_names",
@@ -25,6 +26,7 @@ COMPARED = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe
 REGULARIZERS = ("squared", "trace")
 BACKENDS = ("auto", "serial", "threads", "processes")
 LABELS_ARE = ("states", "changes")
+MISSING = ("error", "interpolate")
 
 
 def kind_names() -> list[str]:

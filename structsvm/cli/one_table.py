@@ -1,4 +1,4 @@
-"""The verdict on a single table of clusters, which is about its rows."""
+"""The verdict on a single table, which is about its rows or about new clusters."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from structsvm import evaluation
-from structsvm.cli.inputs import Given, takes_images
+from structsvm.cli.inputs import Given
 from structsvm.cli.terminal import Terminal
+from structsvm.errors import DataWarning
 from structsvm.evaluation import Evaluation
 from structsvm.learner.learner import MetricLearner
-from structsvm.model_selection.rows import evaluate_rows, fewest_rows
+from structsvm.model_selection.rows import evaluate_rows
+from structsvm.model_selection.splits import fewest_rows
+from structsvm.partitions.problem import has_rows
 from structsvm.partitions.sample import Sample
 from structsvm.storage.unstored import Unstored
+from structsvm.support.quiet import without_warnings
 
 __all__ = ["Shown", "can_be_split", "evaluate"]
 
@@ -37,7 +41,7 @@ def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence
     ``samples`` are as they were measured.
     """
     problem = learner.problem_
-    if problem.traits.contiguous or takes_images(problem) or len(samples) != 1:
+    if not has_rows(problem, samples) or len(samples) != 1:
         return False
     if samples[0].X in learner.training_data_:
         unstored = any(isinstance(value, Unstored) for value in learner.get_params(False).values())
@@ -53,19 +57,20 @@ def evaluate(
     given: Given,
     sample: Sample,
 ) -> Shown:
-    """Compare by groups of rows."""
+    """Compare by groups of its rows, or of its clusters."""
     (name,), (y,) = given.names, given.ys
     n_clusters = "true" if args.n_clusters is None else args.n_clusters
     with given.named():
-        with terminal.working("clustering groups of rows"):
+        with terminal.working("clustering parts of the table"):
             rows = evaluate_rows(learner, sample, y, n_clusters)
         shown, plain = rows.groups, rows.groups.to_dict()
-        what = f"mean of {len(shown.samples)} groups of rows of {name}"
+        what = f"mean of {len(shown.samples)} groups of {rows.split} of {name}"
         if not rows.learned_again:
-            with terminal.working("clustering"):
+            # Warnings about the table were given with those about its rows.
+            with terminal.working("clustering"), without_warnings(DataWarning):
                 prepared = learner.inputs_([sample])
                 shown = evaluation.evaluate(learner, prepared, [y], args.n_clusters, names=[name])
             plain = {**shown.to_dict(), "verdict": rows.verdict.to_dict()}
             what = f"the table {name}"
     plain |= {"question": rows.question, "learned_again": rows.learned_again}
-    return Shown(shown, plain, what, f"{rows.verdict}\n{rows.question}")
+    return Shown(shown, plain, what, str(rows.verdict))

@@ -11,7 +11,7 @@ import io
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from structsvm.cli.inputs import takes_images
 from structsvm.datasets.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, LabelledImage
 from structsvm.datasets.readers import read_frame
 from structsvm.datasets.recording import Recording
+from structsvm.datasets.text import TextFormat, Typed
+from structsvm.datasets.times import TimeAxis
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
@@ -43,6 +45,11 @@ __all__ = [
     "within",
     "writer_for",
 ]
+
+TIMES = ("start_time", "end_time")
+"""Columns of predictions in the time of the recordings: the end is the start of the next one."""
+OF_STATES = ("state", "probability")
+"""Columns of what a model of named states knows of a segment."""
 
 INPUTS = ("model", "paths", "masks", "regions")
 """Arguments that name what a command reads."""
@@ -177,28 +184,68 @@ def _check_folder(folder: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """The segments of a recording."""
+    """The segments of a recording, with the names of their states where the model knows states."""
 
     name: str
     M: EquivalenceMatrix
     labels: Any
-    columns = ("segment", "start", "end")
+    states: Sequence[Mapping[str, Any]] = ()
+    """``state`` and ``probability`` of each segment; empty where no states are known."""
+    time: TimeAxis | None = None
+    """When the samples were measured, if that is known."""
 
     @property
-    def rows(self) -> Iterator[tuple[str | int, ...]]:
-        """One for each segment."""
-        ends = self.M.breakpoints
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns after the first, which is the name."""
+        return ("segment", "start", "end", *self.more)
+
+    @property
+    def more(self) -> tuple[str, ...]:
+        """What is known of a segment besides where it is."""
+        return OF_STATES if self.states else ()
+
+    @property
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """One for each segment; its times come last."""
+        ends, time = self.M.breakpoints, self.time
         for k, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-            yield self.name, k, start, end
+            times = () if time is None else (time.text(start), time.text(end))
+            yield self.name, k, start, end, *self._state(k), *times
+
+    @property
+    def of_items(self) -> Iterator[tuple[Any, ...]]:
+        """Of each sample its segment, and the state of that."""
+        return ((k, *self._state(k)) for k in _numbers(self.M))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         ends = self.M.breakpoints
-        return {"name": self.name, "n_clusters": len(ends), "breakpoints": ends}
+        plain = {"name": self.name, "n_clusters": len(ends), "breakpoints": ends}
+        if self.time is not None:
+            changes = [self.time.text(change) for change in ends[:-1]]
+            plain |= {"time": self.time.name, "change_times": changes}
+        if not self.states:
+            return plain
+        of_segments = zip(*map(self._state, range(len(ends))), strict=True)
+        return plain | dict(zip(("states", "probabilities"), map(list, of_segments), strict=True))
 
     def __str__(self) -> str:
-        """The name and the ends."""
-        return f"{self.name}: {' '.join(map(str, self.M.breakpoints))}"
+        """The name and the ends, each with the state that ends there; the times of the changes."""
+        ends, time = self.M.breakpoints, self.time
+        said = " ".join(map(str, ends))
+        if self.states:
+            named = [f"{self._state(k)[0]} until {end}" for k, end in enumerate(ends)]
+            said = ", ".join(named)
+        if time is not None and len(ends) > 1:
+            said += f" ({time.name} {', '.join(time.text(change) for change in ends[:-1])})"
+        return f"{self.name}: {said}"
+
+    def _state(self, k: int) -> tuple[Any, ...]:
+        """The state of a segment and its probability, to four digits."""
+        if not self.states:
+            return ()
+        row = self.states[k]
+        return row["state"], round(float(row["probability"]), 4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,11 +256,17 @@ class Clusters:
     M: EquivalenceMatrix
     labels: Any
     columns = ("row", "cluster")
+    more: tuple[str, ...] = ()
 
     @property
-    def rows(self) -> Iterator[tuple[str | int, ...]]:
+    def rows(self) -> Iterator[tuple[Any, ...]]:
         """One for each row of the table."""
         return ((self.name, i, label) for i, label in enumerate(_numbers(self.M)))
+
+    @property
+    def of_items(self) -> Iterator[tuple[Any, ...]]:
+        """Of each row its cluster."""
+        return ((label,) for label in _numbers(self.M))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -260,8 +313,15 @@ class Writer(ABC):
     """Whether one file holds one partition only."""
 
     @abstractmethod
-    def answer(self, name: str, M: EquivalenceMatrix, labels: Any) -> Answer:
-        """What is said of a partition; ``labels`` as users write them."""
+    def answer(
+        self,
+        name: str,
+        M: EquivalenceMatrix,
+        labels: Any,
+        states: Sequence[Mapping[str, Any]] = (),
+        time: TimeAxis | None = None,
+    ) -> Answer:
+        """What is said of a partition; ``labels`` as users write them, ``states`` of segments."""
 
     @abstractmethod
     def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
@@ -298,9 +358,18 @@ class TableWriter(Writer):
     suffixes = (".csv",)
     one_each = False
 
-    def answer(self, name: str, M: EquivalenceMatrix, labels: Any) -> Answer:
+    def answer(
+        self,
+        name: str,
+        M: EquivalenceMatrix,
+        labels: Any,
+        states: Sequence[Mapping[str, Any]] = (),
+        time: TimeAxis | None = None,
+    ) -> Answer:
         """Segments, or clusters of rows."""
-        return (Segments if self.contiguous else Clusters)(name, M, labels)
+        if not self.contiguous:
+            return Clusters(name, M, labels)
+        return Segments(name, M, labels, states, time)
 
     def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
         """NAME_segments.csv, say: never the name of a recording."""
@@ -309,23 +378,27 @@ class TableWriter(Writer):
     def write_file(self, path: Path, answers: Sequence[Answer]) -> None:
         """A row for each segment of all recordings, or for each row of all tables."""
         tables = [answer for answer in answers if not isinstance(answer, Parts)]
+        header = ["recording", *tables[0].columns]
+        if any(isinstance(table, Segments) and table.time is not None for table in tables):
+            header += TIMES
         rows = (row for answer in tables for row in answer.rows)
-        write_atomically(path, _csv(("recording", *tables[0].columns), rows))
+        blank = [""] * len(TIMES)
+        full = ([*row, *blank][: len(header)] for row in rows)
+        write_atomically(path, _csv(header, full))
 
     def write_folder(
         self, folder: Path, items: Sequence[Recording | LabelledImage], answers: Sequence[Answer]
     ) -> None:
-        """The table of each with a column added."""
+        """The table of each with columns added."""
         places = self.places(folder, [answer.name for answer in answers])
         for path, item, answer in zip(places, items, answers, strict=True):
             assert isinstance(item, Recording)
+            assert not isinstance(answer, Parts)
             path.parent.mkdir(parents=True, exist_ok=True)
-            header, rows = _table(item)
-            column = self.part
-            while column in header:
-                column = f"{column}_predicted"
-            added = ([*row, k] for row, k in zip(rows, _numbers(answer.M), strict=True))
-            write_atomically(path, _csv([*header, column], added))
+            header, rows, separator = _table(item)
+            columns = _not_in(header, (self.part, *answer.more))
+            added = ([*row, *new] for row, new in zip(rows, answer.of_items, strict=True))
+            write_atomically(path, _csv([*header, *columns], added, separator))
 
     def written(self, output: Path, words: Words, n: int, one_file: bool) -> str:
         """How many are in the file or in the folder."""
@@ -343,7 +416,14 @@ class MapWriter(Writer):
     suffixes = (".png", ".npy")
     one_each = True
 
-    def answer(self, name: str, M: EquivalenceMatrix, labels: Any) -> Answer:
+    def answer(
+        self,
+        name: str,
+        M: EquivalenceMatrix,
+        labels: Any,
+        states: Sequence[Mapping[str, Any]] = (),
+        time: TimeAxis | None = None,
+    ) -> Answer:
         """Parts of an image."""
         return Parts(name, M, labels)
 
@@ -395,22 +475,43 @@ def _numbers(M: EquivalenceMatrix) -> list[int]:
     return [int(label) for label in M.labels]
 
 
-def _table(recording: Recording) -> tuple[list[str], list[list[Any]]]:
-    """Names and rows of the table a recording was read from, or of what an .npz file has."""
-    header, rows = list(recording.features), recording.X.tolist()
-    source = Path(recording.source or "")
-    if source.suffix.lower() in (".csv", ".parquet"):
-        frame = read_frame(source, as_text=True)
-        return [str(name) for name in frame.columns], frame.to_numpy(dtype=object).tolist()
+def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
+    """Names and rows of the table a recording was read from, and what separates its columns.
+
+    Of a long table, the rows of this recording; of an .npz file, what it has.
+    """
+    origin = recording.origin
+    if origin is not None:
+        written = origin.format if isinstance(origin.format, TextFormat) else TextFormat()
+        typed = Typed(written.separator, written.decimal, written.encoding)
+        frame = read_frame(origin.path, typed, as_text=True)[0]
+        if frame.index.names != [None]:  # levels that were asked for, in the place of columns
+            frame = frame.reset_index()
+        rows = frame.iloc[origin.rows].to_numpy(dtype=object).tolist()
+        separator = written.separator if len(written.separator) == 1 else ","
+        return [str(name) for name in frame.columns], rows, separator
+    header, columns = list(recording.features), [*recording.X.T.tolist()]
+    if recording.time is not None and recording.time.name not in header:
+        header.insert(0, recording.time.name)
+        columns.insert(0, [recording.time.text(t) for t in range(len(recording.X))])
     if recording.y is not None and "label" not in header:
-        labels = recording.y.tolist()
-        return [*header, "label"], [[*row, y] for row, y in zip(rows, labels, strict=True)]
-    return header, rows
+        header.append("label")
+        columns.append(recording.y.tolist())
+    return header, [list(row) for row in zip(*columns, strict=True)], ","
 
 
-def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+def _not_in(header: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
+    """Names of columns to add to a table, none of which it has."""
+    for name in columns:
+        column = name
+        while column in header:
+            column = f"{column}_predicted"
+        yield column
+
+
+def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]], separator: str = ",") -> bytes:
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
+    writer = csv.writer(buffer, delimiter=separator, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
     return buffer.getvalue().encode(errors="backslashreplace")

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.highlighter import RegexHighlighter
 from rich.theme import Theme
 
-from structsvm.cli.names import LABELS_ARE
+from structsvm.cli.names import LABELS_ARE, MISSING
 from structsvm.cli.terminal import safe_console
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "assignment",
     "count_option",
     "evaluation_options",
+    "feature_options",
     "file_options",
     "force_option",
     "positive",
@@ -131,7 +132,8 @@ def file_options() -> argparse.ArgumentParser:
     group.add_argument(
         "--time-column",
         metavar="NAME",
-        help="column that is not a feature; recordings of a long table are sorted by it",
+        help="column of times, numbers or dates; it is no feature, rows are sorted by it, and "
+        "predictions and pictures are in its units",
     )
     group.add_argument(
         "--recording-column",
@@ -151,9 +153,44 @@ def file_options() -> argparse.ArgumentParser:
         help="label that means none is known, such as NA; may be repeated (default: blank only)",
     )
     group.add_argument(
+        "--missing",
+        choices=MISSING,
+        help="refuse recordings with missing values, or interpolate them (default: error)",
+    )
+    group.add_argument(
+        "--separator",
+        metavar="TEXT",
+        help="between the columns of text files: , ; tab space ... (default: found out, as are "
+        "the other two)",
+    )
+    group.add_argument(
+        "--decimal", choices=(".", ","), help="decimal mark of the numbers in text files"
+    )
+    group.add_argument("--encoding", metavar="NAME", help="of text files, such as cp1252")
+    group.add_argument(
         "--masks",
         metavar="FOLDER",
         help="label maps with the names of the images (default: a folder mask beside img)",
+    )
+    return options
+
+
+def feature_options() -> argparse.ArgumentParser:
+    """Options of commands that learn, and choose what to learn from."""
+    options = argparse.ArgumentParser(add_help=False)
+    group = options.add_argument_group("columns")
+    group.add_argument(
+        "--features",
+        action="append",
+        metavar="NAME",
+        help="column to learn from, the only one unless it is repeated (default: all that are "
+        "nothing else)",
+    )
+    group.add_argument(
+        "--ignore",
+        action="append",
+        metavar="NAME",
+        help="column to leave out, such as one of text; may be repeated",
     )
     return options
 
@@ -173,6 +210,13 @@ def evaluation_options() -> argparse.ArgumentParser:
         default=5,
         metavar="N",
         help="distance in samples within which a change counts as found, for F1 (default: 5)",
+    )
+    group.add_argument(
+        "--unseen-states",
+        choices=("refuse", "count"),
+        default="refuse",
+        help="what to do about states in the labels that the model has not learned: refuse "
+        "them, or count their samples as named wrongly (default: refuse)",
     )
     return options
 

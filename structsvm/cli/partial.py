@@ -31,7 +31,8 @@ def labels_of(given: Given, regions: Path | None) -> list[Any]:
     DataError
         Naming the file.
     """
-    known = {} if regions is None else read_regions(regions)
+    times = dict(zip(given.names, given.times, strict=True))
+    known = {} if regions is None else read_regions(regions, times)
     strangers = [name for name in known if name not in given.names]
     if strangers:
         raise DataError(
@@ -82,7 +83,8 @@ def unlabelled_samples(given: Given) -> int:
 def tell_unlabelled(given: Given, terminal: Terminal) -> None:
     """How many samples have no label, and which classes are called as if they had none."""
     n = unlabelled_samples(given)
-    terminal.note(f"unlabelled: {n} of {given.words.items(sum(_sizes(given)))}")
+    if n:
+        terminal.note(f"unlabelled: {n} of {given.words.items(sum(_sizes(given)))}")
     labels = [y for y in given.ys if y is not None and np.ndim(y) == 1]
     named = {str(label) for y in labels for label in set(y.tolist())}
     doubtful = sorted(name for name in named if name.lower() in LIKE_MISSING)

@@ -14,7 +14,7 @@ from structsvm.cli.outputs import check_output
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES, OF_DATA, OF_MODELS
 from structsvm.errors import DataError, SettingsError
-from structsvm.learner.files import load
+from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.partial_labels.labels import unlabelled
 from structsvm.partitions.traits import IMAGES
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         If there are several samples.
     """
     check_output(args, args.output, FIGURES)
-    learner = load(args.model)
+    learner = load_metric_learner(args.model)
     figure = new_figure()
     if args.paths is None:
         DRAWN[_shown(args.show, OF_MODELS, "a model, without a recording,")](
@@ -80,10 +80,14 @@ def _draw(args: argparse.Namespace, learner: MetricLearner, given: Given, figure
     """A recording with its segments, a table with its clusters, or an image with its parts."""
     (X,), (y,), (name,) = given.Xs, given.ys, given.names
     K, whole = args.n_clusters, given.words.whole
+    if K == "true" and y is None:
+        way_out = "--masks" if given.words is IMAGES else "--label-column"
+        raise SettingsError(f"--n-clusters true needs the true labels: give {way_out}, or a number")
     of_whole = () if given.words is IMAGES else ("components",)
     if learner.problem_.traits.contiguous:
         show = _shown(args.show, OF_DATA, f"a {whole}")
-        plot_segmentation(learner, X, y, n_clusters=K, show=show, ax=figure.subplots())
+        (times,), ax = given.times, figure.subplots()
+        plot_segmentation(learner, X, y, n_clusters=K, show=show, times=times, ax=ax)
     elif args.show not in (None, *of_whole):
         raise SettingsError(f"{_a(whole)} has no {args.show} to show: leave out --show")
     elif given.words is IMAGES:
@@ -99,8 +103,6 @@ def _draw_image(
 ) -> None:
     """The image, its learned parts, and the true ones if they are known."""
     if K == "true":
-        if truth is None:
-            raise SettingsError("--n-clusters true needs the true labels: give --masks")
         K = int(np.unique(truth[~unlabelled(truth)]).size)
     (labels,) = learner.predict([image], K)
     panels: dict[str, Any] = {name: None, "learned": labels}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
 from structsvm.cli.settings import flat, kinds
 from structsvm.cli.terminal import Terminal
-from structsvm.plugins import Plugin, oracles
+from structsvm.plugins import Plugin, oracles, structured_problems
 from structsvm.support.plain import finite
 
 __all__ = ["run"]
@@ -19,13 +21,23 @@ __all__ = ["run"]
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """List them; those that cannot be used are warnings."""
-    found = kinds() if args.command == "problems" else oracles()
-    plain = [finite(asdict(plugin) | {"settings": flat(plugin.settings)}) for plugin in found]
-    terminal.report({args.command: plain}, _table(found))
-    for plugin in found:
+    groups = {"oracles": oracles()}
+    if args.command == "problems":
+        groups = {"problems": kinds(), "structured_problems": structured_problems()}
+    shown: list[Any] = []
+    for name, found in groups.items():
+        if name == "structured_problems" and found:
+            shown.append(Text("\nfor structsvm.StructuredSVM, in Python:\n"))
+        shown.append(_table(found))
+    terminal.report({name: list(map(_plain, found)) for name, found in groups.items()}, *shown)
+    for plugin in itertools.chain(*groups.values()):
         if plugin.error is not None:
             terminal.warn(f"{plugin.error} [{plugin.distribution}]")
     return 0
+
+
+def _plain(plugin: Plugin) -> Any:
+    return finite(asdict(plugin) | {"settings": flat(plugin.settings)})
 
 
 def _table(found: Sequence[Plugin]) -> Table:
@@ -35,7 +47,7 @@ def _table(found: Sequence[Plugin]) -> Table:
     table.add_column(overflow="fold")
     for plugin in found:
         origin = Text(f"{plugin.value} ({plugin.distribution})", "dim")
-        state = Text("cannot be used", "red") if plugin.error else _plain(plugin.summary)
+        state = Text("cannot be used", "red") if plugin.error else _without_markup(plugin.summary)
         lines = [state, origin]
         if plugin.settings:
             lines.append(
@@ -45,6 +57,6 @@ def _table(found: Sequence[Plugin]) -> Table:
     return table
 
 
-def _plain(summary: str) -> Text:
+def _without_markup(summary: str) -> Text:
     """A line of documentation without its markup."""
     return Text(summary.replace("`", ""))

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
-from structsvm.cli.inputs import measured, names_before_reading, read_for
-from structsvm.cli.outputs import check_output, check_outputs, writer_for
+from structsvm.cli.inputs import Given, measured, names_before_reading, read_for
+from structsvm.cli.outputs import Answer, Writer, check_output, check_outputs, writer_for
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
-from structsvm.learner.files import load
+from structsvm.learner.files import load_metric_learner
+from structsvm.learner.learner import MetricLearner
+from structsvm.learner.rivals import partitions_of
+from structsvm.learner.rules import labels_of
+from structsvm.learner.states import segment_tables
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.sample import Sample
 from structsvm.support.interrupts import Interrupts
 
-__all__ = ["run"]
+__all__ = ["answers_of", "run"]
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -22,7 +29,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     SettingsError
         If there are several samples for one file that holds only one.
     """
-    learner, output = load(args.model), args.output
+    learner, output = load_metric_learner(args.model), args.output
     writer = writer_for(learner.problem_, args.maps)
     one_file = output is not None and output.suffix.lower() in writer.suffixes
     into_folder = output is not None and not one_file
@@ -38,14 +45,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         raise SettingsError(
             f"{output} is one file for {given.words.wholes(len(given))}: name a folder"
         )
-    samples = learner.inputs_(measured(learner, given, terminal))
+    samples = measured(learner, given, terminal)
     with given.named(), terminal.working("partitioning"):
-        partitions = learner.decode_with(learner.metric_, samples, args.n_clusters)
-    decode = learner.problem_.decode
-    answers = [
-        writer.answer(name, M, decode(M, sample))
-        for name, M, sample in zip(given.names, partitions, samples, strict=True)
-    ]
+        answers = answers_of(learner, writer, given, samples, args.rival, args.n_clusters)
     if output is not None:
         with Interrupts():  # all the files or none
             if one_file:
@@ -57,3 +59,84 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     lines = [str(answer) for answer in answers]
     terminal.report({f"{given.words.whole}s": plain}, *(lines if output is None else ()))
     return 0
+
+
+def answers_of(
+    learner: MetricLearner,
+    writer: Writer,
+    given: Given,
+    measured: list[Sample],
+    rival: str | None = None,
+    n_clusters: int | None = None,
+) -> list[Answer]:
+    """What is said of the partition of each sample.
+
+    Parameters
+    ----------
+    measured : list of Sample
+        The samples that were given, as ``learner.measured`` has them.
+    rival : str, optional
+        Partition as this tuned rival does, not in the learned metric.
+
+    Raises
+    ------
+    SettingsError
+        When the model has no such rival.
+    """
+    samples = learner.inputs_(measured)
+    partitions = _partitions(learner, measured, samples, rival, n_clusters)
+    labels = labels_of(learner.problem_, partitions, samples)
+    states = _states(learner, measured, samples, partitions, rival, n_clusters)
+    rows = zip(given.names, partitions, labels, states, given.times, strict=True)
+    return [writer.answer(name, M, y, table, time) for name, M, y, table, time in rows]
+
+
+def _states(
+    learner: MetricLearner,
+    given: list[Sample],
+    samples: list[Sample],
+    partitions: list[EquivalenceMatrix],
+    rival: str | None,
+    n_clusters: int | None,
+) -> list[list[dict[str, Any]]]:
+    """State and probability of each segment, by the metric's scores or by the rival itself.
+
+    Empty where no states are known.
+    """
+    if rival not in learner.rivals_:
+        return segment_tables(partitions, samples, learner.classes_)
+    predict_segments = getattr(learner.rivals_[rival], "predict_segments", None)
+    if predict_segments is None:
+        return [[] for _ in samples]
+    found: list[list[dict[str, Any]]] = predict_segments([x.X for x in given], n_clusters)
+    return found
+
+
+def _partitions(
+    learner: MetricLearner,
+    given: list[Sample],
+    samples: list[Sample],
+    rival: str | None,
+    n_clusters: int | None,
+) -> list[EquivalenceMatrix]:
+    """Partitions in the learned metric, or by a tuned rival.
+
+    Parameters
+    ----------
+    given, samples : lists of Sample
+        As they were measured, and as the metric sees them.
+
+    Raises
+    ------
+    SettingsError
+        When the model has no such rival.
+    """
+    if rival in learner.rivals_:
+        return partitions_of(learner.rivals_, rival, learner.problem_, given, n_clusters)
+    metric = learner.metric_ if rival is None else learner.baselines_.get(rival)
+    if metric is None:
+        known = ", ".join(sorted([*learner.baselines_, *learner.rivals_]))
+        raise SettingsError(
+            f"--rival {rival}: the model has {known}; fit --rivals all tunes all there are"
+        )
+    return learner.decode_with(metric, samples, n_clusters)

@@ -8,7 +8,7 @@ from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.outputs import check_output
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import printable
-from structsvm.learner.files import load
+from structsvm.learner.files import load_metric_learner
 from structsvm.report import report_page
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.limits import amount
@@ -19,7 +19,7 @@ __all__ = ["run"]
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Evaluate, and write the page."""
     check_output(args, args.output, (".html", ".htm"))
-    learner = load(args.model)
+    learner = load_metric_learner(args.model)
     given = read_for(learner, args, terminal, need_labels=True)
     samples = measured(learner, given, terminal)
     learner.training_data_.warn_if_among([sample.X for sample in samples], given.words)
@@ -33,6 +33,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             n_clusters=args.n_clusters,
             tolerance=args.tolerance,
             measured=samples,
+            times=given.times,
+            unseen_states=args.unseen_states,
         )
     encoded = printable(page).encode()
     write_atomically(args.output, encoded)

@@ -6,14 +6,17 @@ import ast
 import inspect
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
+
+import numpy as np
+from sklearn.base import clone
 
 from structsvm.cli.names import FEATURED
 from structsvm.errors import SettingsError
 from structsvm.features import HermiteMoments, RecordingTransformer
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plugins import Plugin, problem_class, problem_name, problems
+from structsvm.plugins import Plugin, problem_class, problem_name, problems, setting_groups
 
 __all__ = ["Kind", "flat", "kind_name", "kinds", "problem_with", "settings_of"]
 
@@ -50,7 +53,9 @@ class Kind:
         }
         rest = {setting: value for setting, value in given.items() if setting not in parameters}
         problem = problem_with(FEATURED[name], rest, parameters)
-        return cls(name, problem, FEATURES[name](**own))
+        features = FEATURES[name](**own)
+        clone(features).fit([np.zeros((2, 1))])  # refuses what it cannot be set to
+        return cls(name, problem, features)
 
 
 def kind_name(learner: Any) -> str:
@@ -117,7 +122,7 @@ def problem_with(name: str, given: Mapping[str, Any], more: Iterable[str] = ()) 
     """
     cls = problem_class(name)
     own = {field.name: field for field in fields(cls) if field.init}  # type: ignore[arg-type]
-    groups = {setting: group for setting, field in own.items() if (group := _group(field))}
+    groups = setting_groups(cls)
     inside = {
         field.name: (setting, field)
         for setting, group in groups.items()
@@ -146,13 +151,6 @@ def problem_with(name: str, given: Mapping[str, Any], more: Iterable[str] = ()) 
     return cls(**values)
 
 
-def _group(field: Field[Any]) -> type | None:
-    """The dataclass that a setting is, if it is one and has a default."""
-    make = field.default_factory
-    value = field.default if make is MISSING else make()
-    return type(value) if is_dataclass(value) and not isinstance(value, type) else None
-
-
 def _value(name: str, kind: Any, value: Any) -> Any:
     """A text as the value it stands for, by the type that is declared."""
     if not isinstance(value, str):
@@ -173,6 +171,8 @@ def _value(name: str, kind: Any, value: Any) -> Any:
             found = _collection(value, COLLECTIONS[collection])
             if found is not None:
                 return found
+    if {"Any", "object"} & {written.rpartition(".")[2] for written in kinds}:
+        return _literal(value)
     if "str" in kinds:
         return value
     raise SettingsError(f"{name} must be {declared}, got {value!r}")
@@ -203,12 +203,17 @@ def _written(kind: Any) -> str:
     return kind.__name__ if type(kind) is type else str(kind)
 
 
-def _collection(text: str, kind: type) -> Any:
-    """A tuple, list, set or mapping; None for a text that is none. Names and calls are not read."""
+def _literal(text: str) -> Any:
+    """A value as Python writes it, or the text itself. Names and calls are not read."""
     try:
-        value = ast.literal_eval(text)
+        return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
+        return text
+
+
+def _collection(text: str, kind: type) -> Any:
+    """A tuple, list, set or mapping; None for a text that is none."""
+    value = _literal(text)
     if kind is dict:
         return value if isinstance(value, dict) else None
     return kind(value) if isinstance(value, tuple | list | set) else None

@@ -13,12 +13,14 @@ from rich.table import Table
 from structsvm.cli.inputs import words_for, words_of_training
 from structsvm.cli.settings import kind_name, settings_of
 from structsvm.cli.terminal import Terminal
-from structsvm.learner.files import load
+from structsvm.diagnosis import diagnose
+from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.support.plain import finite
+from structsvm.support.plain import counted, finite
 from structsvm.views.words import (
     certificate_in_words,
     feature_weights,
+    question_in_words,
     spectrum_in_words,
     training_in_words,
 )
@@ -27,12 +29,17 @@ __all__ = ["describe", "run"]
 
 BAR = 24
 """Characters of the longest bar."""
+LISTED = 12
+"""Names of states that are printed."""
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Read the model and print it."""
-    learner = load(args.model)
-    terminal.report(describe(learner, args.model), _facts(learner), _weights(learner, args.top))
+    learner = load_metric_learner(args.model)
+    found = diagnose(learner)
+    plain = describe(learner, args.model) | found.to_dict()
+    said = [str(found)] if len(found) else []
+    terminal.report(plain, _facts(learner), _weights(learner, args.top), *said)
     return 0
 
 
@@ -44,7 +51,8 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
     words = problem.traits.words
     settings = settings_of(problem)
     if inputs.features is not None:
-        settings = inputs.features.get_params(deep=False) | settings
+        stages = inputs.features.get_params(deep=False).items()
+        settings = {k: repr(v) if hasattr(v, "get_params") else v for k, v in stages} | settings
     return {
         "model": str(path),
         "problem": {"name": kind_name(learner), "settings": finite(settings)},
@@ -59,13 +67,16 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
             for j in np.argsort(-weights, kind="stable")
         ],
         "eigenvalues": [float(value) for value in spectrum],
+        **({} if learner.classes_ is None else {"states": learner.classes_.tolist()}),
         "penalty": learner.penalty_,
         "training_loss": _training_loss(learner),
+        "rivals": [*learner.baselines_, *learner.rivals_],
         "training_data": {
             f"n_{words.whole}s": len(data),
             f"n_{words.item}s": list(data.n_samples),
             f"n_{words.part}s": list(data.n_clusters),
         },
+        "question": learner.question_,
         **_solution(learner),
     }
 
@@ -125,16 +136,29 @@ def _facts(learner: MetricLearner) -> Table:
         "metric": f"{learner.metric}, {_features(learner)}, "
         f"{scale[plain['standardize']]}, regularizer {learner.regularizer}, lam {plain['lam']:g}",
         "spectrum": spectrum_in_words(learner),
+        **_states(learner),
         "penalty": _price(learner),
         "learned on": training_in_words(
             learner.training_data_, words_of_training(learner.problem_)
         ),
+        "rivals": ", ".join(plain["rivals"]),
+        "question": question_in_words(learner),
         "status": learner.solution_.status.value,
         "certificate": certificate_in_words(learner.solution_),
     }
     for name, value in rows.items():
-        table.add_row(name, value)
+        if value:
+            table.add_row(name, value)
     return table
+
+
+def _states(learner: MetricLearner) -> dict[str, str]:
+    """The names of the states that the model knows, as far as a line has room."""
+    states = [] if learner.classes_ is None else [str(name) for name in learner.classes_]
+    if not states:
+        return {}
+    more = f" and {len(states) - LISTED} more" if len(states) > LISTED else ""
+    return {"states": ", ".join(states[:LISTED]) + more}
 
 
 def _price(learner: MetricLearner) -> str:
@@ -154,7 +178,8 @@ def _price(learner: MetricLearner) -> str:
 def _features(learner: MetricLearner) -> str:
     """How many features the metric weighs, and of how many channels they are made."""
     size, given = learner.n_metric_features_, learner.n_features_in_
-    return f"{size} features" + (f" made of {given} channels" if size != given else "")
+    made = f" made of {counted(given, 'channel')}" if size != given else ""
+    return f"{counted(size, 'feature')}{made}"
 
 
 def _weights(learner: MetricLearner, n: int) -> Table:

@@ -18,6 +18,7 @@ from structsvm.cli.parser import (
     assignment,
     count_option,
     evaluation_options,
+    feature_options,
     file_options,
     force_option,
     positive,
@@ -31,6 +32,7 @@ DESCRIPTION = "Learn the distance that segmentation or clustering needs, from la
 EXAMPLES = """\
 examples:
   structsvm demo
+  structsvm try change-point recordings/ -o tried/
   structsvm fit change-point recordings/ -o my.structsvm
   structsvm evaluate my.structsvm others/
   structsvm report my.structsvm others/ -o report.html
@@ -66,14 +68,16 @@ examples:
   structsvm fit change-point recordings/ --regions regions.csv -o my.structsvm
   structsvm fit normalized-cut images/ --masks masks/ -o cuts.structsvm
 
-Recordings and tables are .npz files (X, and y or bkps, and features if they have names), or .csv
-and .parquet files with a header in which every column but the label is a feature. A label may be
+Recordings and tables are .npz files (X, and y or bkps, and features if they have names), or tables
+with a header (.csv, .tsv, .txt, perhaps compressed, .parquet, .xlsx) in which every column but the
+label is a feature. A label may be
 blank (-1 in .npz files) where it is not known; --missing-label names further spellings of a blank,
 and --regions tells how many changes there are in stretches of a recording. Images come with label
 maps of the same names (--masks). Ctrl-C ends learning and saves the best metric so far with its
 certificate.
 """,
         file_options(),
+        feature_options(),
     )
     parser.add_argument("problem", choices=kind_names(), help="kind of problem")
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders to learn from")
@@ -82,10 +86,53 @@ certificate.
     )
     force_option(parser)
     _partial_options(parser.add_argument_group("partial labels"))
-    _metric_options(parser.add_argument_group("learning"))
+    learning = parser.add_argument_group("learning")
+    _metric_options(learning)
+    _split_option(learning)
     _solver_options(parser.add_argument_group("solver"))
     _running_options(parser.add_argument_group("running"))
     _problem_options(parser.add_argument_group("kind of problem"))
+
+
+def _try(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "try",
+        "find out what learning is worth on your data, and get a model, in one command",
+        """\
+examples:
+  structsvm try change-point recordings/ -o tried/
+  structsvm try change-point recordings/ --groups '^s[0-9]+' -o tried/
+  structsvm try clustering table.csv -o tried/
+  structsvm try clustering table.csv --split clusters -o tried/
+
+Three tenths of the data are held out. On the others the kind of metric, its context and its
+strength are chosen by cross-validation, and every rival is tuned. The verdict, the report and the
+predictions are about what was held out.
+""",
+        file_options(),
+        feature_options(),
+        description="Split labelled data, choose, compare with every rival, and write the model, "
+        "a report and predictions.",
+    )
+    parser.set_defaults(module="try_out")
+    parser.add_argument("problem", choices=kind_names(), help="kind of problem")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="labelled files or folders")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FOLDER", required=True, help="folder to write into"
+    )
+    force_option(parser)
+    parser.add_argument(
+        "--groups",
+        metavar="PATTERN",
+        help="regular expression that finds in the name of a file whom or what it is of; no group "
+        "is both learned from and held out",
+    )
+    _split_option(parser)
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="number of parallel workers; -1 for one per core"
+    )
+    _set_option(parser)
 
 
 def _predict(commands: Any) -> None:
@@ -104,8 +151,9 @@ is its number of samples), the name of a table and the sizes of its clusters, or
 image and the shares of its parts.
 
 With -o FILE.csv, one table for all: a row for each segment (samples start to end - 1, counted from
-0), or a row with the cluster of each row of a table. With any other -o, a folder with a table for
-each input, NAME_segments.csv or NAME_clusters.csv: its own columns and the segment of each sample.
+0, and from start_time to end_time where there is a time column), or a row with the cluster of each
+row of a table. With any other -o, a folder with a table for each input, NAME_segments.csv or
+NAME_clusters.csv: its own columns and the segment of each sample.
 
 For images, -o FOLDER writes NAME_mask.png and NAME_overlay.png for each, and -o FILE.png or
 -o FILE.npy the label map of a single image.
@@ -122,6 +170,12 @@ For images, -o FOLDER writes NAME_mask.png and NAME_overlay.png for each, and -o
         metavar="N",
         help="number of segments per recording, clusters per table or parts per image "
         "(default: what the learned price decides, or what was learned from)",
+    )
+    parser.add_argument(
+        "--rival",
+        metavar="NAME",
+        help="partition as this rival of the metric does, such as frame-logistic: one that fit has "
+        "tuned, as show lists them",
     )
     parser.add_argument(
         "--maps",
@@ -146,7 +200,8 @@ a grid for images) were tuned on the labels that the metric was learned from.
 
 The verdict on a single table is about its rows: groups of rows are clustered one by one. If it is
 the table that the model was learned from, a metric is learned for each group from the rows of the
-other groups, and the verdict is about further rows of the same clusters.
+other groups, and the verdict is about further rows of the same clusters. A model that was fitted
+with --split clusters is judged by groups of clusters, each with a metric learned from the others.
 """,
         file_options(),
         evaluation_options(),
@@ -193,8 +248,10 @@ examples:
 Solvers are {", ".join(SOLVERS[:5])};
 after a slash, a cutting-plane method may name its master: interior, newton, clarabel, scs, ...
 Every solver runs on one thread until its certified relative gap is at most --tol.
+Without convexity there is no gap, and quasi-newton and cccp are compared by the objective.
 """,
         file_options(),
+        feature_options(),
         description="Learn the same metric with several solvers and compare their certified gaps.",
     )
     parser.add_argument("problem", choices=kind_names(), help="kind of problem")
@@ -248,6 +305,28 @@ examples:
     parser.add_argument(
         "--top", type=positive, default=10, metavar="N", help="features to list (default: 10)"
     )
+
+
+def _diagnose(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "diagnose",
+        "look for what makes a model poor",
+        """\
+examples:
+  structsvm diagnose my.structsvm
+  structsvm diagnose my.structsvm recordings/
+
+Without files: the certificate, the price of a segment and the number of labels. With labelled
+files, those that were learned from or others, also features that dominate by their scale, have
+spikes, are constant, move together or hold the labels, labels that no feature shows, copies, and
+recordings that overlap. Each finding says what to do.
+""",
+        file_options(),
+        description="Look for what makes a model poor, and say what to do about it.",
+    )
+    parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="labelled files or folders")
 
 
 def _plot(commands: Any) -> None:
@@ -375,7 +454,7 @@ Takes effect in new shells. Problems of plugins that are installed later need it
 
 
 COMMANDS: tuple[Callable[[Any], None], ...] = (
-    *(_fit, _predict, _evaluate, _report, _compare, _show, _plot),
+    *(_try, _fit, _predict, _evaluate, _report, _compare, _show, _diagnose, _plot),
     *(_demo, _plugins, _new, _completion),
 )
 
@@ -453,6 +532,16 @@ def _metric_options(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def _split_option(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--split",
+        choices=("rows", "clusters"),
+        help="choose kind of metric, whitening and lam on held-out parts of the tables: on rows, "
+        "for further rows of the same clusters, or on whole clusters, for tables of new ones "
+        "(clustering)",
+    )
+
+
 def _solver_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--solver",
@@ -490,6 +579,14 @@ def _solver_options(group: argparse._ArgumentGroup) -> None:
 
 def _running_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
+        "--rivals",
+        choices=("quick", "all", "none"),
+        default="quick",
+        help="what to tune beside the metric, for evaluate and report to compare with: metrics and "
+        "quick classifiers, also boosted ones, which may take longer than learning, or nothing "
+        "(default: quick)",
+    )
+    group.add_argument(
         "--jobs",
         type=int,
         metavar="N",
@@ -506,7 +603,7 @@ def _running_options(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _set_option(group: argparse._ArgumentGroup) -> None:
+def _set_option(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--set",
         type=assignment,

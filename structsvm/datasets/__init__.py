@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from structsvm.datasets.tables import fetch_ionosphere as fetch_ionosphere
     from structsvm.datasets.tables import fetch_letter as fetch_letter
     from structsvm.datasets.tables import fetch_movement_libras as fetch_movement_libras
+    from structsvm.datasets.times import TimeAxis as TimeAxis
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -47,6 +48,7 @@ else:
             "LabelledImage": "structsvm.datasets.image_folder",
             "Recording": "structsvm.datasets.recording",
             "SegmentedImage": "structsvm.datasets.images",
+            "TimeAxis": "structsvm.datasets.times",
             "annotation_errors": "structsvm.datasets.neuroblastoma",
             "arrays_and_labels": "structsvm.datasets.recording",
             "balance_scale": "structsvm.datasets.tables",

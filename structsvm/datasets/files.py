@@ -15,18 +15,27 @@ import numpy as np
 
 from structsvm.datasets.columns import warn_about_columns
 from structsvm.datasets.indicators import read_labels_as
-from structsvm.datasets.readers import TableColumns, read_npz, read_table
+from structsvm.datasets.readers import (
+    AS_USUAL,
+    EXCEL,
+    HowToRead,
+    TableColumns,
+    read_npz,
+    read_table,
+)
 from structsvm.datasets.recording import Recording, listed, share_features
+from structsvm.datasets.text import COMPRESSIONS, TEXT_KINDS, Typed, kind_of, stem_of
+from structsvm.datasets.times import warn_about_steps
 from structsvm.errors import DataError, printable
 from structsvm.storage.atomic import write_atomically
 
 __all__ = ["Found", "find_recordings", "read_recording", "read_recordings", "write_recording"]
 
-KINDS = (".npz", ".parquet", ".csv")
-OTHER_TABLES = (
-    ".tsv", ".tab", ".xls", ".xlsx", ".ods", ".feather", ".arrow", ".npy", ".gz", ".bz2", ".xz",
-    ".zip",
-)  # fmt: skip
+KINDS = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)
+"""Kinds that are read; texts may be compressed."""
+PROSE = ".txt"
+"""Read where it is named, or where a folder holds nothing else: it may be a text for people."""
+OTHER_TABLES = (".xls", ".ods", ".feather", ".arrow", ".npy", *COMPRESSIONS)
 """Kinds that may well hold recordings, but are not read."""
 INDEX = "index.csv"
 """A table of contents rather than a recording, when other files lie beside it."""
@@ -70,6 +79,12 @@ def read_recordings(
     need_labels: bool = True,
     blanks: bool = False,
     missing_labels: Sequence[str] = (),
+    features: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    missing: str = "error",
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
     max_bytes: int | None = None,
 ) -> list[Recording]:
     """Read recordings from files and folders.
@@ -78,11 +93,14 @@ def read_recordings(
     ----------
     paths : path or list of paths
         ``.npz`` files hold ``X`` (T, P), either ``y`` (T,) or ``bkps`` (sorted segment ends, the
-        last being T), and ``features``, the names of the columns, if they have names. ``.csv`` and
-        ``.parquet`` files have a header; every column but the label and the time is a feature. Of
-        a folder, all these files are read in the order of their names, subfolders are not.
+        last being T), ``features``, the names of the columns, if they have names, and ``time``
+        (T,), numbers or dates, if it is known. Tables have a header: ``.parquet``, ``.xlsx`` (its
+        first sheet) and text, ``.csv``, ``.tsv``, ``.tab`` and ``.txt``, also compressed
+        (``.csv.gz``, ``.bz2``, ``.xz``, ``.zip``). Every column but the label and the time is a
+        feature. Of a folder, all these files are read in the order of their names, subfolders are
+        not.
     label_column, time_column : str
-        Columns of tables. The time column is no feature.
+        Columns of tables. The time column is no feature, and is kept as ``time``.
     recording_column : str, optional
         Column of tables that says of which recording a row is: each of its values is a recording,
         whose rows are sorted by the time column if there is one (see also :func:`from_long`).
@@ -97,6 +115,15 @@ def read_recordings(
     missing_labels : sequence of str
         Labels that mean none, besides a blank: ("NA",), say. Without it "NA", "None", "null" and
         "nan" are classes like others.
+    features, ignore : sequence of str
+        Read these columns alone, or leave these out.
+    missing : {"error", "interpolate"}
+        What is done about missing values: an error says where they are; interpolated ones are
+        between those before and after them, in time if that is known, and a warning says where.
+    separator, decimal, encoding : str, optional
+        How text is written: "," or ";" or "tab" or "space" between columns, "." or "," in
+        numbers, and the encoding. By default all of it is found out, and ``origin.format`` of a
+        recording says what was found.
     max_bytes : int, optional
         What a file may take in memory, which ``.npz`` and ``.parquet`` files tell before they are
         read. By default ``$STRUCTSVM_MAX_BYTES``, or else 256 MiB or 100 times the size of the
@@ -129,24 +156,43 @@ def read_recordings(
     found = find_recordings(paths)
     for path in found.skipped:
         logger.info("skipped %s", path)
-    columns = TableColumns(label_column, time_column, recording=recording_column)
+    columns = TableColumns(
+        label_column,
+        time_column,
+        recording=recording_column,
+        features=tuple(features),
+        ignored=tuple(ignore),
+    )
+    how = HowToRead(
+        Typed(separator, decimal, encoding), missing, missing_labels, blanks, need_labels, max_bytes
+    )
+    alone = len(found.files) == 1
     recordings = [
         recording
         for path, name in zip(found.files, found.names, strict=True)
-        for recording in read_file(
-            path,
-            columns,
-            name=name,
-            need_labels=need_labels,
-            blanks=blanks,
-            missing_labels=missing_labels,
-            max_bytes=max_bytes,
-            alone=len(found.files) == 1,
-        )
+        for recording in read_file(path, columns, how, name=name, alone=alone)
     ]
+    for told in formats_in_words(recordings):
+        logger.info("%s", told)
     recordings = share_features(read_labels_as(recordings, labels_are, ask=True))
     warn_about_columns(recordings)
+    warn_about_steps([r.name for r in recordings], [r.time for r in recordings])
     return recordings
+
+
+def formats_in_words(recordings: Iterable[Recording]) -> list[str]:
+    """How the text of the files was read, a line for all files that are alike; none as usual."""
+    files: dict[str, dict[Path, None]] = {}
+    for recording in recordings:
+        if recording.origin is not None and recording.origin.format is not None:
+            words = str(recording.origin.format)
+            files.setdefault(words, {})[recording.origin.path] = None
+    return [
+        f"{listed([str(path) for path in paths], 1)} {'is' if len(paths) == 1 else 'are'} read "
+        f"with {words}"
+        for words, paths in files.items()
+        if words
+    ]
 
 
 def find_recordings(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> Found:
@@ -197,6 +243,7 @@ def read_recording(
     blanks: bool = False,
     chunk_column: str | None = None,
     missing_labels: Sequence[str] = (),
+    missing: str = "error",
     max_bytes: int | None = None,
 ) -> Recording:
     """Read one file; the parameters are those of :func:`read_recordings`.
@@ -219,39 +266,30 @@ def read_recording(
     ('walk', ('x',), ['rest', 'walk'])
     """
     columns = TableColumns(label_column, time_column, chunk_column)
-    (found,) = read_file(
-        path,
-        columns,
-        name=name,
-        need_labels=need_labels,
-        features=features,
-        blanks=blanks,
-        missing_labels=missing_labels,
-        max_bytes=max_bytes,
-    )
+    how = HowToRead(Typed(), missing, missing_labels, blanks, need_labels, max_bytes)
+    (found,) = read_file(path, columns, how, name=name, wanted=features)
     return found
 
 
 def read_file(
     path: str | PathLike[str],
     columns: TableColumns,
+    how: HowToRead = AS_USUAL,
     *,
     name: str | None = None,
-    need_labels: bool = True,
-    features: Sequence[str] = (),
-    blanks: bool = False,
-    missing_labels: Sequence[str] = (),
-    max_bytes: int | None = None,
+    wanted: Sequence[str] = (),
     alone: bool = True,
 ) -> list[Recording]:
     """Read the recordings of one file, which are several if a column tells them apart.
 
     Parameters
     ----------
+    name : str, optional
+        Of the recording; that of the file by default.
+    wanted : sequence of str
+        Of the features, these suffice, if the file has all of them.
     alone : bool
         Whether no other file is read with it: several recordings of one then need no longer names.
-
-    See :func:`read_recording` for the others.
 
     Raises
     ------
@@ -259,23 +297,14 @@ def read_file(
         If the file cannot be read, or an ``.npz`` file is asked for the recordings of a column.
     """
     file = _checked(Path(path))
-    name = printable(file.stem) if name is None else name
-    if file.suffix.lower() == ".npz":
+    name = printable(stem_of(file)) if name is None else name
+    if kind_of(file) == ".npz":
         if columns.recording is not None and columns.recording not in columns.optional:
             raise DataError(
                 f"{file} is one recording and has no column {columns.recording!r}: only tables have"
             )
-        return [read_npz(file, name, need_labels, missing_labels, max_bytes)]
-    found = read_table(
-        file,
-        name,
-        columns,
-        need_labels=need_labels,
-        wanted=features,
-        blanks=blanks,
-        missing_labels=missing_labels,
-        max_bytes=max_bytes,
-    )
+        return [read_npz(file, name, columns, how, wanted)]
+    found = read_table(file, name, columns, how, wanted)
     if len(found) == 1 or alone:
         return found
     return [replace(recording, name=f"{name}/{recording.name}") for recording in found]
@@ -299,6 +328,8 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
     arrays: dict[str, Any] = {"X": recording.X, "features": np.array(recording.features)}
     if recording.y is not None:
         arrays["y"] = recording.y
+    if recording.time is not None:
+        arrays["time"] = recording.time.values
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     write_atomically(path, buffer.getvalue())
@@ -309,7 +340,7 @@ def _checked(path: Path) -> Path:
         raise DataError(f"{path}: no such file or folder")
     if path.is_dir():
         raise DataError(f"{path} is a folder, expected one recording")
-    if path.suffix.lower() not in KINDS:
+    if kind_of(path) not in KINDS:
         raise DataError(f"{path}: not a kind of file that is read; give {', '.join(KINDS)}")
     return path
 
@@ -322,7 +353,8 @@ def _search(folder: Path) -> tuple[list[Path], list[Path]]:
     """
     inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     files = [path for path in inside if path.is_file()]
-    chosen = [path for path in files if path.suffix.lower() in KINDS]
+    chosen = [path for path in files if kind_of(path) in KINDS and kind_of(path) != PROSE]
+    chosen = chosen or [path for path in files if kind_of(path) == PROSE]
     if len(chosen) > 1:
         chosen = [path for path in chosen if path.name.lower() != INDEX]
     if chosen:
@@ -338,13 +370,14 @@ def _refuse_half_read(folder: Path, files: Sequence[Path], chosen: Sequence[Path
     way_out = "name the files to read, or move the others away"
     first: dict[str, Path] = {}
     for path in chosen:
-        same = first.setdefault(path.stem, path)
+        same = first.setdefault(stem_of(path), path)
         if same is not path:
             raise DataError(
                 f"{folder}: {same.name} and {path.name} have one name, and may be the same "
                 f"recording: {way_out}"
             )
-    others = [path.name for path in files if path.suffix.lower() in OTHER_TABLES]
+    unread = [path for path in files if path not in chosen]
+    others = [path.name for path in unread if path.suffix.lower() in OTHER_TABLES]
     if others:
         raise DataError(
             f"{folder}: beside {listed([path.name for path in chosen], 3)} there is "
@@ -355,7 +388,7 @@ def _refuse_half_read(folder: Path, files: Sequence[Path], chosen: Sequence[Path
 
 def _names(files: Sequence[Path]) -> tuple[str, ...]:
     """The shortest ends of the paths that tell them apart, without suffix if that suffices."""
-    bare = [path.with_suffix("") for path in files]
+    bare = [path.with_name(stem_of(path)) for path in files]
     if len(set(bare)) < len(bare):
         bare = list(files)
     for depth in range(1, max(len(path.parts) for path in bare)):

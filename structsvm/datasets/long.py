@@ -9,8 +9,9 @@ from typing import Any
 
 from structsvm.datasets.columns import warn_about_columns
 from structsvm.datasets.indicators import read_labels_as
-from structsvm.datasets.readers import TableColumns, table_recordings, with_levels
+from structsvm.datasets.readers import HowToRead, TableColumns, table_recordings, with_levels
 from structsvm.datasets.recording import Recording
+from structsvm.datasets.times import warn_about_steps
 from structsvm.errors import DataError, SettingsError
 from structsvm.support.extras import require
 
@@ -24,6 +25,8 @@ def from_long(
     label: str | None = None,
     *,
     features: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    missing: str = "error",
     labels_are: str | None = None,
 ) -> list[Recording]:
     """Take a long table apart into its recordings.
@@ -36,13 +39,17 @@ def from_long(
         Column, or level of the index, that says of which recording a row is. A pandas frame with a
         MultiIndex needs none: its first level is meant, and its last one is the time.
     time : str, optional
-        Column or level by which the rows of a recording are sorted; it is no feature. Without it
-        they keep their order.
+        Column or level by which the rows of a recording are sorted; it is no feature, and is kept
+        as ``time``. Without it they keep their order.
     label : str, optional
         Column of the labels; None takes "label" if there is such a column. Blank labels make the
         others numbers, and are -1 themselves.
     features : sequence of str, optional
         Read these columns alone.
+    ignore : sequence of str
+        Leave these columns out.
+    missing : {"error", "interpolate"}
+        As for :func:`structsvm.datasets.read_recordings`.
     labels_are : {"states", "changes"} or None
         As for :func:`structsvm.datasets.read_recordings`.
 
@@ -88,17 +95,14 @@ def from_long(
     unknown = [name for name in features or () if name in given or name not in frame.columns]
     if unknown:
         raise DataError(f"frame: there is no feature {unknown[0]!r}")
-    columns = TableColumns(label=label, time=time, recording=recording)
-    found = table_recordings(
-        frame,
-        Path("frame"),
-        "frame",
-        columns,
-        need_labels=False,
-        wanted=features or (),
-        blanks=True,
-    )
-    found = [replace(one, source=None) for one in read_labels_as(found, labels_are, ask=True)]
+    columns = TableColumns(label=label, time=time, recording=recording, ignored=tuple(ignore))
+    how = HowToRead(missing=missing, blanks=True, need_labels=False)
+    found = table_recordings(frame, Path("frame"), "frame", columns, how, wanted=features or ())
+    found = [
+        replace(one, source=None, origin=None)
+        for one in read_labels_as(found, labels_are, ask=True)
+    ]
+    warn_about_steps([one.name for one in found], [one.time for one in found])
     if features is None:
         warn_about_columns(found)
     return found

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import io
 import re
+import shlex
 import warnings
+import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets.recording import Recording, listed
-from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.datasets.gaps import without_gaps
+from structsvm.datasets.recording import Origin, Recording, listed
+from structsvm.datasets.text import (
+    AS_DETECTED,
+    TEXT_KINDS,
+    TextFormat,
+    Typed,
+    check_rows,
+    kind_of,
+    read_text,
+)
+from structsvm.datasets.times import TimeAxis, read_times
+from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError, warn
+from structsvm.partitions.trace_objective import LARGEST
 from structsvm.storage import limits
 from structsvm.support.extras import require
-from structsvm.support.quiet import without_warnings
+from structsvm.support.plain import counted
 
 __all__ = [
+    "AS_USUAL",
+    "EXCEL",
+    "HowToRead",
     "TableColumns",
     "read_frame",
     "read_npz",
@@ -32,16 +50,78 @@ Labels = NDArray[Any]
 
 UNNAMED = "Unnamed: 0"
 """What pandas calls the column of row numbers that it writes itself."""
+EXCEL = (".xlsx",)
+TEXT_EXAMPLES = 3
+"""Columns of text that a message names with the option that leaves them out."""
+
+
+@dataclass(frozen=True)
+class HowToRead:
+    """What was said of how files are read, whatever is in them."""
+
+    typed: Typed = AS_DETECTED
+    missing: str = "error"
+    """What is done about missing values, a word of :data:`structsvm.datasets.gaps.MISSING`."""
+    missing_labels: Sequence[str] = ()
+    """Labels that mean none, besides a blank."""
+    blanks: bool = False
+    """Whether labels in tables may be blank."""
+    need_labels: bool = True
+    max_bytes: int | None = None
+
+
+AS_USUAL = HowToRead()
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """What the columns of a table are, as far as it was said."""
+
+    label: str | None = "label"
+    time: str | None = None
+    chunk: str | None = None
+    recording: str | None = None
+    optional: frozenset[str] = frozenset()
+    """The columns that a table may lack."""
+    features: tuple[str, ...] = ()
+    """The columns that are features; all that are nothing else if none are named."""
+    ignored: tuple[str, ...] = ()
+    """Columns that are left out."""
+
+    def chosen(self, path: Path, there: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
+        """The features among the columns that are nothing else.
+
+        Parameters
+        ----------
+        wanted : sequence of str
+            These suffice, if all of them are there.
+
+        Raises
+        ------
+        DataError
+            If a column was named that is not there, or is no feature.
+        """
+        for option, names in (("features", self.features), ("ignore", self.ignored)):
+            strangers = [name for name in names if name not in there]
+            if strangers:
+                raise DataError(
+                    f"{path}: {option} names {listed(strangers)}, which it has no column of; its "
+                    f"features are {listed(list(there))}"
+                )
+        if wanted and set(wanted) <= set(there):
+            return tuple(wanted)
+        named = self.features or there
+        return tuple(name for name in named if name not in self.ignored)
 
 
 def read_npz(
     path: Path,
     name: str,
-    need_labels: bool,
-    missing_labels: Sequence[str] = (),
-    max_bytes: int | None = None,
+    columns: TableColumns,
+    how: HowToRead = AS_USUAL,
+    wanted: Sequence[str] = (),
 ) -> Recording:
-    """Read ``X``, ``y`` or ``bkps``, and ``features``; whatever else is there is left alone.
+    """Read ``X``, ``y`` or ``bkps``, ``features`` and ``time``; what else is there is left alone.
 
     Raises
     ------
@@ -49,7 +129,8 @@ def read_npz(
         If there is no ``X`` of numbers of shape (T, P), if labels are needed and missing, or if
         they do not fit ``X``.
     """
-    arrays, present = _load_arrays(path, ("X", "y", "bkps", "features"), max_bytes)
+    names = ("X", "y", "bkps", "features", "time")
+    arrays, present = _load_arrays(path, names, how.max_bytes)
     if "X" not in arrays:
         raise DataError(f"{path}: no array 'X'; it holds {listed(present)}")
     X = arrays["X"]
@@ -59,53 +140,41 @@ def read_npz(
         raise DataError(f"{path}: X holds {X.dtype} values, expected numbers")
     features = _features(path, arrays.get("features"), X.shape[1])
     y = _labels(path, arrays, X.shape[0])
-    if y is None and need_labels:
+    if y is None and how.need_labels:
         raise DataError(f"{path}: no labels, neither 'y' nor 'bkps'; it holds {listed(present)}")
-    if y is not None and missing_labels:
-        unlabelled = np.array([_spelled(label, missing_labels) for label in y.tolist()])
+    if y is not None and how.missing_labels:
+        unlabelled = np.array([_spelled(label, how.missing_labels) for label in y.tolist()])
         if unlabelled.any():
             codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
             y = np.where(unlabelled | ((y == -1) if y.dtype.kind in "if" else False), -1, codes)
-    values = X.astype(np.float64)
-    for column, feature in enumerate(features):
-        _refuse_gaps(path, feature, values[:, column])
-    return Recording(name, values, y, features, str(path))
+    chosen = columns.chosen(path, features, wanted)
+    values = X.astype(np.float64)[:, [features.index(name) for name in chosen]]
+    time = _stored_times(arrays.get("time"), len(X))
+    whole = Recording(name, np.ascontiguousarray(values), y, chosen, str(path), time=time)
+    return without_gaps([whole], how.missing)[0]
 
 
-@dataclass(frozen=True)
-class TableColumns:
-    """The columns of a table that are no features, as far as there are any."""
-
-    label: str | None = "label"
-    time: str | None = None
-    chunk: str | None = None
-    recording: str | None = None
-    optional: frozenset[str] = frozenset()
-    """The columns that a table may lack."""
+def _stored_times(values: Any, n_samples: int) -> TimeAxis | None:
+    """The times of an ``.npz`` file, if there are numbers or dates in order."""
+    if values is None or values.shape != (n_samples,) or values.dtype.kind not in "iufM":
+        return None
+    known = not np.isnat(values).any() if values.dtype.kind == "M" else np.isfinite(values).all()
+    if not known or (values[1:] < values[:-1]).any():
+        return None
+    return TimeAxis("time", values)
 
 
 def read_table(
     path: Path,
     name: str,
     columns: TableColumns,
-    *,
-    need_labels: bool,
+    how: HowToRead = AS_USUAL,
     wanted: Sequence[str] = (),
-    blanks: bool = False,
-    missing_labels: Sequence[str] = (),
-    max_bytes: int | None = None,
 ) -> list[Recording]:
-    """Read a ``.csv`` or ``.parquet`` file with a header; of the features, those wanted suffice."""
-    frame = with_levels(read_frame(path, label_column=columns.label, max_bytes=max_bytes), columns)
+    """Read a table with a header; of the features, those wanted suffice."""
+    frame, written = read_frame(path, how.typed, columns.label, max_bytes=how.max_bytes)
     return table_recordings(
-        frame,
-        path,
-        name,
-        columns,
-        need_labels=need_labels,
-        wanted=wanted,
-        blanks=blanks,
-        missing_labels=missing_labels,
+        with_levels(frame, columns), path, name, columns, how, wanted=wanted, written=written
     )
 
 
@@ -114,11 +183,10 @@ def table_recordings(
     path: Path,
     name: str,
     columns: TableColumns,
+    how: HowToRead = AS_USUAL,
     *,
-    need_labels: bool,
     wanted: Sequence[str] = (),
-    blanks: bool = False,
-    missing_labels: Sequence[str] = (),
+    written: TextFormat | None = None,
 ) -> list[Recording]:
     """The recordings of a pandas frame, one unless a column tells several apart.
 
@@ -128,6 +196,8 @@ def table_recordings(
         What to call the frame in messages.
     name : str
         Of the recording, if it is one.
+    written : TextFormat, optional
+        How its text was written, if it was a text.
 
     Raises
     ------
@@ -139,30 +209,36 @@ def table_recordings(
     _refuse_repeated(path, headers)
     others = [columns.time, columns.chunk, columns.recording]
     aside = {UNNAMED, columns.label, *others}
-    for column in [columns.label if need_labels else None, *others]:
+    for column in [columns.label if how.need_labels else None, *others]:
         if column is None or column in headers or column in columns.optional - {columns.label}:
             continue
         hint = "name another: --label-column" if column == columns.label else "name another"
-        hint = "columns are separated by commas" if _is_one_line(headers) else hint
+        if written is not None and len(headers) == 1:
+            hint = f"read with {written.separator!r} between columns: --separator names another"
         raise DataError(f"{path}: no column {column!r}; the columns are {listed(headers)}; {hint}")
-    features = tuple(column for column in headers if column not in aside)
-    if wanted and set(wanted) <= set(features):
-        features = tuple(wanted)
+    there = [column for column in headers if column not in aside]
+    features = columns.chosen(path, there, wanted)
     if not features or not len(frame):
-        raise DataError(f"{path}: {len(frame)} rows and {len(features)} features: nothing to read")
-    X = np.column_stack([_numbers(path, feature, frame[feature]) for feature in features])
+        there_is = f"{counted(len(frame), 'row')} and {counted(len(features), 'feature')}"
+        raise DataError(f"{path}: {there_is}: nothing to read")
+    lines = _has_lines(path)
+    origin = Origin(path, np.arange(len(frame)), lines, written)
+    X = _feature_array(frame, features, origin)
     y = None
     if columns.label is not None and columns.label in headers:
-        column = _numbered(_without_blanks(frame[columns.label], missing_labels))
-        if need_labels or blanks or not column.isna().any():  # else it is as good as none
-            y = _label_column(path, columns.label, column, blanks)
+        column = _numbered(_without_blanks(frame[columns.label], how.missing_labels))
+        if how.need_labels or how.blanks or not column.isna().any():  # else it is as good as none
+            y = _label_column(origin, columns.label, column, how.blanks)
     chunks = None
     if columns.chunk is not None:
         chunks = _codes(_numbered(_without_blanks(frame[columns.chunk])))
-    whole = Recording(name, X, y, features, str(path), chunks)
-    if columns.recording is None or columns.recording not in headers:
-        return [whole]
-    return _apart(whole, frame, path, columns)
+    whole = Recording(name, X, y, features, str(path), chunks, origin=origin)
+    if columns.time is not None and columns.time in headers:
+        whole = _timed(whole, columns.time, frame[columns.time])
+    found = [whole]
+    if columns.recording is not None and columns.recording in headers:
+        found = _apart(whole, columns.recording, frame[columns.recording])
+    return without_gaps(_in_order(found, path), how.missing)
 
 
 def with_levels(frame: Any, columns: TableColumns) -> Any:
@@ -172,45 +248,53 @@ def with_levels(frame: Any, columns: TableColumns) -> Any:
     return frame.reset_index(level=levels) if levels else frame
 
 
-def _apart(whole: Recording, frame: Any, path: Path, columns: TableColumns) -> list[Recording]:
+def _timed(whole: Recording, name: str, column: Any) -> Recording:
+    """The recording with the times of a column, if they are numbers or dates."""
+    assert whole.origin is not None
+    times = read_times(name, column, whole.origin.format is not None)
+    if times is None or isinstance(times, TimeAxis):
+        return replace(whole, time=times)
+    place = whole.place(int(times[0]))
+    raise DataError(f"{whole.where}: no time in {place}, column {name!r}")
+
+
+def _apart(whole: Recording, name: str, column: Any) -> list[Recording]:
     """The recordings of a long table, in the order in which they begin."""
-    assert columns.recording is not None
     pandas = require("pandas", "files", "reading tables")
-    numbers, ids = pandas.factorize(_without_blanks(frame[columns.recording]))
+    numbers, ids = pandas.factorize(_without_blanks(column))
+    path = whole.where
     blank = np.flatnonzero(numbers < 0)
     if blank.size:
-        place = _place(path, int(blank[0]))
         raise DataError(
-            f"{path}: {place} is of no recording, column {columns.recording!r} is blank there; "
-            f"{blank.size} are missing"
+            f"{path}: {whole.place(int(blank[0]))} is of no recording, column {name!r} is blank "
+            f"there; {blank.size} are missing"
         )
     names = [_file_name(value) for value in ids]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DataError(f"{path}: two recordings would be called {twice!r}, give them other names")
-    times = None
-    if columns.time is not None and columns.time in frame.columns:
-        times = _times(path, columns.time, frame[columns.time])
-    found, moved = [], []
-    for number, name in enumerate(names):
-        rows = np.flatnonzero(numbers == number)
-        if times is not None and (np.diff(times[rows]) < 0).any():
-            rows = rows[np.argsort(times[rows], kind="stable")]
-            moved.append(name)
-        found.append(
-            Recording(
-                name,
-                whole.X[rows],
-                None if whole.y is None else whole.y[rows],
-                whole.features,
-                f"{path}, {columns.recording} {name}",
-                None if whole.chunks is None else whole.chunks[rows],
-            )
+    return [
+        replace(
+            whole.at(np.flatnonzero(numbers == number)), name=own, source=f"{path}, {name} {own}"
         )
+        for number, own in enumerate(names)
+    ]
+
+
+def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
+    """The recordings with their samples in the order of time, where times are known."""
+    found, moved, column = [], [], ""
+    for recording in recordings:
+        time = recording.time
+        if time is not None and (time.values[1:] < time.values[:-1]).any():
+            recording = recording.at(np.argsort(time.values, kind="stable"))
+            moved.append(recording.name)
+            column = time.name
+        found.append(recording)
     if moved:
         warn(
-            f"{path}: the rows of {listed(moved)} are not in the order of {columns.time!r}: they "
-            "are read in that order, and samples are counted in it",
+            f"{path}: the rows of {listed(moved)} are not in the order of {column!r}: they are "
+            "read in that order, and samples are counted in it",
             DataWarning,
         )
     return found
@@ -219,25 +303,6 @@ def _apart(whole: Recording, frame: Any, path: Path, columns: TableColumns) -> l
 def _file_name(value: Any) -> str:
     """The name of a recording, which may become that of a file."""
     return re.sub(r"[/\\\x00-\x1f]", "_", str(value).strip())
-
-
-def _times(path: Path, name: str, column: Any) -> NDArray[Any] | None:
-    """Numbers or dates to sort by; None for words that are neither, whose order nobody knows."""
-    pandas = require("pandas", "files", "reading tables")
-    found = column
-    if getattr(column.dtype, "kind", "O") not in "iufbmM":
-        found = pandas.to_numeric(column, errors="coerce")
-        if found.isna().any():
-            with without_warnings(Warning):  # pandas warns where it guesses how dates are written
-                found = pandas.to_datetime(column, errors="coerce", utc=True)
-        if found[column.notna()].isna().any():
-            return None
-    missing = np.flatnonzero(found.isna().to_numpy())
-    if missing.size:
-        raise DataError(f"{path}: no time in {_place(path, int(missing[0]))}, column {name!r}")
-    if getattr(found.dtype, "kind", "M") not in "iufb":
-        found = found.astype("int64")
-    return np.asarray(found.to_numpy())
 
 
 def _load_arrays(
@@ -274,7 +339,8 @@ def _features(path: Path, names: Any, n_features: int) -> tuple[str, ...]:
         return tuple(f"x{j}" for j in range(n_features))
     features = tuple(str(feature) for feature in np.atleast_1d(names).ravel())
     if len(features) != n_features:
-        raise DataError(f"{path}: {len(features)} names in 'features', X has {n_features} columns")
+        names_there, there = counted(len(features), "name"), counted(n_features, "column")
+        raise DataError(f"{path}: {names_there} in 'features', X has {there}")
     _refuse_repeated(path, features)
     return features
 
@@ -306,60 +372,51 @@ def _labels(path: Path, arrays: dict[str, Any], n_samples: int) -> Labels | None
 
 def read_frame(
     path: Path,
-    *,
+    typed: Typed = AS_DETECTED,
     label_column: str | None = None,
+    *,
     as_text: bool = False,
     max_bytes: int | None = None,
-) -> Any:
-    """The pandas data frame of a ``.csv`` or ``.parquet`` file; of ``.csv``, perhaps as text.
+) -> tuple[Any, TextFormat | None]:
+    """The pandas data frame of a file, and how it is written if it is text.
 
     Labels of text files are text, in which nothing but a blank is missing: elsewhere pandas takes
     words such as "None" and "null" for missing numbers, which are names of classes here.
 
+    Parameters
+    ----------
+    typed : Typed
+        What was said of how text is written.
+    label_column : str, optional
+    as_text : bool
+        Whether all values are texts, as the file has them.
+    max_bytes : int, optional
+        What the file may expand to.
+
     Raises
     ------
     DataError
-        If the file is empty, damaged or expands to more than ``max_bytes``, or if its rows have
-        more columns than its header.
+        If the file is empty, damaged or expands to more than ``max_bytes``; if its rows have more
+        or fewer columns than its header, or two columns have one name.
     MissingExtraError
-        If pandas, or pyarrow for ``.parquet``, is not installed.
+        If pandas, or what it needs to read the file, is not installed.
     """
-    pandas = require("pandas", "files", f"reading {path.suffix} files")
-    if path.suffix.lower() == ".parquet":
-        require("pyarrow", "files", "reading .parquet files")
+    kind = kind_of(path)
+    pandas = require("pandas", "files", f"reading {kind} files")
     try:
-        if path.suffix.lower() == ".parquet":
-            about = require("pyarrow.parquet", "files", "parquet").read_metadata(path)
-            expanded = 8 * about.num_rows * about.num_columns
-            limits.check_bytes(expanded, path.stat().st_size, max_bytes)
-            return pandas.read_parquet(path)
+        if kind == ".parquet":
+            return _parquet_frame(path, max_bytes), None
+        if kind in EXCEL:
+            return _excel_frame(path, as_text, max_bytes), None
+        text, written = read_text(path, typed, max_bytes)
         if as_text:
-            with warnings.catch_warnings():  # of blanks at the ends of rows
-                warnings.simplefilter("ignore", pandas.errors.ParserWarning)
-                return pandas.read_csv(
-                    path, skipinitialspace=True, dtype=str, keep_default_na=False, index_col=False
-                )
-        # pandas looks for missing values after its converters too: a mark in front hides them
-        marked = {} if label_column is None else {label_column: lambda text: f"={text.strip()}"}
-        with warnings.catch_warnings():
-            # longer rows: without index_col their first values are names and the others shift
-            warnings.simplefilter("error", pandas.errors.ParserWarning)
-            frame = pandas.read_csv(
-                path, skipinitialspace=True, low_memory=False, converters=marked, index_col=False
-            )
-        if label_column is not None and label_column in frame.columns:
-            frame[label_column] = [text[1:] for text in frame[label_column]]
-        return frame
+            return _as_text(text, written), written
+        return _text_frame(path, text, written, label_column), written
     except pandas.errors.EmptyDataError as error:
         raise DataError(f"{path}: the file is empty") from error
     except pandas.errors.ParserWarning as error:
         raise DataError(f"{path}: its rows have more columns than its header") from error
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}: cannot be read: it is not in UTF-8 (byte {error.start} is "
-            f"{error.object[error.start]:#04x}): save it in this encoding"
-        ) from error
-    except SettingsError:
+    except (DataError, SettingsError, MissingExtraError):
         raise
     except limits.TooLarge as error:
         raise DataError(f"{path}: {error}") from error
@@ -367,26 +424,139 @@ def read_frame(
         raise DataError(f"{path}: cannot be read: {_reason(error)}") from error
 
 
-def _numbers(path: Path, name: str, column: Any) -> Floats:
-    """A column as finite floats."""
+def _parquet_frame(path: Path, max_bytes: int | None) -> Any:
+    pandas = require("pandas", "files", "reading .parquet files")
+    about = require("pyarrow.parquet", "files", "reading .parquet files").read_metadata(path)
+    expanded = 8 * about.num_rows * about.num_columns
+    limits.check_bytes(expanded, path.stat().st_size, max_bytes)
+    return pandas.read_parquet(path)
+
+
+def _excel_frame(path: Path, as_text: bool, max_bytes: int | None) -> Any:
+    """The first sheet; a warning says so where there are more."""
+    pandas = require("pandas", "files", "reading .xlsx files")
+    require("openpyxl", "excel", "reading .xlsx files")
+    with zipfile.ZipFile(path) as archive:
+        expanded = sum(info.file_size for info in archive.infolist())
+    limits.check_bytes(expanded, path.stat().st_size, max_bytes)
+    more: dict[str, Any] = {"dtype": str} if as_text else {"na_values": [""]}
+    with pandas.ExcelFile(path, engine="openpyxl") as book:
+        sheets = [str(name) for name in book.sheet_names]
+        frame = pandas.read_excel(
+            book, sheet_name=sheets[0], header=None, keep_default_na=False, **more
+        )
+    if not len(frame):
+        raise pandas.errors.EmptyDataError
+    if len(sheets) > 1 and not as_text:
+        warn(f"{path}: of its sheets {listed(sheets)} the first is read", DataWarning)
+    header = [_header_text(name) for name in frame.iloc[0]]
+    body = frame.iloc[1:].reset_index(drop=True).infer_objects()
+    body.columns = header
+    return body
+
+
+def _header_text(value: Any) -> str:
+    """The name of a column, "" for an empty cell."""
+    return "" if value is None or value != value else str(value)
+
+
+def _as_text(text: str, written: TextFormat) -> Any:
+    """A frame of texts."""
     pandas = require("pandas", "files", "reading tables")
-    kind = getattr(column.dtype, "kind", "O")
-    if kind in "mMc":
-        raise DataError(
-            f"{path}: column {name!r} holds {column.dtype} values, not numbers; "
-            "leave it out as the time column if that is what it is"
+    with warnings.catch_warnings():  # of blanks at the ends of rows
+        warnings.simplefilter("ignore", pandas.errors.ParserWarning)
+        return pandas.read_csv(
+            io.StringIO(text),
+            sep=written.separator,
+            skipinitialspace=True,
+            dtype=str,
+            keep_default_na=False,
+            index_col=False,
         )
-    values = pandas.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    words = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())
-    if words.size:
-        row = int(words[0])
-        raise DataError(
-            f"{path}: {column.iloc[row]!r} is not a number, {_place(path, row)}, column {name!r}; "
-            "is it the column of labels (--label-column), of time (--time-column), or of names of "
-            "recordings (--recording-column)?"
+
+
+def _text_frame(path: Path, text: str, written: TextFormat, label_column: str | None) -> Any:
+    """A frame of numbers and words; labels are words."""
+    pandas = require("pandas", "files", "reading tables")
+    # pandas looks for missing values after its converters too: a mark in front hides them
+    marked = {} if label_column is None else {label_column: lambda text: f"={text.strip()}"}
+    with warnings.catch_warnings():
+        # longer rows: without index_col their first values are names and the others shift
+        warnings.simplefilter("error", pandas.errors.ParserWarning)
+        frame = pandas.read_csv(
+            io.StringIO(text),
+            sep=written.separator,
+            decimal=written.decimal,
+            skipinitialspace=True,
+            low_memory=False,
+            converters=marked,
+            index_col=False,
         )
-    _refuse_gaps(path, name, values)
-    return np.asarray(values)
+    if label_column is not None and label_column in frame.columns:
+        frame[label_column] = [text[1:] for text in frame[label_column]]
+    last = frame.iloc[:, -1]
+    check_rows(path, text, written, bool((last.isna() | (last.astype(str) == "")).any()))
+    return frame
+
+
+def _has_lines(path: Path) -> bool:
+    """Whether people see the rows of a file as lines."""
+    return kind_of(path) in (*TEXT_KINDS, *EXCEL)
+
+
+def _feature_array(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
+    """Columns as floats, (T, P), NaN where a value is missing.
+
+    Raises
+    ------
+    DataError
+        Naming the columns that hold words, times or complex numbers.
+    """
+    pandas = require("pandas", "files", "reading tables")
+    arrays, words = [], {}
+    for name in features:
+        column = frame[name]
+        if getattr(column.dtype, "kind", "O") in "mMc":
+            raise DataError(
+                f"{origin.path}: column {name!r} holds {column.dtype} values, not numbers; "
+                "leave it out as the time column if that is what it is"
+            )
+        _refuse_huge(name, column, origin)
+        found = pandas.to_numeric(column, errors="coerce")
+        values = found.to_numpy(dtype=np.float64, na_value=np.nan)
+        wrong = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())
+        if wrong.size:
+            words[name] = int(wrong[0])
+        arrays.append(values)
+    if words:
+        _refuse_words(frame, words, origin)
+    return np.column_stack(arrays)
+
+
+def _refuse_huge(name: str, column: Any, origin: Origin) -> None:
+    """Raise DataError for whole numbers of which pandas knows no float."""
+    given = column.tolist() if getattr(column.dtype, "kind", "O") == "O" else ()
+    huge = np.flatnonzero([isinstance(value, int) and abs(value) > LARGEST for value in given])
+    if huge.size:
+        row = int(huge[0])
+        raise DataError(
+            f"{origin.path}: a number of {len(str(column.iloc[row]))} digits, {origin.place(row)}, "
+            f"column {name!r}: beyond {LARGEST:g} squares overflow"
+        )
+
+
+def _refuse_words(frame: Any, words: dict[str, int], origin: Origin) -> None:
+    """Raise DataError for columns that hold words, with the options that leave them out."""
+    (first, row), *others = words.items()
+    more = f" (and there are words in {listed([name for name, _ in others])})" if others else ""
+    shown = list(words)[:TEXT_EXAMPLES]
+    options = " ".join(f"--ignore {shlex.quote(name)}" for name in shown)
+    raise DataError(
+        f"{origin.path}: {frame[first].iloc[row]!r} is not a number, {origin.place(row)}, column "
+        f"{first!r}{more}; is it the column of labels (--label-column), of time (--time-column), "
+        f"or of names of recordings (--recording-column)? {options} leaves it out (ignore= in "
+        "Python)"
+    )
 
 
 def _codes(column: Any) -> NDArray[np.int64]:
@@ -427,38 +597,16 @@ def _spelled(label: Any, spellings: Sequence[str]) -> bool:
     return bool(spellings) and str(label).strip() in {spelling.strip() for spelling in spellings}
 
 
-def _label_column(path: Path, name: str, column: Any, blanks: bool) -> Labels:
+def _label_column(origin: Origin, name: str, column: Any, blanks: bool) -> Labels:
     missing = np.flatnonzero(column.isna().to_numpy())
     if missing.size and blanks:
         return _codes(column)
     if missing.size:
-        place = _place(path, int(missing[0]))
-        raise DataError(f"{path}: no label, {place}, column {name!r}; {missing.size} are missing")
+        place, n = origin.place(int(missing[0])), missing.size
+        raise DataError(f"{origin.path}: no label, {place}, column {name!r}; {n} are missing")
     if getattr(column.dtype, "kind", "O") in "biuf":
         return np.asarray(column.to_numpy())
     return np.array([str(label) for label in column])
-
-
-def _refuse_gaps(path: Path, feature: str, values: Floats) -> None:
-    gaps = np.flatnonzero(~np.isfinite(values))
-    if gaps.size:
-        row = int(gaps[0])
-        what = "a missing value" if np.isnan(values[row]) else str(values[row])
-        more = f" and {gaps.size - 1} more below it" if gaps.size > 1 else ""
-        raise DataError(
-            f"{path}: {what} in {_place(path, row)}, column {feature!r}{more}; "
-            "interpolate or drop them first"
-        )
-
-
-def _place(path: Path, row: int) -> str:
-    """Rows count from 0, as in the arrays; the lines of a text file from 1, after the header."""
-    return f"row {row} (line {row + 2})" if path.suffix.lower() == ".csv" else f"row {row}"
-
-
-def _is_one_line(columns: Sequence[str]) -> bool:
-    """Whether a header was not taken apart, being written with another separator."""
-    return len(columns) == 1 and any(separator in columns[0] for separator in ";\t|")
 
 
 def _refuse_repeated(path: Path, names: Sequence[str]) -> None:

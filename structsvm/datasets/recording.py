@@ -4,16 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.datasets.times import TimeAxis
 from structsvm.errors import DataError
 
-__all__ = ["Recording", "arrays_and_labels", "listed", "share_features"]
+__all__ = ["Origin", "Recording", "arrays_and_labels", "listed", "share_features"]
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """Where the samples of a recording lie in the table they were read from."""
+
+    path: Path
+    rows: NDArray[np.int64]
+    """The row of each sample, (T,), counted from 0 after the header."""
+    has_lines: bool = False
+    """Whether rows are lines of a file that people open, the header being line 1."""
+    format: Any = None
+    """How the text of the file is written, if it is text."""
+
+    def place(self, start: int, end: int | None = None) -> str:
+        """Samples start, ..., end - 1, or one, as rows and lines of the table."""
+        first = int(self.rows[start])
+        last = first if end is None else int(self.rows[end - 1])
+        if first == last:
+            return f"row {first}" + (f" (line {first + 2})" if self.has_lines else "")
+        lines = f" (lines {first + 2} to {last + 2})" if self.has_lines else ""
+        return f"rows {first} to {last}{lines}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +65,32 @@ class Recording:
     """The file it was read from."""
     chunks: NDArray[np.int64] | None = None
     """Rows with the same number belong together, -1 for rows in no chunk, (T,)."""
+    time: TimeAxis | None = None
+    """When each sample was measured, if that is known."""
+    origin: Origin | None = None
+    """The rows of the table that it was read from."""
 
     @property
     def where(self) -> str:
         """What messages call the recording: its file, or its name if it has none."""
         return self.name if self.source is None else self.source
+
+    def place(self, start: int, end: int | None = None) -> str:
+        """Samples start, ..., end - 1, or one, in the words of messages."""
+        rows = Origin(Path(), np.arange(len(self.X))) if self.origin is None else self.origin
+        return rows.place(start, end)
+
+    def at(self, rows: NDArray[np.int64]) -> Recording:
+        """Return the recording of some samples, in this order."""
+        origin = self.origin
+        return replace(
+            self,
+            X=self.X[rows],
+            y=None if self.y is None else self.y[rows],
+            chunks=None if self.chunks is None else self.chunks[rows],
+            time=None if self.time is None else self.time.at(rows),
+            origin=None if origin is None else replace(origin, rows=origin.rows[rows]),
+        )
 
     def with_features(self, features: Sequence[str], owner: str) -> Recording:
         """Return the recording with its columns in the order of ``features``, matched by name.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from os import PathLike
 
+from structsvm.datasets.times import TimeAxis
 from structsvm.errors import DataError
 from structsvm.partial_labels.labels import region_from
 from structsvm.partitions.oracle import Region
@@ -12,16 +14,23 @@ from structsvm.partitions.oracle import Region
 __all__ = ["read_regions"]
 
 COLUMNS = ("recording", "start", "end", "changes")
+IN_TIME = ("recording", "start_time", "end_time", "changes")
 
 
-def read_regions(path: str | PathLike[str]) -> dict[str, list[Region]]:
+def read_regions(
+    path: str | PathLike[str], times: Mapping[str, TimeAxis | None] | None = None
+) -> dict[str, list[Region]]:
     """Read a .csv file of regions, by the names of their recordings.
 
     Parameters
     ----------
     path : path
         With columns ``recording``, ``start``, ``end`` and ``changes``: samples start, ..., end - 1
-        have exactly that many changes among them, or at least one where it says ``1+``.
+        have exactly that many changes among them, or at least one where it says ``1+``. With
+        ``start_time`` and ``end_time`` in the place of ``start`` and ``end`` they are the samples
+        from that time on and before that time.
+    times : mapping of TimeAxis by name, optional
+        The times of the recordings.
 
     Raises
     ------
@@ -32,16 +41,26 @@ def read_regions(path: str | PathLike[str]) -> dict[str, list[Region]]:
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file, skipinitialspace=True)
-            missing = [name for name in COLUMNS if name not in (rows.fieldnames or ())]
+            header = rows.fieldnames or ()
+            columns = IN_TIME if set(IN_TIME[1:3]) & set(header) else COLUMNS
+            missing = [name for name in columns if name not in header]
             if missing:
                 given = ", ".join(rows.fieldnames or ()) or "none"
                 raise DataError(
-                    f"{path}: no column {missing[0]!r}; it needs {', '.join(COLUMNS)}, separated "
+                    f"{path}: no column {missing[0]!r}; it needs {', '.join(columns)}, separated "
                     f"by commas, and has {given}"
                 )
             for row in rows:
+                if None in row or None in row.values():
+                    raise DataError(
+                        f"{path}: line {rows.line_num}: it has another number of columns than the "
+                        "header"
+                    )
                 try:
-                    region = region_from([row[name] for name in COLUMNS[1:]])
+                    values = [row[name] for name in columns[1:]]
+                    if columns is IN_TIME:
+                        values[:2] = _samples(values[:2], row["recording"], times or {})
+                    region = region_from(values)
                 except DataError as error:
                     raise DataError(f"{path}: line {rows.line_num}: {error}") from error
                 found.setdefault(row["recording"], []).append(region)
@@ -50,3 +69,16 @@ def read_regions(path: str | PathLike[str]) -> dict[str, list[Region]]:
     except (OSError, ValueError, csv.Error) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
     return found
+
+
+def _samples(moments: list[str], recording: str, times: Mapping[str, TimeAxis | None]) -> list[str]:
+    """The first samples from these moments on."""
+    if recording not in times:
+        return ["0", "1"]  # whoever asks for the regions says that there is no such recording
+    axis = times[recording]
+    if axis is None:
+        raise DataError(
+            f"recording {recording} has no times: name their column with --time-column, or give "
+            "start and end in samples"
+        )
+    return [str(axis.sample_at(moment)) for moment in moments]

@@ -61,6 +61,17 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
         """Return the features of recordings, (T_i, P') each."""
 
     @hook
+    def transform_with_states(
+        self, Xs: Sequence[Floats]
+    ) -> tuple[list[Floats], list[Floats] | None]:
+        """The features of recordings and, if there are any, the probabilities of named states.
+
+        The latter are (T_i, C) each, those of :class:`~structsvm.features.StateScores`; None by
+        default. Whoever names what was found takes them from here, in one pass with the features.
+        """
+        return self.transform(Xs), None
+
+    @hook
     def fit_transform(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
     ) -> list[Floats]:

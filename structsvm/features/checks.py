@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.samples import check_samples
 from structsvm.partitions.traits import RECORDINGS, Words
+from structsvm.support.plain import counted
 
 __all__ = ["check_features", "column_names", "integers", "read_recordings"]
 
@@ -69,7 +70,7 @@ def check_features(
             )
         if shape[1] != np.shape(found[0])[1]:
             raise DataError(
-                f"{maker} returned {shape[1]} features of {words.whole} {i} and "
+                f"{maker} returned {counted(shape[1], 'feature')} of {words.whole} {i} and "
                 f"{np.shape(found[0])[1]} of {words.whole} 0: it must return as many of each"
             )
         finite = np.isfinite(F)
@@ -94,7 +95,9 @@ def column_names(input_features: Any, n_features: int) -> list[str]:
         return [f"x{j}" for j in range(n_features)]
     names = [str(name) for name in input_features]
     if len(names) != n_features:
-        raise DataError(f"{len(names)} names for {n_features} columns: give one for each")
+        raise DataError(
+            f"{counted(len(names), 'name')} for {counted(n_features, 'column')}: give one for each"
+        )
     return names
 
 

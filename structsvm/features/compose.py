@@ -74,9 +74,15 @@ class _Composition(RecordingTransformer):
         shown = [repr(stage) for stage in self.stages]
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    @abstractmethod
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """The features of recordings, (T_i, P') each."""
+        """The features that the fitted stages make, (T_i, P') each."""
+        return self.transform_with_states(Xs)[0]
+
+    @abstractmethod
+    def transform_with_states(
+        self, Xs: Sequence[Floats]
+    ) -> tuple[list[Floats], list[Floats] | None]:
+        """The features, and the probabilities of states of the first stage that has some."""
 
     def _named(self) -> Named:
         """Pairs as given, or named after their class, with a number where several are alike."""
@@ -158,15 +164,18 @@ class Union(_Composition):
         self.stages_, self.n_features_in_ = stages, int(arrays[0].shape[1])
         return [np.hstack(parts) for parts in zip(*found, strict=True)]
 
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """The features of the first stage, of the second, ..., (T_i, P') each."""
+    def transform_with_states(
+        self, Xs: Sequence[Floats]
+    ) -> tuple[list[Floats], list[Floats] | None]:
+        """The features of the first stage, of the second, ..., and the first's states."""
         check_is_fitted(self)
         arrays = read_recordings(Xs, self.n_features_in_)
-        found = [
-            check_features(stage.transform(arrays), arrays, _called(name))
-            for name, stage in self.stages_
-        ]
-        return [np.hstack(parts) for parts in zip(*found, strict=True)]
+        found, states = [], None
+        for name, stage in self.stages_:
+            made, named = stage.transform_with_states(arrays)
+            found.append(check_features(made, arrays, _called(name)))
+            states = named if states is None else states
+        return [np.hstack(parts) for parts in zip(*found, strict=True)], states
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of all features, stage by stage; with that of the stage if two are alike."""
@@ -215,13 +224,17 @@ class Chain(_Composition):
         """Features of the training recordings, cross-fitted where a stage learns from labels."""
         return self._run(Xs, ys, groups, keep_last=True)
 
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """The features that the last stage makes, (T_i, P') each."""
+    def transform_with_states(
+        self, Xs: Sequence[Floats]
+    ) -> tuple[list[Floats], list[Floats] | None]:
+        """The features that the last stage makes, and the states of the first that has some."""
         check_is_fitted(self)
-        arrays = read_recordings(Xs, self.n_features_in_)
+        arrays, states = read_recordings(Xs, self.n_features_in_), None
         for name, stage in self.stages_:
-            arrays = check_features(stage.transform(arrays), arrays, _called(name))
-        return arrays
+            made, named = stage.transform_with_states(arrays)
+            arrays = check_features(made, arrays, _called(name))
+            states = named if states is None else states
+        return arrays, states
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names that the last stage gives."""

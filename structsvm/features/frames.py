@@ -15,13 +15,14 @@ from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.names import UNNAMED, States
 from structsvm.partitions.samples import Standardizer
+from structsvm.partitions.traits import RECORDINGS, Words
 
 __all__ = ["CLASSIFIERS", "FrameModel", "FrameRecipe", "HeldOut", "classifier_from"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-CLASSIFIERS = ("logistic", "boosting")
+CLASSIFIERS = ("logistic", "boosting", "forest")
 
 DRAWS = 50
 """Divisions into folds that are tried until every state is known to every fold's classifier."""
@@ -32,7 +33,7 @@ def classifier_from(estimator: Any, usual: str, random_state: int | None, owner:
 
     Parameters
     ----------
-    estimator : "logistic", "boosting", classifier of scikit-learn, or None for ``usual``
+    estimator : "logistic", "boosting", "forest", classifier of scikit-learn, or None for ``usual``
     random_state : int, optional
         For every ``random_state`` of the classifier that is None.
 
@@ -81,6 +82,11 @@ def _named_classifier(name: str, owner: str) -> Any:
         return HistGradientBoostingClassifier(
             max_leaf_nodes=16, max_features=0.2, early_stopping=False
         )
+    if name == "forest":
+        from sklearn.ensemble import RandomForestClassifier
+
+        # Leaves of five, so that a share in a leaf is a probability rather than a vote.
+        return RandomForestClassifier(n_estimators=100, min_samples_leaf=5)
     raise SettingsError(
         f"estimator of {owner} must be a classifier of scikit-learn or one of {CLASSIFIERS}, "
         f"got {name!r}"
@@ -99,7 +105,9 @@ class FrameModel:
     n_classes: int
     """C, of which it may know fewer."""
 
-    def probabilities(self, Xs: Sequence[Floats], owner: str) -> list[Floats]:
+    def probabilities(
+        self, Xs: Sequence[Floats], owner: str, words: Words = RECORDINGS
+    ) -> list[Floats]:
         """Of each state for each sample, 0 for those it does not know, (T_i, C) each.
 
         Raises
@@ -112,7 +120,7 @@ class FrameModel:
             given = np.asarray(self.classifier.predict_proba(self.standardizer(F)))
             if given.shape != (len(F), self.known.size) or not np.isfinite(given).all():
                 raise LearningError(
-                    f"{owner}: {self.classifier!r} gives no probabilities of recording {i}: "
+                    f"{owner}: {self.classifier!r} gives no probabilities of {words.whole} {i}: "
                     f"expected {len(F)} x {self.known.size} finite numbers, got shape "
                     f"{given.shape} with {int((~np.isfinite(given)).sum())} that are not finite"
                 )
@@ -133,6 +141,8 @@ class FrameRecipe:
     """Not fitted."""
     owner: str
     """Who learns it, for messages."""
+    words: Words = RECORDINGS
+    """What recordings are called there."""
 
     def fit(
         self, Xs: Sequence[Floats], states: States, groups: Any = None, where: str = ""
@@ -175,13 +185,12 @@ class FrameRecipe:
         for k in range(folds.n_folds):
             test = np.flatnonzero(folds.fold == k).tolist()
             train = np.flatnonzero(folds.fold != k).tolist()
-            where = f" in fold {k}, which holds out recording{'s' if len(test) > 1 else ''} " + (
-                ", ".join(map(str, test))
-            )
+            whole = self.words.whole + ("s" if len(test) > 1 else "")
+            where = f" in fold {k}, which holds out {whole} " + (", ".join(map(str, test)))
             some = States(states.classes, [states.codes[i] for i in train])
             its = None if groups is None else [groups[i] for i in train]
             model = self.fit([Xs[i] for i in train], some, its, where)
-            scored = model.probabilities([Xs[i] for i in test], f"{self.owner}{where}")
+            scored = model.probabilities([Xs[i] for i in test], f"{self.owner}{where}", self.words)
             for i, p in zip(test, scored, strict=True):
                 found[i] = p
         return found
@@ -210,6 +219,7 @@ class HeldOut:
         states: States | None = None,
         owner: str = "",
         every_state: bool = True,
+        words: Words = RECORDINGS,
     ) -> HeldOut:
         """Folds of recordings, or of groups of them, drawn so that states are known in all of them.
 
@@ -221,6 +231,8 @@ class HeldOut:
             The folds are drawn so that as few of them as possible are unknown in any fold.
         every_state : bool
             Whether to refuse states that occur in one group only, which no folds can do for.
+        words : Words
+            What recordings and states are called in messages.
 
         Raises
         ------
@@ -234,9 +246,9 @@ class HeldOut:
                 f"n_folds of {owner} must be a number of 2 or more, got {n_folds!r}"
             )
         names, units = _units(groups, n_recordings)
-        n_units, noun = len(names), "recording" if groups is None else "group"
+        n_units, noun = len(names), words.whole if groups is None else "group"
         if n_units < 2:
-            there = "one recording" if groups is None else f"one group, {names[0]!r}"
+            there = f"one {noun}" if groups is None else f"one group, {names[0]!r}"
             raise DataError(
                 f"{owner} scores each {noun} by a model that has not seen it, and there is only "
                 f"{there}: label another {noun}"
@@ -246,7 +258,7 @@ class HeldOut:
             occurs = np.zeros((n_units, states.n_classes), dtype=bool)
             np.logical_or.at(occurs, units, states.occurs())
             if every_state:
-                _refuse_lonely(occurs, states.classes, names, noun, owner)
+                _refuse_lonely(occurs, states.classes, names, noun, owner, words.named)
         n, rng = min(int(n_folds), n_units), np.random.default_rng(random_state)
         draws = (rng.permutation(np.arange(n_units) % n) for _ in range(DRAWS))
         best, fewest = next(draws), None
@@ -273,7 +285,12 @@ def _units(groups: Any, n_recordings: int) -> tuple[list[Any], Ints]:
 
 
 def _refuse_lonely(
-    occurs: NDArray[np.bool_], classes: NDArray[Any], names: list[Any], noun: str, owner: str
+    occurs: NDArray[np.bool_],
+    classes: NDArray[Any],
+    names: list[Any],
+    noun: str,
+    owner: str,
+    named: str,
 ) -> None:
     lonely = np.flatnonzero(occurs.sum(axis=0) == 1)
     if lonely.size:
@@ -282,7 +299,7 @@ def _refuse_lonely(
             for c in lonely.tolist()
         ]
         raise DataError(
-            f"{owner} scores each {noun} by a model that has not seen it, so every state has to "
-            f"occur in two {noun}s: {'; '.join(shown)}. Label that state in another {noun}, give "
+            f"{owner} scores each {noun} by a model that has not seen it, so every {named} has to "
+            f"occur in two {noun}s: {'; '.join(shown)}. Label that {named} in another {noun}, give "
             f"it the name of a similar one, or leave the {noun} out"
         )

@@ -10,11 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
+from structsvm.partitions.traits import RECORDINGS, Words
+from structsvm.partitions.values import label_values, of_one_kind
+from structsvm.support.plain import counted
 
-__all__ = ["UNNAMED", "States", "is_missing"]
+__all__ = ["UNNAMED", "States", "is_missing", "read_names"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Objects = NDArray[np.object_]
 
 UNNAMED = -1
 
@@ -29,10 +33,10 @@ class States:
     """Number of the state of each sample, -1 where it has no name, (T_i,) each."""
 
     @classmethod
-    def read(cls, ys: Any, Xs: Sequence[Floats], user: str) -> States:
+    def read(cls, ys: Any, Xs: Sequence[Floats], user: str, words: Words = RECORDINGS) -> States:
         """Read a name for each sample of each recording.
 
-        A sample is without a name where it is None, "" or NaN, or -1 among numbers.
+        A sample is without a name where it is None, blank or NaN, or -1.
 
         Parameters
         ----------
@@ -40,6 +44,8 @@ class States:
         Xs : sequence of arrays (T_i, P)
         user : str
             What needs the names, for messages.
+        words : Words
+            What recordings and samples are called there.
 
         Raises
         ------
@@ -49,22 +55,23 @@ class States:
         """
         if ys is None:
             raise DataError(
-                f"{user} learns the states of samples by name: give ys, a name for each sample of "
-                "each recording"
+                f"{user} learns the {words.named}s of {words.item}s by name: give ys, a name for "
+                f"each {words.item} of each {words.whole}"
             )
         given = list(ys)
         if len(given) != len(Xs):
-            raise DataError(f"{len(Xs)} recordings but {len(given)} labellings")
+            raise DataError(f"{words.wholes(len(Xs))} but {counted(len(given), 'labelling')}")
         vectors = [
-            _vector(y, len(X), i, user) for i, (y, X) in enumerate(zip(given, Xs, strict=True))
+            _vector(y, len(X), i, user, words)
+            for i, (y, X) in enumerate(zip(given, Xs, strict=True))
         ]
         named = [np.array([not is_missing(name) for name in y.tolist()]) for y in vectors]
-        _refuse_mixed(vectors, named)
+        _refuse_mixed(vectors, named, words)
         flat = np.concatenate([y[known] for y, known in zip(vectors, named, strict=True)])
-        classes, inverse = np.unique(_plain(flat), return_inverse=True)
+        classes, inverse = np.unique(of_one_kind(flat), return_inverse=True)
         if classes.size < 2:
             raise DataError(
-                f"{user} needs at least 2 states, and the labels name {classes.tolist()}"
+                f"{user} needs at least 2 {words.named}s, and the labels name {classes.tolist()}"
             )
         codes, start = [], 0
         for known in named:
@@ -84,23 +91,72 @@ class States:
         return np.array([np.isin(np.arange(self.n_classes), code) for code in self.codes])
 
 
-def _vector(y: Any, T: int, i: int, user: str) -> NDArray[Any]:
-    labels = getattr(y, "labels", y)  # of PartialLabels
-    values = np.asarray(labels if labels is not None else np.full(T, UNNAMED))
+def read_names(ys: Sequence[Any], sizes: Sequence[int], whole: str) -> list[Objects] | None:
+    """The name of each item of each sample, None where it has none; None if none has names.
+
+    Parameters
+    ----------
+    ys : sequence of labellings
+        A name for each item, or breakpoints, which have no names.
+    sizes : sequence of int
+        The numbers of items, T_i.
+    whole : str
+        What a sample is called in messages.
+
+    Raises
+    ------
+    DataError
+        When some have names and others breakpoints, naming one of either.
+    """
+    vectors = [_labels(y, i, whole) for i, y in enumerate(ys)]
+    have = [v is not None and v.shape == (T,) for v, T in zip(vectors, sizes, strict=True)]
+    if not any(have):
+        return None
+    if not all(have):
+        i, j = have.index(False), have.index(True)
+        raise DataError(
+            f"{whole} {i} has breakpoints and {whole} {j} has names of states: breakpoints have no "
+            f"names, so give a name for each of the {sizes[i]} samples of {whole} {i} as well"
+        )
+    found = []
+    for vector in vectors:
+        names = np.empty(0 if vector is None else vector.size, dtype=object)
+        names[:] = [] if vector is None else vector.tolist()
+        names[[is_missing(name) for name in names]] = None
+        found.append(names)
+    return found
+
+
+def _vector(y: Any, T: int, i: int, user: str, words: Words) -> NDArray[Any]:
+    values = _labels(y, i, words.whole)
+    if values is None:
+        return np.full(T, UNNAMED)
     if values.ndim != 1 or values.size != T:
         raise DataError(
-            f"recording {i} has {T} samples and {values.size} labels: {user} needs a name for each "
-            "sample, and breakpoints have no names"
+            f"{words.whole} {i} has {words.items(T)} and {values.size} labels: {user} needs a name "
+            f"for each {words.item}"
+            + (", and breakpoints have no names" if words == RECORDINGS else "")
         )
     return values
 
 
+def _labels(y: Any, i: int, whole: str) -> NDArray[Any] | None:
+    """Labels as an array, text and numbers told apart; None where there are none."""
+    labels = getattr(y, "labels", y)  # of PartialLabels
+    if labels is None:
+        return None
+    try:
+        return label_values(labels)
+    except DataError as error:
+        raise DataError(f"{whole} {i}: {error}") from error
+
+
 def is_missing(name: Any) -> bool:
-    """Whether a label says that there is none: None, "", NaN, pandas.NA, or the number -1."""
+    """Whether a label says that there is none: None, blank text, NaN, pandas.NA, or -1."""
     if name is None or name is np.ma.masked:
         return True
     if isinstance(name, str):
-        return name == ""
+        return not name.strip()
     if isinstance(name, bool):
         return False
     try:
@@ -109,7 +165,9 @@ def is_missing(name: Any) -> bool:
         return True
 
 
-def _refuse_mixed(vectors: Sequence[NDArray[Any]], named: Sequence[NDArray[np.bool_]]) -> None:
+def _refuse_mixed(
+    vectors: Sequence[NDArray[Any]], named: Sequence[NDArray[np.bool_]], words: Words
+) -> None:
     """Refuse names that cannot be sorted together: text and numbers."""
     first: dict[bool, tuple[int, Any]] = {}
     for i, (y, known) in enumerate(zip(vectors, named, strict=True)):
@@ -118,11 +176,6 @@ def _refuse_mixed(vectors: Sequence[NDArray[Any]], named: Sequence[NDArray[np.bo
     if len(first) == 2:
         (i, text), (j, number) = first[True], first[False]
         raise DataError(
-            f"recording {i} has the state {text!r}, recording {j} {number!r}: names of states must "
-            "be all text or all numbers"
+            f"{words.whole} {i} has the {words.named} {text!r}, {words.whole} {j} {number!r}: "
+            f"names of {words.named}s must be all text or all numbers"
         )
-
-
-def _plain(values: NDArray[Any]) -> NDArray[Any]:
-    """Objects as text or numbers, which are sorted faster and can be stored."""
-    return np.asarray(values.tolist()) if values.dtype == object else values

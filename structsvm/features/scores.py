@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,117 @@ from structsvm.features.context import Lags
 from structsvm.features.frames import FrameRecipe, HeldOut, classifier_from
 from structsvm.features.names import States
 from structsvm.partitions.samples import STANDARDIZE
+from structsvm.partitions.traits import RECORDINGS, Words
 
-__all__ = ["StateScores"]
+__all__ = ["NamedScores", "StateScores"]
 
 Floats = NDArray[np.float64]
 
 
-class StateScores(RecordingTransformer):
+class NamedScores(RecordingTransformer):
+    """Scores of named states or regions, from a classifier that is cross-fitted in training."""
+
+    words: ClassVar[Words]
+    """What recordings, samples and states are called in messages."""
+    estimator: Any
+    n_folds: int
+    smoothing: float
+    random_state: int | None
+
+    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+        """Learn one classifier from all recordings.
+
+        Parameters
+        ----------
+        Xs : sequence of arrays (T_i, P)
+        ys : sequence of names of states, (T_i,) each
+            Text or numbers; None, "" or NaN, and -1 among numbers, for a sample without a name.
+        groups : sequence of length N, optional
+            Whom or what a recording is of.
+
+        Raises
+        ------
+        SettingsError
+            When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
+        DataError
+            When names are missing, are of one state only, or are not one for each sample.
+        LearningError
+            When the classifier fails.
+        """
+        recipe, arrays = self._recipe(), read_recordings(Xs)
+        states = States.read(ys, arrays, recipe.owner, recipe.words)
+        return self._keep(recipe, arrays, states, groups)
+
+    def fit_transform(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[Floats]:
+        """Scores of the training recordings, each by a classifier that has not seen its group.
+
+        Parameters and errors are those of :meth:`fit`.
+
+        Raises
+        ------
+        DataError
+            Also when a state occurs in one recording or group only, or there is only one.
+        LearningError
+            Naming the fold in which the classifier failed.
+        """
+        recipe, arrays = self._recipe(), read_recordings(Xs)
+        states = States.read(ys, arrays, recipe.owner, recipe.words)
+        folds = HeldOut.draw(
+            self.n_folds,
+            len(arrays),
+            groups,
+            self.random_state,
+            states,
+            recipe.owner,
+            words=recipe.words,
+        )
+        probabilities = recipe.held_out(arrays, states, folds, groups)
+        self._keep(recipe, arrays, states, groups)
+        return [self._scores(p) for p in probabilities]
+
+    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """Scores by the classifier that has learned from all training recordings, (T_i, C) each."""
+        return self.transform_with_states(Xs)[0]
+
+    def transform_with_states(self, Xs: Sequence[Floats]) -> tuple[list[Floats], list[Floats]]:
+        """The same scores, and the probabilities behind them, (T_i, C) each."""
+        probabilities = self.predict_proba(Xs)
+        return [self._scores(p) for p in probabilities], probabilities
+
+    def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """Probabilities of the states ``classes_`` at each sample, (T_i, C) each."""
+        check_is_fitted(self)
+        arrays = read_recordings(Xs, self.n_features_in_)
+        return self.model_.probabilities(arrays, type(self).__name__, self.words)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return ``score walking``, ..., one name for each state, (C,)."""
+        check_is_fitted(self)
+        return np.asarray([f"score {name}" for name in self.classes_], dtype=object)
+
+    @abstractmethod
+    def _recipe(self) -> FrameRecipe:
+        """How the classifier is learned; SettingsError for settings that it cannot have."""
+
+    def _check_smoothing(self) -> None:
+        s = self.smoothing
+        if isinstance(s, bool | str) or not 0 < s < 1:
+            raise SettingsError(f"smoothing must be between 0 and 1, such as 0.02, got {s!r}")
+
+    def _keep(self, recipe: FrameRecipe, arrays: list[Floats], states: States, groups: Any) -> Self:
+        self.model_ = recipe.fit(arrays, states, groups)
+        self.classes_ = states.classes
+        self.n_features_in_ = int(arrays[0].shape[1])
+        return self
+
+    def _scores(self, probabilities: Floats) -> Floats:
+        L = np.log(probabilities + self.smoothing)
+        return np.asarray(L - L.mean(axis=1, keepdims=True))
+
+
+class StateScores(NamedScores):
     """Scores of the states of a sample and its context, from a classifier that learned their names.
 
     The score of a state is ``log(p + smoothing)``, minus the mean of that over the states, where
@@ -67,6 +172,8 @@ class StateScores(RecordingTransformer):
     ['score rest', 'score walk']
     """
 
+    words = RECORDINGS
+
     def __init__(
         self,
         estimator: Any = None,
@@ -83,90 +190,11 @@ class StateScores(RecordingTransformer):
         self.standardize = standardize
         self.random_state = random_state
 
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Learn one classifier from all recordings.
-
-        Parameters
-        ----------
-        Xs : sequence of arrays (T_i, P)
-        ys : sequence of names of states, (T_i,) each
-            Text or numbers; None, "" or NaN, and -1 among numbers, for a sample without a name.
-        groups : sequence of length N, optional
-            Whom or what a recording is of.
-
-        Raises
-        ------
-        SettingsError
-            When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
-        DataError
-            When names are missing, are of one state only, or are not one for each sample.
-        LearningError
-            When the classifier fails.
-        """
-        recipe, arrays = self._recipe(), read_recordings(Xs)
-        return self._keep(recipe, arrays, States.read(ys, arrays, "StateScores"), groups)
-
-    def fit_transform(
-        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
-    ) -> list[Floats]:
-        """Scores of the training recordings, each by a classifier that has not seen its group.
-
-        Parameters and errors are those of :meth:`fit`.
-
-        Raises
-        ------
-        DataError
-            Also when a state occurs in one recording or group only, or there is only one.
-        LearningError
-            Naming the fold in which the classifier failed.
-        """
-        recipe, arrays = self._recipe(), read_recordings(Xs)
-        states = States.read(ys, arrays, "StateScores")
-        folds = HeldOut.draw(
-            self.n_folds, len(arrays), groups, self.random_state, states, "StateScores"
-        )
-        probabilities = recipe.held_out(arrays, states, folds, groups)
-        self._keep(recipe, arrays, states, groups)
-        return [self._scores(p) for p in probabilities]
-
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Scores by the classifier that has learned from all training recordings, (T_i, C) each."""
-        return [self._scores(p) for p in self.predict_proba(Xs)]
-
-    def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Probabilities of the states ``classes_`` at each sample, (T_i, C) each."""
-        check_is_fitted(self)
-        return self.model_.probabilities(read_recordings(Xs, self.n_features_in_), "StateScores")
-
-    def probabilities_of(self, scores: Floats) -> Floats:
-        """The probabilities that scores (T, C) of this transformer stand for, (T, C)."""
-        p = np.exp(scores - scores.max(axis=1, keepdims=True))
-        p /= p.sum(axis=1, keepdims=True)
-        whole = np.maximum(p * (1.0 + scores.shape[1] * self.smoothing) - self.smoothing, 0.0)
-        return np.asarray(whole / whole.sum(axis=1, keepdims=True))
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return ``score walking``, ..., one name for each state, (C,)."""
-        check_is_fitted(self)
-        return np.asarray([f"score {name}" for name in self.classes_], dtype=object)
-
     def _recipe(self) -> FrameRecipe:
-        s = self.smoothing
-        if isinstance(s, bool | str) or not 0 < s < 1:
-            raise SettingsError(f"smoothing must be between 0 and 1, such as 0.02, got {s!r}")
+        self._check_smoothing()
         if self.standardize not in STANDARDIZE:
             raise SettingsError(
                 f"standardize must be one of {STANDARDIZE}, got {self.standardize!r}"
             )
         classifier = classifier_from(self.estimator, "boosting", self.random_state, "StateScores")
         return FrameRecipe(Lags(self.lags), self.standardize, classifier, "StateScores")
-
-    def _keep(self, recipe: FrameRecipe, arrays: list[Floats], states: States, groups: Any) -> Self:
-        self.model_ = recipe.fit(arrays, states, groups)
-        self.classes_ = states.classes
-        self.n_features_in_ = int(arrays[0].shape[1])
-        return self
-
-    def _scores(self, probabilities: Floats) -> Floats:
-        L = np.log(probabilities + self.smoothing)
-        return np.asarray(L - L.mean(axis=1, keepdims=True))

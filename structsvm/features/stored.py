@@ -2,14 +2,15 @@
 
 A stage is stored as its name, its parameters and what it learned. Classifiers and transformers of
 scikit-learn are stored where what they learned is arrays and plain values and nothing else, which
-is looked up in a list: a file can name no other class. Gradient boosting keeps objects, of which
-the trees are stored as arrays (:class:`structsvm.features.trees.BoostedTrees`).
+is looked up in a list: a file can name no other class. Gradient boosting and forests keep objects,
+of which the trees are stored as arrays (:mod:`structsvm.features.trees`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from structsvm.errors import ModelFileError
-from structsvm.features.base import RecordingTransformer
 from structsvm.features.compose import Chain, Rows, Union
 from structsvm.features.context import Columns, Lags, MovingStatistics
+from structsvm.features.foreign import OfWindows, Series
 from structsvm.features.frames import FrameModel
 from structsvm.features.moments import HermiteMoments
+from structsvm.features.regions import Deviations, RegionScores
 from structsvm.features.scores import StateScores
-from structsvm.features.trees import BoostedTrees
+from structsvm.features.trees import BoostedTrees, Forest
 from structsvm.partitions.samples import Standardizer
 
 __all__ = ["STORED_ESTIMATORS", "from_plain", "to_plain"]
@@ -32,17 +34,29 @@ Arrays = dict[str, NDArray[Any]]
 
 STAGES: dict[str, type] = {
     stage.__name__: stage
-    for stage in (Chain, Columns, HermiteMoments, Lags, MovingStatistics, Rows, StateScores, Union)
+    for stage in (
+        *(Chain, Columns, Deviations, HermiteMoments, Lags, MovingStatistics, OfWindows),
+        *(RegionScores, Rows, Series),
+        *(StateScores, Union),
+    )
 }
+
+NOTHING: Mapping[str, type] = MappingProxyType({})
 
 VALUES: dict[str, type] = {value.__name__: value for value in (FrameModel, Standardizer)}
 
-BOOSTING = "HistGradientBoostingClassifier"
+STORED_TREES: dict[str, tuple[str, str, Any]] = {
+    "ExtraTreesClassifier": ("sklearn.ensemble", "estimators_", Forest),
+    "HistGradientBoostingClassifier": ("sklearn.ensemble", "_predictors", BoostedTrees),
+    "RandomForestClassifier": ("sklearn.ensemble", "estimators_", Forest),
+}
+"""Classifiers that keep trees: their module, where, and what these are stored as."""
 
 STORED_ESTIMATORS = {
     "GaussianNB": "sklearn.naive_bayes",
     "LinearDiscriminantAnalysis": "sklearn.discriminant_analysis",
     "LogisticRegression": "sklearn.linear_model",
+    "NearestCentroid": "sklearn.neighbors",
     "MinMaxScaler": "sklearn.preprocessing",
     "Nystroem": "sklearn.kernel_approximation",
     "PCA": "sklearn.decomposition",
@@ -55,14 +69,20 @@ STORED_ESTIMATORS = {
 """Estimators of scikit-learn whose fitted state is arrays and plain values, and their modules."""
 
 
-def to_plain(stage: RecordingTransformer) -> tuple[Any, Arrays]:
+def to_plain(stage: BaseEstimator, more: Mapping[str, type] = NOTHING) -> tuple[Any, Arrays]:
     """A fitted transformer as what JSON can hold, and the arrays that it names.
+
+    Parameters
+    ----------
+    stage : transformer, or an instance of one of the others that are listed
+    more : mapping of classes by name
+        What else is listed: estimators whose attributes are plain values, arrays and transformers.
 
     Raises
     ------
     ModelFileError
-        When it holds something that is no plain value, such as a forest or a function, saying which
-        and the way out.
+        When it holds something that is no plain value, such as a function, saying which and the
+        way out.
 
     Examples
     --------
@@ -74,12 +94,14 @@ def to_plain(stage: RecordingTransformer) -> tuple[Any, Arrays]:
     >>> from_plain(header, arrays).transform([X])[0].shape
     (3, 4)
     """
-    writer = _Writer()
+    writer = _Writer(STAGES | dict(more))
     return writer.write(stage, type(stage).__name__), writer.arrays
 
 
-def from_plain(header: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """The transformer that :func:`to_plain` has written.
+def from_plain(
+    header: Any, arrays: Mapping[str, NDArray[Any]], more: Mapping[str, type] = NOTHING
+) -> Any:
+    """The transformer that :func:`to_plain` has written; ``more`` as it was there.
 
     Raises
     ------
@@ -87,7 +109,7 @@ def from_plain(header: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
         When the header is damaged or names a class that is not in the list.
     """
     try:
-        return _Reader(arrays).read(header)
+        return _Reader(arrays, STAGES | dict(more) | _TREES).read(header)
     except ModelFileError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -97,7 +119,8 @@ def from_plain(header: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
 class _Writer:
     """Collects arrays on the way down."""
 
-    def __init__(self) -> None:
+    def __init__(self, stages: Mapping[str, type]) -> None:
+        self.stages = stages
         self.arrays: Arrays = {}
 
     def write(self, value: Any, where: str) -> Any:
@@ -125,20 +148,21 @@ class _Writer:
 
     def _object(self, value: Any, where: str) -> Any:
         name = type(value).__name__
-        if type(value) is STAGES.get(name) or type(value) is BoostedTrees:
+        if type(value) is self.stages.get(name) or type(value) is _TREES.get(name):
             return {"stage": name, **self._parts(value, where)}
         if type(value) is VALUES.get(name):
             return {"value": name, "fields": self._mapping(vars(value), where)}
         if isinstance(value, BaseEstimator) and type(value).__module__.startswith("sklearn."):
-            if name == BOOSTING:
-                if hasattr(value, "_predictors"):
-                    return self.write(BoostedTrees.of(value), where)
+            if name in STORED_TREES:
+                _, trees, stored = STORED_TREES[name]
+                if hasattr(value, trees):
+                    return self.write(stored.of(value), where)
                 return {"sklearn": name, "params": self._params(value, where), "state": {}}
             if name in STORED_ESTIMATORS:
                 return {"sklearn": name, **self._parts(value, where)}
         raise ModelFileError(
             f"{where} is {value!r}, which a model file cannot hold: use one of "
-            f"{sorted([*STORED_ESTIMATORS, BOOSTING])}"
+            f"{sorted([*STORED_ESTIMATORS, *STORED_TREES])}"
         )
 
     def _parts(self, value: Any, where: str) -> dict[str, Any]:
@@ -161,8 +185,9 @@ class _Writer:
 class _Reader:
     """Puts the arrays back on the way down."""
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], stages: Mapping[str, type]) -> None:
         self.arrays = arrays
+        self.stages = stages
 
     def read(self, value: Any) -> Any:
         if not isinstance(value, dict):
@@ -172,7 +197,7 @@ class _Reader:
             "float": lambda v: float(v["float"]),
             "list": lambda v: [self.read(item) for item in v["list"]],
             "tuple": lambda v: tuple(self.read(item) for item in v["tuple"]),
-            "stage": lambda v: self._estimator(_listed(STAGES | _TREES, v["stage"]), v),
+            "stage": lambda v: self._estimator(_listed(self.stages, v["stage"]), v),
             "value": lambda v: _listed(VALUES, v["value"])(**self._mapping(v["fields"])),
             "sklearn": lambda v: self._estimator(_of_sklearn(v["sklearn"]), v),
         }
@@ -194,7 +219,7 @@ class _Reader:
         return found
 
 
-_TREES: dict[str, type] = {"BoostedTrees": BoostedTrees}
+_TREES: dict[str, type] = {kind.__name__: kind for kind in (BoostedTrees, Forest)}
 
 
 def _given(value: Any) -> dict[str, Any]:
@@ -205,7 +230,8 @@ def _given(value: Any) -> dict[str, Any]:
 
 
 def _defaults(kind: type) -> dict[str, Any]:
-    if kind in (Union, Chain, BoostedTrees, Rows) or kind.__name__ == "Pipeline":
+    plain = (Union, Chain, OfWindows, Rows, Series, *_TREES.values())
+    if kind in plain or kind.__name__ == "Pipeline":
         return {}
     return dict(kind().get_params(deep=False))
 
@@ -219,8 +245,8 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _of_sklearn(name: str) -> type:
-    module = "sklearn.ensemble" if name == BOOSTING else _listed(STORED_ESTIMATORS, name)
-    found: type = getattr(import_module(module), name)
+    modules = STORED_ESTIMATORS | {kind: module for kind, (module, *_) in STORED_TREES.items()}
+    found: type = getattr(import_module(_listed(modules, name)), name)
     return found
 
 

@@ -1,7 +1,8 @@
-"""Gradient boosted trees as plain arrays, which a model file can hold."""
+"""Gradient boosted trees and forests as plain arrays, which a model file can hold."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -10,14 +11,57 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from structsvm.errors import ModelFileError
+from structsvm.support.contract import ContractMeta
 
-__all__ = ["BoostedTrees"]
+__all__ = ["BoostedTrees", "Forest"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _Trees(ClassifierMixin, BaseEstimator, metaclass=ContractMeta):  # type: ignore[misc]
+    """Trees whose nodes are in a row: what all that predict by them have in common."""
+
+    classes: NDArray[Any]
+    feature: Ints
+    left: Ints
+    right: Ints
+    threshold: Floats
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, in the order of the columns of probabilities."""
+        return self.classes
+
+    def fit(self, X: Floats, y: Any) -> Self:
+        """Refuse to learn, because stored trees can only predict.
+
+        Raises
+        ------
+        ModelFileError
+            Always: the trees were read from a file, and can only predict.
+        """
+        raise ModelFileError("stored trees cannot be fitted: use the estimator they come from")
+
+    @abstractmethod
+    def predict_proba(self, X: Floats) -> Floats:
+        """Probabilities of the classes, (n, C), for finite rows (n, P)."""
+
+    def _leaves(self, rows: Floats, root: int) -> Ints:
+        """The leaf of one tree that each row arrives at, (n,)."""
+        node = np.full(len(rows), root)
+        moving = np.arange(len(rows))
+        while True:
+            at = node[moving]
+            moving = moving[self.feature[at] >= 0]
+            if not moving.size:
+                return node
+            at = node[moving]
+            goes_left = rows[moving, self.feature[at]] <= self.threshold[at]
+            node[moving] = np.where(goes_left, self.left[at], self.right[at])
+
+
+class BoostedTrees(_Trees):
     """What a fitted ``HistGradientBoostingClassifier`` predicts, from arrays alone.
 
     It cannot be fitted: a loaded transformer that is fitted again does so by its own estimator.
@@ -91,21 +135,6 @@ class BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ModelFileError(f"{fitted!r} has categorical features, which are not stored")
         return found
 
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The classes, in the order of the columns of probabilities."""
-        return self.classes
-
-    def fit(self, X: Floats, y: Any) -> Self:
-        """Refuse to learn, because stored trees can only predict.
-
-        Raises
-        ------
-        ModelFileError
-            Always: the trees were read from a file, and can only predict.
-        """
-        raise ModelFileError("stored trees cannot be fitted: use the estimator they come from")
-
     def predict_proba(self, X: Floats) -> Floats:
         """Probabilities of the classes, (n, C), for finite rows (n, P)."""
         rows = np.asarray(X, dtype=np.float64)
@@ -118,15 +147,82 @@ class BoostedTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         p = expit(raw)
         return np.hstack([1 - p, p])
 
-    def _leaves(self, rows: Floats, root: int) -> Ints:
-        """The leaf of one tree that each row arrives at, (n,)."""
-        node = np.full(len(rows), root)
-        moving = np.arange(len(rows))
-        while True:
-            at = node[moving]
-            moving = moving[self.feature[at] >= 0]
-            if not moving.size:
-                return node
-            at = node[moving]
-            goes_left = rows[moving, self.feature[at]] <= self.threshold[at]
-            node[moving] = np.where(goes_left, self.left[at], self.right[at])
+
+class Forest(_Trees):
+    """What a fitted ``RandomForestClassifier`` or ``ExtraTreesClassifier`` predicts, from arrays.
+
+    It cannot be fitted, as :class:`BoostedTrees` cannot.
+
+    Parameters
+    ----------
+    classes : array of shape (C,)
+    roots : array of shape (n_trees,)
+        Number of the first node of each tree.
+    feature, left, right : arrays of shape (n_nodes,)
+        A row goes left where its feature, in single precision, is at most the threshold;
+        ``feature`` is -1 at leaves.
+    threshold : array of shape (n_nodes,)
+    value : array of shape (n_nodes, C)
+        Shares of the classes at the node.
+    """
+
+    def __init__(
+        self,
+        classes: NDArray[Any],
+        roots: Ints,
+        feature: Ints,
+        left: Ints,
+        right: Ints,
+        threshold: Floats,
+        value: Floats,
+    ) -> None:
+        self.classes = classes
+        self.roots = roots
+        self.feature = feature
+        self.left = left
+        self.right = right
+        self.threshold = threshold
+        self.value = value
+
+    @classmethod
+    def of(cls, fitted: Any) -> Self:
+        """The trees of a fitted forest of scikit-learn.
+
+        Raises
+        ------
+        ModelFileError
+            When it keeps its trees in another way than the versions of scikit-learn known to this
+            one.
+        """
+        try:
+            trees = [estimator.tree_ for estimator in fitted.estimators_]
+            sizes = np.array([tree.node_count for tree in trees])
+            first = (np.cumsum(sizes) - sizes).astype(np.int64)
+            offset = np.repeat(first, sizes)
+            left = np.concatenate([tree.children_left for tree in trees]).astype(np.int64)
+            right = np.concatenate([tree.children_right for tree in trees]).astype(np.int64)
+            feature = np.concatenate([tree.feature for tree in trees]).astype(np.int64)
+            counts = np.concatenate([tree.value[:, 0, :] for tree in trees])
+            found = cls(
+                np.asarray(fitted.classes_),
+                first,
+                np.where(left < 0, -1, feature),
+                np.maximum(left, 0) + offset,
+                np.maximum(right, 0) + offset,
+                np.concatenate([tree.threshold for tree in trees]).astype(np.float64),
+                counts / counts.sum(axis=1, keepdims=True),
+            )
+        except (AttributeError, TypeError, ValueError, KeyError, IndexError) as error:
+            raise ModelFileError(
+                f"the trees of {fitted!r} cannot be read ({error}): use estimator='logistic', or a "
+                "version of scikit-learn that this version of structsvm knows"
+            ) from error
+        return found
+
+    def predict_proba(self, X: Floats) -> Floats:
+        """Mean over the trees of the shares of the classes, (n, C), for finite rows (n, P)."""
+        rows = np.asarray(np.asarray(X, dtype=np.float32), dtype=np.float64)
+        total = np.zeros((len(rows), self.value.shape[1]))
+        for root in self.roots.tolist():
+            total += self.value[self._leaves(rows, root)]
+        return total / self.roots.size

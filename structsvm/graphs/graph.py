@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,6 +45,8 @@ class FeatureGraph:
         What the nodes were called where they come from.
     in_units : bool
         Whether the features have fixed units, so that no scale has to be learned for them.
+    made : array of bool of shape (P,), optional
+        Which features a stage of features has made of those measured; none by default.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class FeatureGraph:
     regions: Ints | None = None
     nodes: tuple[Any, ...] | None = None
     in_units: bool = False
+    made: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
 
     def __post_init__(self) -> None:
         """Fill in what was not given; refuse what is not a graph."""
@@ -78,12 +82,14 @@ class FeatureGraph:
         T, P = X.shape
         sizes = _array(self.sizes, "sizes", np.float64)
         spatial = _array(self.spatial, "spatial", np.bool_)
+        made = _array(self.made, "made", np.bool_)
         self._refuse_wrong_types(T)
         filled = {
             "X": X,
             "sizes": sizes if sizes.size else np.ones(T),
             "features": self.features or tuple(f"x{j}" for j in range(P)),
             "spatial": spatial if spatial.size else np.zeros(P, dtype=np.bool_),
+            "made": made if made.size else np.zeros(P, dtype=np.bool_),
         }
         if self.edges is not None:
             edges = _array(self.edges, "edges", np.int64)
@@ -92,10 +98,13 @@ class FeatureGraph:
             filled["edges"] = edges.reshape(2, -1)
         for name, value in filled.items():
             object.__setattr__(self, name, value)
-        if not (self.sizes.ndim == self.spatial.ndim == 1 and (self.sizes >= 0).all()):
-            raise DataError("sizes must be a vector of numbers >= 0, spatial one of truth values")
-        if len(self.sizes) != T or len(self.features) != P or len(self.spatial) != P:
-            raise DataError(f"sizes, features and spatial must be {T}, {P} and {P} long")
+        vectors = self.sizes.ndim == self.spatial.ndim == self.made.ndim == 1
+        if not (vectors and (self.sizes >= 0).all()):
+            raise DataError(
+                "sizes must be a vector of numbers >= 0, spatial and made of truth values"
+            )
+        if len(self.sizes) != T or {len(self.features), len(self.spatial), len(self.made)} != {P}:
+            raise DataError(f"sizes, features, spatial and made must be {T}, {P}, {P} and {P} long")
         if self.edges is not None and self.edges.size:
             i, j = self.edges
             if not (i.min() >= 0 and j.max() < T and (i < j).all()):
@@ -132,6 +141,16 @@ class FeatureGraph:
         if self.edges is None:
             return int(self.n_samples == 1)
         return self.n_samples - int(np.unique(self.edges).size)
+
+    def with_features(self, X: Floats, names: Sequence[str]) -> FeatureGraph:
+        """Return the same graph with features (T, P') that were made of its own.
+
+        Those with the name of one of its own are as spatial as that, others are not spatial.
+        """
+        own = dict(zip(self.features, self.spatial.tolist(), strict=True))
+        spatial = np.array([own.get(name, False) for name in names])
+        made = np.array([name not in own for name in names])
+        return replace(self, X=X, features=tuple(names), spatial=spatial, made=made)
 
     def _refuse_wrong_types(self, T: int) -> None:
         """DataError for names that are none, and for what is no map of pixels."""

@@ -21,6 +21,10 @@ APPEARANCE, SPATIAL = 0.5, 1 / 16
 """Where learning starts on images, in their fixed units. Measured: better than the best of a grid,
 which often ends at its edge."""
 
+BESIDE_MADE = 0.1
+"""What is left of these where features that were made, such as scores of regions, are beside them.
+Measured: a tenth did better than all, which drowns two scores in ten other features."""
+
 MEAN_EXPONENT = 3.0
 """Where learning starts on other graphs: the mean over their edges of the exponent of W."""
 
@@ -97,6 +101,8 @@ def start_scale(graphs: Sequence[FeatureGraph], weights: Floats) -> Floats:
         if not deviation.any():
             raise DataError("every feature is constant in every graph: nothing tells nodes apart")
         start = np.divide(1.0, deviation**2, out=np.zeros(start.size), where=deviation > 0)
+    if graphs[0].made.any():
+        start = np.where(graphs[0].made, start, BESIDE_MADE * start)
     if all(graph.in_units and graph.edges is None for graph in graphs):
         return np.sqrt(start)
     root = np.sqrt(start)

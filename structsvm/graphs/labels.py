@@ -13,13 +13,14 @@ from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.values import label_values, missing_labels
+from structsvm.partitions.values import label_values, missing_labels, of_one_kind
 
 __all__ = [
     "NodeLabels",
     "jaccard_distance",
     "node_codes",
     "node_labels",
+    "node_names",
     "region_rand",
 ]
 
@@ -46,6 +47,8 @@ class NodeLabels:
     counts: Floats
     """How much of each node has each label, (T, K): rows sum to the sizes of the nodes, or to 0
     where no label is known, of which nothing is measured then."""
+    names: NDArray[Any] | None = None
+    """What the labels are called, (K,), if they are called anything."""
 
     @property
     def n_clusters(self) -> int:
@@ -119,17 +122,7 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
         y = _in_order(y, graph)
     if isinstance(y, PartialLabels):
         raise DataError("PartialLabels say something in part: every node needs a label here")
-    values = label_values(y)
-    if graph.regions is not None and values.shape == graph.regions.shape:
-        labels, regions = values.ravel(), graph.regions.ravel()
-    elif values.shape == (graph.n_samples,):
-        labels, regions = values, np.arange(graph.n_samples)
-    else:
-        of = "" if graph.regions is None else f", of pixels {graph.regions.shape}"
-        raise DataError(
-            f"labels of shape {values.shape} for a graph of {graph.n_samples} nodes{of}: give one "
-            "label to each"
-        )
+    labels, regions = _placed(label_values(y), graph)
     open_ = missing_labels(labels) | unlabelled(labels)
     try:
         kinds = np.unique(labels[~open_])
@@ -139,13 +132,52 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
         _refuse_open(labels, open_, graph)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError("a label is inf: give every node or pixel one")
-    T, K = graph.n_samples, kinds.size
-    places = regions * K
-    places += np.searchsorted(kinds, labels)
-    counts = np.bincount(places, minlength=T * K).reshape(T, K)
+    counts = _counted(np.searchsorted(kinds, labels), regions, graph.n_samples, kinds.size)
     scale = graph.sizes / np.maximum(counts.sum(axis=1), 1)
     M = EquivalenceMatrix.from_labels(counts.argmax(axis=1))
-    return NodeLabels(M, counts * scale[:, None])
+    return NodeLabels(M, counts * scale[:, None], kinds)
+
+
+def node_names(y: Any, graph: FeatureGraph) -> Any:
+    """The name of each node, (T,), None where it has none: that of most of what it is made of.
+
+    Parameters
+    ----------
+    y : as for :func:`node_labels`, or PartialLabels, which are taken as they are
+
+    Raises
+    ------
+    DataError
+        When they do not fit the graph.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.graphs import FeatureGraph
+    >>> from structsvm.graphs.labels import node_names
+    >>> graph = FeatureGraph(np.zeros((2, 1)), regions=np.array([[0, 0, 0, 1, 1]]))
+    >>> node_names(np.array([[7, 7, 4, 4, -1]]), graph).tolist()
+    [7, 4]
+    """
+    if isinstance(y, PartialLabels):
+        return y
+    if isinstance(y, NodeLabels):
+        if y.names is None:
+            return np.full(graph.n_samples, None, dtype=object)
+        kinds, there, most = y.names, y.counts.any(axis=1), y.counts.argmax(axis=1)
+    else:
+        if isinstance(y, Mapping):
+            y = [y.get(node) for node in graph.nodes or ()]
+        labels, regions = _placed(label_values(y), graph)
+        known = ~(missing_labels(labels) | unlabelled(labels))
+        kinds, codes = np.unique(of_one_kind(labels[known]), return_inverse=True)
+        if not kinds.size:
+            return np.full(graph.n_samples, None, dtype=object)
+        counts = _counted(codes, regions[known], graph.n_samples, kinds.size)
+        there, most = counts.any(axis=1), counts.argmax(axis=1)
+    names = np.full(graph.n_samples, None, dtype=object)
+    names[there] = kinds[most[there]].tolist()
+    return names
 
 
 def node_codes(y: Any, graph: FeatureGraph) -> Any:
@@ -220,6 +252,24 @@ def _refuse_open(labels: NDArray[Any], there: NDArray[np.bool_], graph: FeatureG
         "to learn from some of them, -1 among numbers where none is known (a class -1 needs "
         "another number)"
     )
+
+
+def _placed(values: NDArray[Any], graph: FeatureGraph) -> tuple[NDArray[Any], Ints]:
+    """Labels of pixels or nodes in a row, and the node of each."""
+    if graph.regions is not None and values.shape == graph.regions.shape:
+        return values.ravel(), graph.regions.ravel()
+    if values.shape == (graph.n_samples,):
+        return values, np.arange(graph.n_samples)
+    of = "" if graph.regions is None else f", of pixels {graph.regions.shape}"
+    raise DataError(
+        f"labels of shape {values.shape} for a graph of {graph.n_samples} nodes{of}: give one "
+        "label to each"
+    )
+
+
+def _counted(codes: Ints, regions: Ints, T: int, K: int) -> Ints:
+    """How often each of K codes occurs in each of T nodes, (T, K)."""
+    return np.bincount(regions * K + codes, minlength=T * K).reshape(T, K)
 
 
 def _common(truth: NodeLabels, guess: EquivalenceMatrix) -> Floats:

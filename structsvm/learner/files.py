@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
@@ -10,25 +10,34 @@ from pathlib import Path
 from platform import python_version
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.errors import ModelFileError, PluginError, SettingsError
-from structsvm.features import RecordingTransformer
+from structsvm.errors import DataWarning, ModelFileError, PluginError, SettingsError, warn
 from structsvm.features.stored import from_plain, to_plain
 from structsvm.graphs.images import GraphOfImage
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.structured import StructuredSVM
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.masters.auto import AutoMaster
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
+from structsvm.partitions.margins import MarginRates
 from structsvm.partitions.metric import Calibration, Metric
-from structsvm.partitions.samples import Standardizer
+from structsvm.partitions.samples import STANDARDIZE, Standardizer
 from structsvm.partitions.traits import Words
-from structsvm.plugins import problem_class, problem_name
+from structsvm.plugins import (
+    problem_class,
+    problem_name,
+    setting_groups,
+    structured_problem_class,
+)
 from structsvm.regularizers import SquaredNorm, Trace
+from structsvm.rivals.stored import STORED_RIVALS
 from structsvm.solution import History, HistoryEntry, Solution
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cccp import CCCP
@@ -40,7 +49,7 @@ from structsvm.status import Status
 from structsvm.storage.archive import Archive
 from structsvm.storage.codec import Codec, is_lost
 
-__all__ = ["load", "read_header", "save"]
+__all__ = ["load", "load_metric_learner", "read_header", "save"]
 
 MODEL = Archive("model", 2, ModelFileError)
 LIBRARIES = ("structsvm-partitioning", "numpy", "scipy", "scikit-learn", "cvxpy")
@@ -49,18 +58,34 @@ VALUES = (
     *(CCCP, BlockFrankWolfe, CuttingPlane, ProjectedSubgradient, QuasiNewton, Stopping),
     *(SquaredNorm, Trace, GraphOfImage),
     *(Calibration, History, HistoryEntry, Inputs, Metric, Solution, Standardizer, Status),
-    *(TrainingSummary, Words),
+    *(MarginRates, TrainingSummary, Words),
 )
 """Classes of plain values that a model holds."""
 
-FITTED = (
-    *("metric_", "calibration_", "solution_", "certified_upper_", "baselines_", "inputs_"),
-    *("whitening_", "training_data_", "n_features_in_", "n_iter_", "converged_"),
-)
+FITTED: dict[str, Any] = {
+    "metric_": Metric,
+    "calibration_": Calibration,
+    "solution_": Solution,
+    "certified_upper_": int | float,
+    "baselines_": dict,
+    "inputs_": Inputs,
+    "whitening_": np.ndarray | None,
+    "training_data_": TrainingSummary,
+    "n_features_in_": int,
+    "n_iter_": int,
+    "converged_": bool,
+    "question_": str | None,
+}
 """What a fitted learner has; the completions of partial labels are not stored."""
 
+FITTED_STRUCTURED = ("solution_", "n_iter_", "converged_")
+"""What every fitted :class:`StructuredSVM` has, apart from its problem."""
 
-def save(learner: MetricLearner, path: str | PathLike[str]) -> None:
+OPTIONAL = ("columns_", "margin_rates_")
+"""What a fitted :class:`MetricLearner` may have besides."""
+
+
+def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> None:
     """Write a fitted learner into one file, usually called ``*.structsvm``.
 
     The file holds arrays and JSON, no pickle: opening one from a stranger runs nothing. Functions
@@ -73,7 +98,7 @@ def save(learner: MetricLearner, path: str | PathLike[str]) -> None:
     NotFittedError
         When the learner has not learned yet.
     SettingsError
-        When it is no MetricLearner.
+        When it is no MetricLearner and no StructuredSVM.
     PluginError
         When the problem has no entry point, so that no file could name it, or has a setting that a
         file cannot hold.
@@ -95,37 +120,72 @@ def save(learner: MetricLearner, path: str | PathLike[str]) -> None:
     >>> again.predict_breakpoints(Xs) == learner.predict_breakpoints(Xs)
     True
     """
-    if not isinstance(learner, MetricLearner):
+    if not isinstance(learner, MetricLearner | StructuredSVM):
         raise SettingsError(
-            f"save takes a MetricLearner, got {type(learner).__name__}"
+            f"save takes a MetricLearner or a StructuredSVM, got {type(learner).__name__}"
             + (": give its best_estimator_" if hasattr(learner, "best_estimator_") else "")
         )
     check_is_fitted(learner)
-    codec = _codec()
     arrays: dict[str, Any] = {}
-    parameters = learner.get_params(deep=False)
-    del parameters["problem"]
-    features = {"given": parameters.pop("features"), "fitted": learner.inputs_.features}
+    describe = _described_svm if isinstance(learner, StructuredSVM) else _described
+    header = {"libraries": {"python": python_version(), **_installed()}}
+    MODEL.write(path, header | describe(learner, arrays), arrays)
+
+
+def _described(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    """What a file says of a :class:`MetricLearner`; its arrays go to the others."""
+    codec = _codec(type(learner.problem_))
+    features = {"given": learner.features, "fitted": learner.inputs_.features}
+    rivals = {f"rival.{name}": rival for name, rival in learner.rivals_.items()}
     fitted = {name: getattr(learner, name) for name in FITTED}
     fitted["inputs_"] = replace(learner.inputs_, features=None)
     names = getattr(learner, "feature_names_in_", None)
-    header = {
-        "libraries": {"python": python_version(), **_installed()},
+    return {
         "problem": {
             "entry_point": problem_name(learner.problem_),
             "settings": _settings(codec, learner.problem_, arrays),
         },
-        "parameters": {k: codec.pack(v, arrays) for k, v in parameters.items()},
+        "parameters": _parameters(codec, learner, arrays, ("problem", "features")),
         "features": None if names is None else [str(name) for name in names],
-        "columns": codec.pack(getattr(learner, "columns_", None), arrays),
+        **{name: codec.pack(getattr(learner, name, None), arrays) for name in OPTIONAL},
         "fitted": {k: codec.pack(v, arrays) for k, v in fitted.items()},
         "feature_stages": {k: _pack_stage(k, v, arrays) for k, v in features.items()},
+        "rivals": {k: _pack_rival(k, v, arrays) for k, v in rivals.items()},
     }
-    MODEL.write(path, header, arrays)
 
 
-def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> MetricLearner:
-    """Read a fitted learner from a file that :func:`save` wrote.
+def _described_svm(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    """What a file says of a :class:`StructuredSVM`; its arrays go to the others."""
+    codec = _codec(type(learner.problem_))
+    named = [("given", learner.problem), ("sized", learner.problem_)]
+    names = getattr(learner, "feature_names_in_", None)
+    fitted = {name: getattr(learner, name) for name in FITTED_STRUCTURED}
+    return {
+        "estimator": "StructuredSVM",
+        "problems": {
+            name: {
+                "entry_point": problem_name(problem),
+                "settings": _settings(codec, problem, arrays),
+            }
+            for name, problem in named
+        },
+        "parameters": _parameters(codec, learner, arrays, ("problem",)),
+        "features": None if names is None else [str(name) for name in names],
+        "n_features": getattr(learner, "n_features_in_", None),
+        "fitted": {k: codec.pack(v, arrays) for k, v in fitted.items()},
+    }
+
+
+def _parameters(
+    codec: Codec, learner: Any, arrays: dict[str, Any], apart: Sequence[str]
+) -> dict[str, Any]:
+    """The parameters of an estimator, but for those that are written apart from them."""
+    given = learner.get_params(deep=False)
+    return {name: codec.pack(v, arrays) for name, v in given.items() if name not in apart}
+
+
+def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
+    """Read a fitted :class:`MetricLearner` or :class:`StructuredSVM` that :func:`save` wrote.
 
     Parameters
     ----------
@@ -155,12 +215,32 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> MetricLe
     diagonal
     """
     header, arrays = MODEL.read(Path(path), max_bytes)
+    make = _svm if header.get("estimator") == "StructuredSVM" else _learner
     try:
-        return _learner(header, arrays)
+        return make(header, arrays)
     except PluginError as error:
         raise ModelFileError(f"{path}: {error}") from error
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
         raise ModelFileError(f"{path}: no model of format {MODEL.version}: {error!r}") from error
+
+
+def load_metric_learner(
+    path: str | PathLike[str], *, max_bytes: int | None = None
+) -> MetricLearner:
+    """Read a fitted :class:`MetricLearner`, which is what all commands are about.
+
+    Raises
+    ------
+    ModelFileError
+        As :func:`load`, and for a file that holds a :class:`StructuredSVM`.
+    """
+    learner = load(path, max_bytes=max_bytes)
+    if not isinstance(learner, MetricLearner):
+        raise ModelFileError(
+            f"{path}: it holds a {type(learner).__name__} of {type(learner.problem_).__name__}, "
+            "and commands are about metrics of partitions: use structsvm.load(path) in Python"
+        )
+    return learner
 
 
 def read_header(path: str | PathLike[str], *, max_bytes: int | None = None) -> dict[str, Any]:
@@ -180,19 +260,39 @@ def read_header(path: str | PathLike[str], *, max_bytes: int | None = None) -> d
     return MODEL.read(Path(path), max_bytes)[0]
 
 
-def _codec() -> Codec:
-    return Codec({cls.__name__: cls for cls in VALUES})
+def _codec(problem: type) -> Codec:
+    """What can be written: our own values, and the dataclasses among the settings of a problem."""
+    return Codec({cls.__name__: cls for cls in VALUES} | _inner_classes(problem))
 
 
-def _pack_stage(
-    name: str, stage: RecordingTransformer | None, arrays: dict[str, NDArray[Any]]
-) -> Any:
+def _inner_classes(problem: type) -> dict[str, type]:
+    """The classes of settings that are dataclasses, and of those inside of them."""
+    found: dict[str, type] = {}
+    for cls in setting_groups(problem).values():
+        if cls not in VALUES:
+            found[f"{cls.__module__}.{cls.__qualname__}"] = cls
+        found |= _inner_classes(cls)
+    return found
+
+
+def _pack_stage(name: str, stage: BaseEstimator | None, arrays: dict[str, NDArray[Any]]) -> Any:
     """A stage of features as JSON has it; its arrays go to the others, under names of their own."""
     if stage is None:
         return None
-    plain, own = to_plain(stage)
+    plain, own = to_plain(stage, STORED_RIVALS)
     arrays |= {f"{name}.{key}": array for key, array in own.items()}
     return plain
+
+
+def _pack_rival(name: str, rival: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """A rival as JSON has it; None, with a warning, for one that no file can hold."""
+    try:
+        return _pack_stage(name, rival, arrays)
+    except ModelFileError as error:
+        warn(
+            f"{name} is not stored, so a loaded model is not compared with it: {error}", DataWarning
+        )
+        return None
 
 
 def _unpack_stage(name: str, plain: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
@@ -200,7 +300,7 @@ def _unpack_stage(name: str, plain: Any, arrays: Mapping[str, NDArray[Any]]) -> 
         return None
     prefix = f"{name}."
     own = {k.removeprefix(prefix): array for k, array in arrays.items() if k.startswith(prefix)}
-    return from_plain(plain, own)
+    return from_plain(plain, own, STORED_RIVALS)
 
 
 def _settings(codec: Codec, problem: Any, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -220,12 +320,38 @@ def _settings(codec: Codec, problem: Any, arrays: dict[str, Any]) -> dict[str, A
     return settings
 
 
-def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
-    codec = _codec()
+def _svm(header: dict[str, Any], arrays: dict[str, Any]) -> StructuredSVM:
+    given, sized = (
+        _problem(structured_problem_class, header["problems"][name], arrays)
+        for name in ("given", "sized")
+    )
+    codec = _codec(type(sized))
     parameters = {k: codec.unpack(v, arrays) for k, v in header["parameters"].items()}
-    named = header["problem"]
-    settings = {k: codec.unpack(v, arrays) for k, v in named["settings"].items()}
-    problem = problem_class(named["entry_point"])(**settings)
+    learner = StructuredSVM(given, **parameters)
+    learner.problem_ = sized
+    for name in FITTED_STRUCTURED:
+        setattr(learner, name, codec.unpack(header["fitted"][name], arrays))
+    if header["n_features"] is not None:
+        learner.n_features_in_ = int(header["n_features"])
+    if header["features"] is not None:
+        learner.feature_names_in_ = codec.unpack({"strings": header["features"]}, arrays)
+    learner.alternated_ = None  # completions are not stored
+    if not isinstance(learner.solution_, Solution):
+        raise TypeError("the solution is missing")
+    return learner
+
+
+def _problem(find: Callable[[str], Any], named: Mapping[str, Any], arrays: dict[str, Any]) -> Any:
+    """The problem of an entry point, with its settings."""
+    cls = find(named["entry_point"])
+    codec = _codec(cls)
+    return cls(**{k: codec.unpack(v, arrays) for k, v in named["settings"].items()})
+
+
+def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
+    problem = _problem(problem_class, header["problem"], arrays)
+    codec = _codec(type(problem))
+    parameters = {k: codec.unpack(v, arrays) for k, v in header["parameters"].items()}
     stages = {k: _unpack_stage(k, v, arrays) for k, v in header["feature_stages"].items()}
     learner = MetricLearner(problem=problem, features=stages["given"], **parameters)
     learner.problem_ = problem
@@ -234,13 +360,44 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
     learner.inputs_ = replace(learner.inputs_, features=stages["fitted"])
     if header["features"] is not None:
         learner.feature_names_in_ = codec.unpack({"strings": header["features"]}, arrays)
-    columns = codec.unpack(header["columns"], arrays)
-    if columns is not None:
-        learner.columns_ = columns
+    rivals = {k: _unpack_stage(k, v, arrays) for k, v in header["rivals"].items()}
+    learner.rivals_ = {k.removeprefix("rival."): v for k, v in rivals.items() if v is not None}
+    for name in OPTIONAL:
+        value = codec.unpack(header[name], arrays)
+        if value is not None:
+            setattr(learner, name, value)
     learner.alternated_ = None  # completions are not stored
-    if not isinstance(learner.metric_, Metric) or not isinstance(learner.inputs_, Inputs):
-        raise TypeError("the metric or what stands in front of it is missing")
+    _check_fitted(learner)
     return learner
+
+
+def _check_fitted(learner: MetricLearner) -> None:
+    """Refuse parts that do not fit together; whoever predicts relies on them.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    for name, kind in FITTED.items():
+        if not isinstance(getattr(learner, name), kind):
+            raise TypeError(f"{name} is no {kind}")
+    metrics = {"metric_": learner.metric_, **learner.baselines_}
+    P = len(learner.metric_feature_names_)
+    for name, metric in metrics.items():
+        if not isinstance(metric, Metric):
+            raise TypeError(f"{name} is no metric")
+        factor, price = metric.factor, metric.price
+        if factor.ndim != 2 or len(factor) != P or not np.isfinite(factor).all():
+            raise ValueError(f"{name} is no metric of {P} features")
+        if price is not None and not np.isfinite(price):
+            raise ValueError(f"{name} has the price {price}")
+    standardizer = learner.inputs_.standardizer
+    expected = (P,) if standardizer.kind == "training" else None
+    for values in (standardizer.mean, standardizer.scale):
+        if (None if values is None else values.shape) != expected:
+            raise ValueError(f"the scale is not that of {P} features")
+    if standardizer.kind not in STANDARDIZE:
+        raise ValueError(f"features cannot be scaled by {standardizer.kind!r}")
 
 
 def _installed() -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from structsvm.errors import DataError
-from structsvm.features import RecordingTransformer, StateScores
+from structsvm.features import RecordingTransformer
 from structsvm.features.compose import stages_of
+from structsvm.features.scores import NamedScores
 from structsvm.learner.training_set import TrainingSet
-from structsvm.parallel import spread
+from structsvm.parallel.once import spread
 from structsvm.partitions.sample import Sample, batches_of
 from structsvm.partitions.samples import Standardizer, centred, warn_about_constant_features
 from structsvm.partitions.traits import RECORDINGS, Words
@@ -32,6 +33,8 @@ class Inputs:
     """Fitted; None where the metric sees the columns themselves."""
     standardizer: Standardizer
     words: Words = RECORDINGS
+    made: tuple[str, ...] = ()
+    """Names of the features that were made; none where the metric sees the columns."""
 
     @classmethod
     def fit(
@@ -57,43 +60,44 @@ class Inputs:
             feature is constant.
         """
         words = data.problem.traits.words
+        made: tuple[str, ...] = ()
         if features is not None:
             features = clone(features)
             found = _fit_transform(features, data)
             _check_features(found, data.samples, words)
-            data = data.with_features(found)
+            columns = data.names or [f"x{j}" for j in range(data.n_features)]
+            made = tuple(str(name) for name in features.get_feature_names_out(columns))
+            data = data.with_features(found, made)
         column_names = data.names if features is None else None
         warn_about_constant_features(data.arrays, column_names, words)
         standardizer = Standardizer.fit(standardize, data.arrays, data.weights)
-        inputs = cls(features, standardizer, words)
+        inputs = cls(features, standardizer, words, made)
         return inputs, data.with_features([centred(standardizer(X)) for X in data.arrays])
 
     def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
-        """Samples as the metric sees them."""
+        """Samples as the metric sees them, with the probabilities of states if it knows any."""
         Xs: Sequence[Any] = [sample.X for sample in samples]
+        states: Sequence[Floats] | None = None
         if self.features is not None:
-            Xs = _transform(self.features, Xs)
+            Xs, states = _transform(self.features, Xs)
             _check_features(Xs, samples, self.words)
         pairs = zip(samples, Xs, strict=True)
-        return [sample.with_features(self.standardizer(X)) for sample, X in pairs]
+        made = self.made or None
+        prepared = [sample.with_features(self.standardizer(X), made) for sample, X in pairs]
+        if states is None:
+            return prepared
+        return [replace(sample, states=p) for sample, p in zip(prepared, states, strict=True)]
+
+    def seen(self, data: TrainingSet) -> TrainingSet:
+        """Labelled samples as the metric sees them, as :meth:`fit` returns them."""
+        samples = [sample.with_features(centred(sample.X)) for sample in self(data.samples)]
+        return replace(data, samples=samples)
 
     @property
-    def state_scores(self) -> StateScores | None:
-        """The stage that scores named states, if there is one."""
+    def states(self) -> NDArray[Any] | None:
+        """The names of the states that the features know, (C,), if they know any."""
         stages = stages_of(self.features)
-        return next((stage for stage in stages if isinstance(stage, StateScores)), None)
-
-    def probabilities(self, samples: Sequence[Sample]) -> list[Floats]:
-        """The probability of each state at each item, (T_i, C), as the stage of scores has them."""
-        stage = self.state_scores
-        assert self.features is not None
-        assert stage is not None
-        scores = [f"score {name}" for name in stage.classes_]
-        columns = [f"x{j}" for j in range(samples[0].n_features)]
-        names = [name.rpartition("__")[2] for name in self.names(columns)]
-        places = [names.index(score) for score in scores]
-        found = self.features.transform([sample.X for sample in samples])
-        return [stage.probabilities_of(F[:, places]) for F in found]
+        return next((stage.classes_ for stage in stages if isinstance(stage, NamedScores)), None)
 
     def names(self, columns: Sequence[str]) -> list[str]:
         """The names of the features that the metric sees, made of those of the columns."""
@@ -108,19 +112,25 @@ def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequenc
     A transformer with a way of its own, such as cross-fitting, makes them itself.
     """
     if type(features).fit_transform is not RecordingTransformer.fit_transform:
-        return features.fit_transform(data.arrays, data.given, data.groups)
-    return _transform(features.fit(data.arrays, data.given, data.groups), data.arrays)
+        return features.fit_transform(data.arrays, data.item_labels, data.groups)
+    fitted = features.fit(data.arrays, data.item_labels, data.groups)
+    return _transform(fitted, data.arrays)[0]
 
 
-def _transform(features: RecordingTransformer, Xs: Sequence[Floats]) -> Sequence[Any]:
-    """Features of samples, those of each not depending on which are transformed with it."""
+def _transform(
+    features: RecordingTransformer, Xs: Sequence[Floats]
+) -> tuple[Sequence[Any], Sequence[Floats] | None]:
+    """Features and states of samples, of which each is transformed on its own."""
     parts = [Xs[a:b] for a, b in batches_of([len(X) for X in Xs])]
     found = spread("features", _features_of, parts, features)
-    return [F for part in found for F in part]
+    states = [p for _, part in found if part is not None for p in part]
+    return [F for part, _ in found for F in part], states or None
 
 
-def _features_of(Xs: Sequence[Floats], features: RecordingTransformer) -> Sequence[Any]:
-    return features.transform(Xs)
+def _features_of(
+    Xs: Sequence[Floats], features: RecordingTransformer
+) -> tuple[Sequence[Any], Sequence[Floats] | None]:
+    return features.transform_with_states(Xs)
 
 
 def _check_features(Xs: Sequence[Any], samples: Sequence[Sample], words: Words) -> None:

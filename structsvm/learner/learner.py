@@ -2,47 +2,57 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm import baselines
-from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.fitting import FitResult, FitState, learn
+from structsvm.learner.form import Form, same_form
 from structsvm.learner.inputs import Inputs
+from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
+from structsvm.learner.rivals import partitions_of, tune
+from structsvm.learner.rules import Rules, counts_of, decode_all, labels_of, named, read_rules
 from structsvm.learner.settings import Settings, problem_from
+from structsvm.learner.states import names_of_items, segment_table
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
-from structsvm.parallel import Backend, backend_from, spread, working_on
+from structsvm.learner.weights import heaviest_features
+from structsvm.parallel import Backend, backend_from
+from structsvm.parallel.once import spread, working_on
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.margins import boundary_margins
 from structsvm.partitions.metric import Calibration, Metric
+from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample, batches_of, is_prepared
-from structsvm.partitions.samples import Counts, centred, check_weights, cluster_counts
+from structsvm.partitions.samples import Counts, check_weights, cluster_counts
 from structsvm.partitions.values import refuse_hidden
 from structsvm.problem import Risk
+from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Status
-from structsvm.support.checks import among
+from structsvm.support.checks import among, is_whole
+from structsvm.support.contract import asked
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
 from structsvm.support.interrupts import Interrupts
+from structsvm.support.plain import counted
 from structsvm.support.progress import stage
+from structsvm.support.tables import ShortTable
 
 if TYPE_CHECKING:
     from structsvm.interop.detectors import MetricCost, MetricDetector
@@ -51,6 +61,8 @@ __all__ = ["MetricLearner"]
 
 Floats = NDArray[np.float64]
 
+SHOWN = 10
+"""Features that are printed."""
 CONTAINERS = ("default", "pandas", "polars")
 DATA = {"Xs": UNUSED, "ys": UNUSED}
 """Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""
@@ -64,7 +76,7 @@ def recording_tags(tags: Tags) -> Tags:
     return tags
 
 
-class MetricLearner(BaseEstimator):  # type: ignore[misc]
+class MetricLearner(ProblemParameters):
     r"""Learn a Mahalanobis metric that makes a partitioning algorithm give the labelled partitions.
 
     Minimises over ``B`` (and over the price of a segment)
@@ -80,7 +92,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     problem : PartitionProblem, default ``ChangePoint()``
-        What is partitioned, and how: see :mod:`structsvm.problems`.
+        What is partitioned, and how: see :mod:`structsvm.problems`. Its settings are parameters
+        too: ``set_params(problem__min_length=5)``.
     metric : {"full", "diagonal"}
         A full matrix (features and their combinations) or a diagonal one (a weight per feature).
     regularizer : {"squared", "trace"} or Regularizer
@@ -131,12 +144,19 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
     baselines_ : dict of Metric
         What the learned metric has to beat, tuned on the same labels: "untrained" (the identity
         with its best price) and, after :meth:`fit_baselines`, those that suit the problem.
+    rivals_ : dict of estimators
+        What else it has to beat, fitted by :meth:`fit_baselines` to the same labels: whatever
+        partitions and is no metric.
     alternated_ : Alternated or None
         With partial labels, the completed labels (of the recordings of which anything is known) and
         what completing them brought; not stored.
     whitening_ : array of shape (P, P), or None
         What the standardised features were multiplied by before learning.
     problem_, inputs_, training_data_ : PartitionProblem, Inputs, TrainingSummary
+    question_ : {"rows", "clusters", "tables"} or None
+        For tables, what the settings were chosen for: further rows of the clusters learned from,
+        new clusters, or tables like those held out. The defaults are for "rows";
+        :class:`MetricLearnerCV` chooses for what its ``split`` says.
     feature_names_in_ : array of str, only if the recordings named them
     n_features_in_, n_iter_, converged_ : int, int, bool
 
@@ -155,10 +175,11 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     __metadata_request__fit = DATA
     __metadata_request__score = DATA
+    default_problem = ChangePoint()
 
     def __init__(
         self,
-        problem: PartitionProblem | None = None,
+        problem: PartitionProblem | str | None = None,
         metric: str = "full",
         regularizer: str | Regularizer = "squared",
         lam: float | None = None,
@@ -192,11 +213,12 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         feature_names: Sequence[str] | None = None,
         groups: Any = None,
-        rivals: bool = False,
+        rivals: bool | str | Sequence[str] = False,
         alternation: Alternation | None = None,
         held_out: tuple[Any, Any] | None = None,
         resume: str | PathLike[str] | None = None,
         callback: Callable[[HistoryEntry], None] | None = None,
+        when_learned: Callable[[Self], Any] | None = None,
     ) -> Self:
         """Learn from labelled samples, or samples that are labelled in part.
 
@@ -206,7 +228,10 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         Xs : list of arrays or data frames of shape (T_i, P), or whatever the problem reads
-            A :class:`~structsvm.learner.TrainingSet` holds labels and weights already.
+            One array or data frame is one sample, and a mapping has samples by name; predictions
+            come back in the same form. A :class:`~structsvm.datasets.Recording`, or a list of
+            them, brings its labels along. A :class:`~structsvm.learner.TrainingSet` holds labels
+            and weights already.
         ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
             or of :class:`~structsvm.PartialLabels`; the number -1 in a vector marks samples
             without a label, and a label that is missing (None, NaN, NaT, NA, blank text) is refused
@@ -218,9 +243,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         groups : sequence of length N, optional
             Whom or what a recording is of, for features that learn from labels: no recording gets
             features from a model that has seen its group.
-        rivals : bool
-            Whether to tune the baselines of the problem too, as :meth:`fit_baselines` does, unless
-            Ctrl-C has ended learning.
+        rivals : bool, {"quick", "all"} or list of str
+            What to tune beside it, as :meth:`fit_baselines` does, unless Ctrl-C has ended learning;
+            True is "quick".
         alternation : Alternation, optional
             How partial labels are completed (docs/weak-labels.md).
         held_out : (Xs, ys), optional
@@ -232,6 +257,8 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             it, to the same result. Not for partial labels.
         callback : callable, optional
             Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
+        when_learned : callable, optional
+            Called with the learner once it has its metric, before the rivals are tuned: to save it.
 
         Raises
         ------
@@ -247,8 +274,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         settings = self._settings(callback)
         if resume is not None and not isinstance(resume, str | PathLike):
             raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
-        if not isinstance(rivals, bool):
-            raise SettingsError(f"rivals must be True or False, got {rivals!r}")
+        which = _which_rivals(rivals)
+        if when_learned is not None and not callable(when_learned):
+            raise SettingsError(f"when_learned must be a function or None, got {when_learned!r}")
         if alternation is not None and not isinstance(alternation, Alternation):
             raise SettingsError(f"alternation must be an Alternation or None, got {alternation!r}")
         read = self._training_set(
@@ -269,29 +297,62 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
             inputs, data = Inputs.fit(settings.features, settings.standardize, read)
             settings.check(data.n_features, len(data))
             if others is not None:
-                others = others.with_features([centred(x.X) for x in inputs(others.samples)])
+                others = inputs.seen(others)
             with Interrupts():  # what was learned is kept before Ctrl-C is answered
                 if partial:
                     result = learn_partial(settings, data, alternation or Alternation(), others)
                 else:
                     result = learn(settings, data, resume)
                 self._keep(read, inputs, result)
-            if rivals and not self.interrupted_:
-                self._tune_baselines(data)
+                if when_learned is not None:
+                    when_learned(self)
+            if which is not None and not self.interrupted_:
+                self._tune_rivals(which, read, data)
         return self
 
-    def fit_baselines(self, Xs: Any, ys: Any = None, *, sample_weight: Any = None) -> Self:
-        """Tune on the same labels the rivals :meth:`fit` has no need of, into ``baselines_``.
+    def fit_baselines(
+        self,
+        Xs: Any,
+        ys: Any = None,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        names: str | Sequence[str] = "quick",
+    ) -> Self:
+        """Tune on the same labels the rivals that :meth:`fit` has no need of.
 
-        Of labels in part, on the stretches where they say everything.
+        Metrics go into ``baselines_``: of labels in part, they are tuned on the stretches where
+        these say everything. Estimators that are no metrics, such as classifiers of the samples of
+        a recording where the labels are names of states, go into ``rivals_``: they learn from the
+        samples as they were measured and from all labels, with the context of ``features``.
+
+        Parameters
+        ----------
+        Xs, ys, sample_weight
+            As for :meth:`fit`; estimators only mind whether a weight is 0.
+        groups : sequence of length N, optional
+            Whom or what a sample is of: what is tuned on held-out samples has not seen their group.
+        names : {"quick", "all"} or list of str
+            The rivals that apply and take little time, all that apply, which adds gradient
+            boosting, or those of these names, such as "rca" or "frame-logistic". One that was not
+            asked for by name and cannot learn from the labels is left out with a warning.
+
+        Raises
+        ------
+        DataError, SettingsError
+            As :meth:`fit`; and when no rival has one of the names.
+        LearningError
+            When a rival that was asked for by name cannot learn, naming the fold.
         """
         check_is_fitted(self)
+        which = _which_rivals(names)
         data = self._training_set(
-            Xs, ys, sample_weight=sample_weight, n_features=self.n_features_in_
+            Xs, ys, sample_weight=sample_weight, n_features=self.n_features_in_, groups=groups
         ).counted()
-        with self._workers():
-            seen = [centred(sample.X) for sample in self.inputs_(data.samples)]
-            self._tune_baselines(data.with_features(seen))
+        if which is not None:
+            data = informative(data)
+            with self._workers():
+                self._tune_rivals(which, data, self._as_seen(data))
         return self
 
     def read(
@@ -324,7 +385,10 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     # ---- prediction
 
-    def predict(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
+    @same_form
+    def predict(
+        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
+    ) -> list[NDArray[Any]]:
         """Partition samples: a label vector (T_i,) for each, or a label map for an image.
 
         Parameters
@@ -332,30 +396,61 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         n_clusters : int, or one int per sample, or None
             Exactly so many clusters or segments, none of them empty. None decides by the learned
             price.
+        **rules
+            Which partitions are allowed; the best of them is found as exactly as without rules.
+            ``known`` : for each sample :class:`~structsvm.PartialLabels`, labels with -1 where
+            nothing is known, or None. ``must_link``, ``cannot_link`` : pairs of rows of the only
+            table. ``min_length``, ``max_length`` : of the segments of recordings, in samples.
+
+        Raises
+        ------
+        DataError
+            Naming the sample, and the two rules that contradict each other.
+        SettingsError
+            When a rule is none for this problem.
+        OracleError
+            Naming the sample of which no partition keeps the rules.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from structsvm import MetricLearner, PartialLabels
+        >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+        >>> recordings = relevant_changes(5, n_samples=200, n_features=4, n_relevant=2)
+        >>> Xs, ys = arrays_and_labels(recordings)
+        >>> learner = MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4])
+        >>> known = PartialLabels(regions=[(0, 30, 0)])  # nothing changes in the first 30 samples
+        >>> labels = learner.predict(Xs[4:], known=[known], min_length=5)[0]
+        >>> np.unique(labels[:30]).size, bool(np.bincount(labels).min() >= 5)
+        (1, True)
         """
         samples = self.prepare(Xs)
-        partitions = self.decode_with(self.metric_, samples, n_clusters)
-        decode = self.problem_.decode
-        return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
+        partitions = self.decode_with(self.metric_, samples, n_clusters, **rules)
+        return labels_of(self.problem_, partitions, samples)
 
-    def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
-        """Segment recordings and name what was found: the name of a state for each sample, (T_i,).
+    @same_form
+    def predict_states(
+        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
+    ) -> list[NDArray[Any]]:
+        """Partition samples and name what was found: the name of a state for each item, (T_i,).
 
-        A segment has the state that is most probable on average over its samples, as the features
-        :class:`~structsvm.features.StateScores` have learned it.
+        A segment (or cluster) has the state that is most probable on average over its items, as the
+        features :class:`~structsvm.features.StateScores` have learned it.
 
         Raises
         ------
         SettingsError
             When the learner has no such features.
         """
-        tables = self.predict_segments(Xs, n_clusters)
-        return [
-            np.repeat([row["state"] for row in table], [row["end"] - row["start"] for row in table])
-            for table in tables
-        ]
+        samples, states = self.prepare(Xs), self._known_states()
+        partitions = self.predict_partitions(samples, n_clusters, **rules)
+        pairs = zip(partitions, samples, strict=True)
+        return [names_of_items(M, sample, states) for M, sample in pairs]
 
-    def predict_segments(self, Xs: Any, n_clusters: Counts = None) -> list[list[dict[str, Any]]]:
+    @same_form
+    def predict_segments(
+        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
+    ) -> list[list[dict[str, Any]]]:
         """Segment recordings and name what was found: a table for each.
 
         Returns
@@ -367,45 +462,114 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         SettingsError
-            When the learner has no features that score named states.
+            When the learner has no features that score named states, or finds no segments.
         """
-        check_is_fitted(self)
-        stage = self.inputs_.state_scores
-        if stage is None:
+        samples, states = self.prepare(Xs), self._known_states()
+        words = self.problem_.traits.words
+        if not self.problem_.traits.contiguous:
             raise SettingsError(
-                "this learner knows no names of states: learn with features=StateScores(), or a "
-                "Union that has them, from labels that are names"
+                f"{type(self.problem_).__name__} gives {words.part}s, not segments: predict_states "
+                f"names each {words.item}"
             )
-        measured = self.measured(Xs)
-        partitions = self.predict_partitions(self.inputs_(measured), n_clusters)
-        tables = []
-        for M, p in zip(partitions, self.inputs_.probabilities(measured), strict=True):
-            ends = M.boundaries.tolist()
-            means = [p[a:b].mean(axis=0) for a, b in itertools.pairwise(ends)]
-            tables.append(
-                [
-                    {
-                        "start": a,
-                        "end": b,
-                        "state": stage.classes_[mean.argmax()],
-                        "probability": float(mean.max()),
-                    }
-                    for (a, b), mean in zip(itertools.pairwise(ends), means, strict=True)
-                ]
-            )
-        return tables
+        partitions = self.predict_partitions(samples, n_clusters, **rules)
+        return [segment_table(M, x, states) for M, x in zip(partitions, samples, strict=True)]
 
-    def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
+    @same_form
+    def predict_breakpoints(
+        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
+    ) -> list[list[int]]:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
-        return [M.breakpoints for M in self.predict_partitions(Xs, n_clusters)]
+        return [M.breakpoints for M in self.predict_partitions(Xs, n_clusters, **rules)]
 
-    def predict_partitions(self, Xs: Any, n_clusters: Counts = None) -> list[EquivalenceMatrix]:
+    @same_form
+    def predict_partitions(
+        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
+    ) -> list[EquivalenceMatrix]:
         """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each."""
         check_is_fitted(self)
-        return self.decode_with(self.metric_, Xs, n_clusters)
+        return self.decode_with(self.metric_, Xs, n_clusters, **rules)
+
+    @same_form
+    def predict_changes(
+        self,
+        Xs: Any,
+        n_clusters: Counts = None,
+        *,
+        tolerance: int | None = None,
+        **rules: Unpack[Rules],
+    ) -> list[list[dict[str, Any]]]:
+        """Segment recordings, and say how sure each change is: a table for each.
+
+        Parameters
+        ----------
+        n_clusters, rules : as for :meth:`predict`
+        tolerance : int, optional
+            Samples on either side of a change where the best segmentation without it has none
+            either; that of ``margin_rates_`` by default, or 5.
+
+        Returns
+        -------
+        list of lists of dict
+            For each change ``at`` (its segment begins there), ``margin``, what the best
+            segmentation without a change near it costs more, in units of the price of a change
+            (infinite where the rules force it), and ``rate`` if the learner has ``margin_rates_``
+            for this tolerance: the share of changes with such a margin that were right in
+            recordings they were not learned from (:func:`structsvm.margin_rates`). Ready for
+            ``pandas.DataFrame``.
+
+        Raises
+        ------
+        DataError
+            When partitions are no segmentations, or the oracle is not exact; and as
+            :meth:`predict`.
+        SettingsError
+            When the tolerance is no integer >= 0, or a rule is none for this problem.
+        OracleError
+            As :meth:`predict`.
+
+        Notes
+        -----
+        One decision of the oracle for each change.
+
+        Examples
+        --------
+        >>> from structsvm import MetricLearner
+        >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+        >>> recordings = relevant_changes(5, n_samples=200, n_features=4, n_relevant=2)
+        >>> Xs, ys = arrays_and_labels(recordings)
+        >>> learner = MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4])
+        >>> changes = learner.predict_changes(Xs[4:])[0]
+        >>> [change["at"] for change in changes] == learner.predict_breakpoints(Xs[4:])[0][:-1]
+        True
+        >>> all(change["margin"] >= 0 for change in changes)
+        True
+        """
+        samples = self.prepare(Xs)
+        problem, constraints = read_rules(self.problem_, samples, rules)
+        counts = self._counts(samples, constraints, n_clusters)
+        rates = getattr(self, "margin_rates_", None)
+        if tolerance is None:
+            tolerance = 5 if rates is None else rates.tolerance
+        if not (is_whole(tolerance) and tolerance >= 0):
+            raise SettingsError(f"tolerance must be an integer >= 0 or None, got {tolerance!r}")
+        tables = []
+        tasks = stage("margins", list(zip(samples, counts, constraints, strict=True)))
+        for i, (sample, K, constraint) in enumerate(tasks):
+            try:
+                M, margins = boundary_margins(
+                    problem, sample, self.metric_, K, constraint, tolerance
+                )
+            except OracleError as error:
+                raise named(error, problem, i) from error
+            columns = {"at": M.breakpoints[:-1], "margin": margins.tolist()}
+            if rates is not None and rates.tolerance == tolerance:
+                columns["rate"] = rates(margins).tolist()
+            rows = zip(*columns.values(), strict=True)
+            tables.append([dict(zip(columns, row, strict=True)) for row in rows])
+        return tables
 
     def decode_with(
-        self, metric: Metric, Xs: Any, n_clusters: Counts = None
+        self, metric: Metric, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
     ) -> list[EquivalenceMatrix]:
         """Partition samples with another metric, such as one of ``baselines_``.
 
@@ -419,16 +583,35 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         if not isinstance(metric, Metric):
             raise SettingsError(f"metric must be a Metric, got {metric!r}")
         samples = self.prepare(Xs)
+        problem, constraints = read_rules(self.problem_, samples, rules)
         if n_clusters is None and metric.price is None:
             n_clusters = metric.n_clusters
-        sizes = [sample.n_samples for sample in samples]
-        if n_clusters is None and metric.price is None:
-            n_clusters = metric.n_clusters
-        counts = cluster_counts(n_clusters, sizes, self.problem_.traits.words)
-        parts = [(samples[a:b], counts[a:b]) for a, b in batches_of(sizes)]
+        counts = self._counts(samples, constraints, n_clusters)
+        parts = [
+            (a, samples[a:b], counts[a:b], constraints[a:b])
+            for a, b in batches_of([sample.n_samples for sample in samples])
+        ]
         with self._workers():
-            found = spread("partitioning", _partitions, parts, (self.problem_, metric))
-        return list(itertools.chain.from_iterable(found))
+            found = spread("partitioning", decode_all, parts, (problem, metric))
+        return [M for part in found for M in part]
+
+    def partition_with(
+        self, rival: str, Xs: Any, n_clusters: Counts = None
+    ) -> list[EquivalenceMatrix]:
+        """Partition samples as one of ``rivals_`` does, by its name.
+
+        Raises
+        ------
+        SettingsError
+            When there is no such rival, or it does not predict one label for each item.
+        DataError
+            If a sample cannot be used, or a number of clusters does not fit its sample.
+        """
+        if is_prepared(Xs):
+            raise SettingsError(
+                f"{rival} partitions samples as they are: give these, not prepared ones"
+            )
+        return partitions_of(self.rivals_, rival, self.problem_, self.measured(Xs), n_clusters)
 
     def prepare(self, Xs: Any) -> list[Sample]:
         """Samples as the metric sees them, checked against those it was learned from.
@@ -451,7 +634,9 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         """Samples as they were measured, checked against those it was learned from."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        return self.problem_.read(Xs, names, self.n_features_in_)[0]
+        given = Form.of(Xs, names).samples
+        with asked(self.problem_, "read"):
+            return self.problem_.read(given, names, self.n_features_in_)[0]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Return the labels of samples as equivalence matrices, checked."""
@@ -474,6 +659,25 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         pairs = zip(truths, self.predict_partitions(samples, counts), strict=True)
         agreements = [self.problem_.agreement(t, g) for t, g in pairs]
         return float(np.average(agreements, weights=weights))
+
+    # ---- what was learned, at a glance
+
+    def summary(self) -> str:
+        """What was learned in a short table of text, which printing a fitted learner shows too."""
+        return str(self._short_table(SHOWN))
+
+    def to_frame(self, container: str = "pandas") -> Any:
+        """The weight of each feature as a data frame, the heaviest first; 1 is untrained.
+
+        Parameters
+        ----------
+        container : {"pandas", "polars"}
+        """
+        return self._short_table(None).to_frame(container)
+
+    def __str__(self) -> str:
+        """The short table once it is fitted, the parameters before."""
+        return self.summary() if hasattr(self, "metric_") else repr(self)
 
     # ---- the metric elsewhere
 
@@ -504,6 +708,12 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         return self.inputs_.names([str(n) for n in getattr(self, "feature_names_in_", unnamed)])
 
     @property
+    def classes_(self) -> NDArray[Any] | None:
+        """The names of the states that the features know, (C,); None if they know none."""
+        check_is_fitted(self)
+        return self.inputs_.states
+
+    @property
     def n_metric_features_(self) -> int:
         """The number of features that the metric sees, P."""
         check_is_fitted(self)
@@ -515,16 +725,38 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         A list for a list, one array for one array; arrays or data frames as :meth:`set_output`, or
         ``sklearn.set_config(transform_output=...)``, has it.
         """
-        single = (isinstance(Xs, np.ndarray) and Xs.ndim == 2) or hasattr(Xs, "columns")
-        transformed = [self.metric_.transform(sample.X) for sample in self.prepare(Xs)]
+        check_is_fitted(self)
+        form = Form.of(Xs, getattr(self, "feature_names_in_", None))
+        transformed = [self.metric_.transform(sample.X) for sample in self.prepare(form.samples)]
         own = getattr(self, "_sklearn_output_config", {})
         kind = str(own.get("transform", get_config()["transform_output"]))
         if kind != "default":
-            originals = [Xs] if single else list(Xs)
+            originals = list(form.samples)
             names = list(self.get_feature_names_out())
             pairs = zip(transformed, originals, strict=True)
             transformed = [data_frame(kind, Z, names, getattr(X, "index", None)) for Z, X in pairs]
-        return transformed[0] if single else transformed
+        return form.answer(transformed)
+
+    def fit_transform(self, Xs: Any, ys: Any = None, **given: Any) -> Any:
+        """Learn from labelled samples, and return them in the metric, as :meth:`transform`.
+
+        Parameters
+        ----------
+        Xs, ys, **given : as for :meth:`fit`
+        """
+        return self.fit(Xs, ys, **given).transform(Xs)
+
+    def fit_predict(self, Xs: Any, ys: Any = None, n_clusters: Counts = None, **given: Any) -> Any:
+        """Learn from labelled samples, and partition them, as :meth:`predict`.
+
+        What comes back is the answer on what was learned from, which says nothing of new samples.
+
+        Parameters
+        ----------
+        Xs, ys, **given : as for :meth:`fit`
+        n_clusters : as for :meth:`predict`
+        """
+        return self.fit(Xs, ys, **given).predict(Xs, n_clusters)
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what :meth:`transform` returns, as in scikit-learn.
@@ -639,8 +871,38 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     # ---- inside
 
+    def _html_repr(self) -> str:
+        """What notebooks show: the diagram of scikit-learn, and what was learned below it."""
+        diagram: str = super()._html_repr()
+        return diagram + (self._short_table(SHOWN).as_html if hasattr(self, "metric_") else "")
+
+    def _short_table(self, n: int | None) -> ShortTable:
+        """The features of largest weight."""
+        check_is_fitted(self)
+        weights = heaviest_features(self)
+        words, data = self.problem_.traits.words, self.training_data_
+        price = "" if self.penalty_ is None else f", price of a {words.part} {self.penalty_:.4g}"
+        title = (
+            f"{self.metric} metric of {counted(len(weights), 'feature')}, learned from "
+            f"{words.wholes(len(data))}{price}"
+        )
+        notes = [self.solution_.summary()]
+        if n is not None and len(weights) > n:
+            notes.insert(0, f"and {counted(len(weights) - n, 'more feature')}")
+        return ShortTable(title, ("feature", "weight"), tuple(weights[:n]), tuple(notes))
+
     def __sklearn_tags__(self) -> Tags:
         return recording_tags(super().__sklearn_tags__())
+
+    def _known_states(self) -> NDArray[Any]:
+        """The names of the states it knows; SettingsError if it knows none."""
+        states = self.classes_
+        if states is None:
+            raise SettingsError(
+                "this learner knows no names of states: learn with features=StateScores(), or a "
+                "Union that has them, from labels that are names"
+            )
+        return states
 
     @property
     def _problem(self) -> PartitionProblem:
@@ -652,6 +914,13 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
 
     def _settings(self, callback: Callable[[HistoryEntry], None] | None = None) -> Settings:
         return Settings.of(self.get_params(deep=False), callback)
+
+    def _counts(
+        self, samples: Sequence[Sample], constraints: Sequence[Constraint], n_clusters: Counts
+    ) -> list[int | None]:
+        """The number of clusters of each sample, checked."""
+        sizes, words = [sample.n_samples for sample in samples], self.problem_.traits.words
+        return counts_of(constraints, cluster_counts(n_clusters, sizes, words), words)
 
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once."""
@@ -665,9 +934,11 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         self.certified_upper_ = result.upper
         self.alternated_ = result.alternated
         self.baselines_ = {"untrained": result.untrained}
+        self.rivals_: dict[str, Any] = {}
         self.inputs_ = inputs
         self.problem_, self.whitening_ = read.problem, result.units.whitening
-        self.training_data_ = TrainingSummary.of(read.samples, result.truths)
+        self.training_data_ = TrainingSummary.of(read.samples, result.truths, read.cluster_names)
+        self.question_ = read.asks
         self.n_features_in_ = read.n_features
         self.n_iter_ = result.solution.n_iter
         self.converged_ = result.solution.status.converged
@@ -675,22 +946,32 @@ class MetricLearner(BaseEstimator):  # type: ignore[misc]
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
 
-    def _tune_baselines(self, data: TrainingSet) -> None:
-        parts = data.parts
-        if all(truth.n_clusters == 1 for truth in parts.truths):
-            return  # no labelled stretch has a change: nothing to tune on
-        for name in stage("tuning rivals", self.problem_.traits.baselines):
-            self.baselines_[name] = baselines.fit(
-                name, self.problem_, parts.samples, parts.truths, weights=parts.weights
-            )
+    def _as_seen(self, data: TrainingSet) -> TrainingSet:
+        """Training samples as the metric sees them, scored by models that have not seen them."""
+        if self.inputs_.states is not None:
+            settings = self._settings()
+            return Inputs.fit(settings.features, settings.standardize, data)[1]
+        return self.inputs_.seen(data)
+
+    def _tune_rivals(
+        self, which: str | Sequence[str], measured: TrainingSet, seen: TrainingSet
+    ) -> None:
+        found = tune(which, measured, seen, self.features)
+        self.baselines_ |= found.metrics
+        self.rivals_ |= found.estimators
 
 
-def _partitions(
-    part: tuple[Sequence[Sample], Sequence[int | None]], given: tuple[PartitionProblem, Metric]
-) -> list[EquivalenceMatrix]:
-    """The partitions of some samples, wherever they are found."""
-    (samples, counts), (problem, metric) = part, given
-    return problem.partitions(samples, metric, counts)
+def _which_rivals(rivals: Any) -> str | list[str] | None:
+    """The rivals that were asked for; None for none."""
+    if isinstance(rivals, bool):
+        return "quick" if rivals else None
+    if among(rivals, ("quick", "all")):
+        return str(rivals)
+    if isinstance(rivals, list | tuple) and all(isinstance(name, str) for name in rivals):
+        return list(rivals) or None
+    raise SettingsError(
+        f"rivals must be True, False, 'quick', 'all' or a list of names, got {rivals!r}"
+    )
 
 
 def _held_out(given: Any, read: TrainingSet) -> TrainingSet | None:

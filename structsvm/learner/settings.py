@@ -8,6 +8,7 @@ from typing import Any
 
 from structsvm.errors import SettingsError
 from structsvm.features import RecordingTransformer
+from structsvm.learner.parameters import named_problem
 from structsvm.parallel import Backend, backend_from
 from structsvm.partitions.objective import Objective, metric_space
 from structsvm.partitions.problem import PartitionProblem
@@ -19,9 +20,15 @@ from structsvm.solution import HistoryEntry
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.storage.unstored import refuse_unstored
-from structsvm.support.checks import among, is_number, refuse_bad_seed
+from structsvm.support.checks import among, is_number, meant, refuse_bad_seed
 
-__all__ = ["REGULARIZERS", "Settings", "problem_from"]
+__all__ = [
+    "REGULARIZERS",
+    "Settings",
+    "problem_from",
+    "refuse_no_function",
+    "regularizer_from",
+]
 
 REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
 
@@ -58,16 +65,15 @@ class Settings:
             Naming the parameter, what it was, and the way out.
         """
         refuse_unstored(parameters)
-        for name, function in (("constraints", parameters["constraints"]), ("callback", callback)):
-            if function is not None and not callable(function):
-                raise SettingsError(f"{name} must be a function or None, got {function!r}")
+        refuse_no_function("constraints", parameters["constraints"])
+        refuse_no_function("callback", callback)
         problem = problem_from(parameters["problem"], parameters["random_state"])
         traits, metric = problem.traits, parameters["metric"]
         metric_space(metric, 1)  # refuses an unknown metric
         settings = cls(
             problem=problem,
             metric=metric,
-            regularizer=_regularizer_from(parameters["regularizer"]),
+            regularizer=regularizer_from(parameters["regularizer"]),
             lam=_lam_from(parameters["lam"], traits.lam),
             features=_features_from(parameters["features"]),
             standardize=_standardize_from(parameters["standardize"], traits.standardize),
@@ -101,6 +107,12 @@ class Settings:
         """Omega, times what ``lam`` stands for."""
         return objective.regularizer(self.regularizer, self.lam)
 
+    @property
+    def scaled_as_training(self) -> Settings:
+        """The same settings, with samples scaled as on the training set if they are scaled."""
+        kind = "training" if self.standardize == "recording" else self.standardize
+        return replace(self, standardize=kind)
+
     def without_callback(self) -> Settings:
         """Return the same settings for a preparation that reports nothing."""
         return replace(self, callback=None)
@@ -114,7 +126,7 @@ def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
     SettingsError
         When it is none, or the seed is none.
     """
-    problem = ChangePoint() if problem is None else problem
+    problem = named_problem(ChangePoint() if problem is None else problem)
     if not isinstance(problem, PartitionProblem):
         way_out = f"make an instance, {problem.__name__}()" if isinstance(problem, type) else ""
         raise SettingsError(
@@ -134,12 +146,32 @@ def _lam_from(lam: Any, usual: float) -> float:
     return float(lam)
 
 
-def _regularizer_from(name: str | Regularizer) -> Regularizer:
+def refuse_no_function(name: str, function: Any) -> None:
+    """Check that a parameter is a function or None.
+
+    Raises
+    ------
+    SettingsError
+        If it is neither.
+    """
+    if function is not None and not callable(function):
+        raise SettingsError(f"{name} must be a function or None, got {function!r}")
+
+
+def regularizer_from(name: str | Regularizer) -> Regularizer:
+    """A regularizer itself, or the one of a name.
+
+    Raises
+    ------
+    SettingsError
+        When none has that name; the message lists those there are.
+    """
     if isinstance(name, Regularizer):
         return name
     if not isinstance(name, str) or name not in REGULARIZERS:
         raise SettingsError(
             f"regularizer must be one of {sorted(REGULARIZERS)} or a Regularizer, got {name!r}"
+            f"{meant(name, REGULARIZERS)}"
         )
     return REGULARIZERS[name]
 
@@ -147,8 +179,13 @@ def _regularizer_from(name: str | Regularizer) -> Regularizer:
 def _features_from(features: Any) -> RecordingTransformer | None:
     if features is None or isinstance(features, RecordingTransformer):
         return features
+    way_out = ""
+    if isinstance(features, type):
+        way_out = f": make an instance, {features.__name__}()"
+    elif hasattr(features, "transform"):
+        way_out = f": if it transforms rows, as those of scikit-learn do, give Rows({features!r})"
     raise SettingsError(
-        f"features must be a transformer of structsvm.features or None, got {features!r}"
+        f"features must be a transformer of structsvm.features or None, got {features!r}{way_out}"
     )
 
 

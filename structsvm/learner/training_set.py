@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
+from structsvm.learner.form import Form
 from structsvm.partial_labels.complete import (
     Known,
     known_parts,
@@ -18,12 +19,16 @@ from structsvm.partial_labels.complete import (
     read_labels,
 )
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import PartitionProblem, has_rows
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import check_weights
+from structsvm.partitions.values import label_values
+from structsvm.support.contract import asked
+from structsvm.support.plain import counted
 
-__all__ = ["TrainingSet", "complete_labels"]
+__all__ = ["CLUSTERS", "ROWS", "TrainingSet", "complete_labels", "names_of_labels"]
 
+ROWS, CLUSTERS = "rows", "clusters"
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -43,6 +48,8 @@ class TrainingSet:
     """Whom or what each sample is of, if that is known, (N,)."""
     given: Sequence[Any] | None = None
     """The labels of each sample as they were given: features may learn from names of states."""
+    question: str | None = None
+    """What is asked about tables, see :attr:`asks`; None for the usual."""
 
     @classmethod
     def of(cls, problem: PartitionProblem, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
@@ -70,8 +77,8 @@ class TrainingSet:
             )
         if n_features is not None and Xs.n_features != n_features:
             raise DataError(
-                f"{problem.traits.words.whole} 0 has {Xs.n_features} features, the model has "
-                f"{n_features}"
+                f"{problem.traits.words.whole} 0 has {counted(Xs.n_features, 'feature')}, the "
+                f"model has {n_features}"
             )
         return replace(Xs, problem=problem)
 
@@ -100,7 +107,11 @@ class TrainingSet:
         DataError
             Naming the sample and what is wrong with it.
         """
-        samples, names = problem.read(Xs, feature_names, n_features)
+        form = Form.of(Xs)
+        ys = form.labels(ys)
+        named = form.features if feature_names is None else feature_names
+        with asked(problem, "read"):
+            samples, names = problem.read(form.samples, named, n_features)
         weights = check_weights(sample_weight, len(samples), problem.traits.words)
         labels = read_labels(problem, samples, ys)
         if groups is not None:
@@ -111,7 +122,8 @@ class TrainingSet:
             if len(groups) != len(samples):
                 words = problem.traits.words
                 raise DataError(
-                    f"{words.wholes(len(samples))} but {len(groups)} groups: give one for each"
+                    f"{words.wholes(len(samples))} but {counted(len(groups), 'group')}: give one "
+                    "for each"
                 )
         given = labels_of_each(ys, samples, problem.traits.words)
         return cls(problem, samples, labels, weights, names, groups, given)
@@ -132,14 +144,50 @@ class TrainingSet:
             weights=self.weights[np.asarray(which, dtype=np.intp)],
         )
 
+    def weighted(self, weights: Floats) -> TrainingSet:
+        """The same samples with other weights, (N,), 0 or more."""
+        return replace(self, weights=np.asarray(weights, dtype=np.float64))
+
+    def cut(self, pieces: Sequence[tuple[int, Ints]]) -> TrainingSet:
+        """Return the training set of parts of samples: the number of each, and which of its items.
+
+        Groups are of whole samples, and are left out.
+        """
+        truths, restrict = self.truths, self.problem.restrict
+        labels = [truths[i].labels for i, _ in pieces]
+        parts = [
+            EquivalenceMatrix.from_labels(y[rows])
+            for y, (_, rows) in zip(labels, pieces, strict=True)
+            if y is not None
+        ]
+        given = None if self.given is None else [label_values(y) for y in self.given]
+        return replace(
+            self,
+            samples=[restrict(self.samples[i], rows) for i, rows in pieces],
+            labels=[Known.of(M, self.problem.traits.contiguous) for M in parts],
+            weights=self.weights[[i for i, _ in pieces]],
+            groups=None,
+            given=None if given is None else [given[i][rows] for i, rows in pieces],
+        )
+
     def counted(self) -> TrainingSet:
         """Those whose weight is not zero."""
         return self.at(np.flatnonzero(self.weights))
 
-    def with_features(self, Xs: Sequence[Floats]) -> TrainingSet:
-        """Return the same samples with other features, (T_i, P') each."""
+    def with_features(
+        self, Xs: Sequence[Floats], made: tuple[str, ...] | None = None
+    ) -> TrainingSet:
+        """The same samples with other features, (T_i, P') each; ``made`` as a sample has it."""
         pairs = zip(self.samples, Xs, strict=True)
-        return replace(self, samples=[sample.with_features(X) for sample, X in pairs])
+        return replace(self, samples=[sample.with_features(X, made) for sample, X in pairs])
+
+    @property
+    def item_labels(self) -> list[Any] | None:
+        """The labels as features and rivals learn from them, one for each item; None for none."""
+        if self.given is None:
+            return None
+        pairs = zip(self.given, self.samples, strict=True)
+        return [self.problem.item_labels(y, sample) for y, sample in pairs]
 
     @property
     def arrays(self) -> list[Floats]:
@@ -162,6 +210,33 @@ class TrainingSet:
         return complete_labels(self.labels, self.problem)
 
     @property
+    def has_rows(self) -> bool:
+        """Whether the samples are tables: rows without an order or neighbours."""
+        return has_rows(self.problem, self.samples)
+
+    @property
+    def asks(self) -> str | None:
+        """What a metric of tables is for: "rows", "clusters" or "tables"; None for other samples.
+
+        Further rows of known clusters, clusters that are new, or tables like those held out.
+        """
+        return (self.question or ROWS) if self.has_rows else None
+
+    @property
+    def names_of_items(self) -> list[list[str]]:
+        """The label of each item of fully labelled samples as it was given, as text."""
+        if self.given is None:
+            return [list(map(str, M.labels.tolist())) for M in self.truths if M.labels is not None]
+        return [names_of_labels(y) for y in self.given]
+
+    @property
+    def cluster_names(self) -> set[str]:
+        """The labels of the clusters of tables; none where they are not all known."""
+        if not (self.has_rows and self.is_complete):
+            return set()
+        return {name for names in self.names_of_items for name in names}
+
+    @property
     def parts(self) -> TrainingSet:
         """Everything whose partition is known, as samples of their own."""
         if self.is_complete:
@@ -177,6 +252,12 @@ class TrainingSet:
             groups=None,
             given=None,
         )
+
+
+def names_of_labels(y: Any) -> list[str]:
+    """Labels of items as text; a whole number has the same name however it is stored."""
+    values = label_values(y).tolist()
+    return [str(int(v) if isinstance(v, float) and v.is_integer() else v) for v in values]
 
 
 def complete_labels(labels: Sequence[Known], problem: PartitionProblem) -> list[EquivalenceMatrix]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -30,14 +30,22 @@ class TrainingSummary:
     """K of each."""
     fingerprints: tuple[str, ...]
     """The first digits of the SHA-256 of each one's values."""
+    clusters: tuple[str, ...] = ()
+    """The labels of the clusters of tables; empty for other samples, and for partial labels."""
 
     @classmethod
-    def of(cls, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]) -> Self:
+    def of(
+        cls,
+        samples: Sequence[Sample],
+        truths: Sequence[EquivalenceMatrix],
+        clusters: Iterable[str] = (),
+    ) -> Self:
         """Describe the samples as they were given, before they are standardised."""
         return cls(
             tuple(sample.n_samples for sample in samples),
             tuple(truth.n_clusters for truth in truths),
             tuple(_fingerprint(sample.X) for sample in samples),
+            tuple(sorted(clusters)),
         )
 
     @classmethod
@@ -67,6 +75,20 @@ class TrainingSummary:
                 DataWarning,
             )
         return seen
+
+    def warn_of_new_clusters(self, clusters: Iterable[str], question: str | None) -> None:
+        """Warn if a table has clusters that a metric made for known ones was not learned from."""
+        new = sorted(set(clusters) - set(self.clusters))
+        if question != "rows" or not self.clusters or not new:
+            return
+        shown = ", ".join(new[:6]) + (", ..." if len(new) > 6 else "")
+        warn(
+            f"the model was made for further rows of the clusters it was learned from, and "
+            f"{'one' if len(new) == 1 else len(new)} of these {'is' if len(new) == 1 else 'are'} "
+            f"new: {shown}. What suits new clusters is chosen and judged with split='clusters' "
+            "(on the command line, fit --split clusters)",
+            DataWarning,
+        )
 
 
 def _tuples(value: Any) -> Any:

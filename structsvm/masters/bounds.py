@@ -18,6 +18,9 @@ Floats = NDArray[np.float64]
 CERTIFIED = "certified"
 CONIC = "to the accuracy of the conic solver"
 
+SHRINKAGES = (0.0, 1e-7, 1e-6, 1e-5, 1e-4)
+"""Parts of a plane that are given up, one after the other, until a conic program proves a bound."""
+
 ROUNDING = 2.0**-45
 """What a sum may be wrong by, for each unit of the sum of the magnitudes of its terms.
 
@@ -77,9 +80,23 @@ def plane_bound(
             least -= 0.0 if size is None else ROUNDING * abs(least)
             bounds.append((s * offset + least, CERTIFIED))
     if risk.constraints is not None or not risk.regularizer.has_closed_form:
-        bounds.append((conic_minimum(risk, offset, slope), CONIC))
+        bounds.append((_conic_bound(risk, offset, slope), CONIC))
     finite = [bound for bound in bounds if np.isfinite(bound[0])]
     return max(finite, key=lambda bound: bound[0], default=(-np.inf, CERTIFIED))
+
+
+def _conic_bound(risk: RegularizedRisk, offset: float, slope: Floats) -> float:
+    """What a conic program proves, of a plane scaled down as little as it takes.
+
+    Of a norm the minimum is 0 as long as the slope is in a ball, on whose boundary the optimal one
+    lies and beyond which there is none.
+    """
+    for shrinkage in SHRINKAGES:
+        s = 1.0 - shrinkage
+        bound = conic_minimum(risk, s * offset, s * slope)
+        if np.isfinite(bound):
+            return bound
+    return -np.inf
 
 
 def _quadratic(risk: RegularizedRisk) -> Quadratic | None:

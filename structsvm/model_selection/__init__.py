@@ -2,6 +2,7 @@
 
 from structsvm.model_selection.rows import evaluate_rows
 from structsvm.model_selection.search import MetricLearnerCV
+from structsvm.model_selection.stability import WeightStability
 from structsvm.verdict import Verdict
 
-__all__ = ["MetricLearnerCV", "Verdict", "evaluate_rows"]
+__all__ = ["MetricLearnerCV", "Verdict", "WeightStability", "evaluate_rows"]

@@ -1,64 +1,97 @@
-"""The metrics to choose from."""
+"""The candidates to choose from, in the order in which they are chosen: the simplest first."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from structsvm.errors import SettingsError
+from structsvm.partitions.candidates import Candidate, named_candidate
 from structsvm.support.checks import is_positive
 
-__all__ = ["LEARNED", "Candidate", "menu"]
-
-LEARNED = ("diagonal", "full")
+__all__ = ["check_candidates", "check_lams", "menu"]
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """One of the metrics to choose from."""
-
-    name: str
-    """"diagonal", "full", or that of a baseline."""
-    lam: float | None = None
-    """Strength of the regularizer; None for a metric that has none."""
-
-    @property
-    def is_learned(self) -> bool:
-        """Whether structured learning makes it."""
-        return self.lam is not None
-
-    def __str__(self) -> str:
-        """The name and ``lam``, for people."""
-        name = "RCA" if self.name == "rca" else self.name
-        return name if self.lam is None else f"{name}, lam={self.lam:g}"
-
-
-def menu(names: Sequence[str], lams: Sequence[float]) -> list[Candidate]:
-    """The candidates of these names, the simplest first; a larger ``lam`` is simpler.
+def check_candidates(candidates: Any) -> None:
+    """Refuse what is no list of candidates, whatever the data.
 
     Raises
     ------
     SettingsError
-        When there is nothing to compare, or a strength is none.
+        When it is none.
     """
-    if isinstance(names, str) or not np.iterable(names):
-        raise SettingsError(f"candidates must be a list of names, got {names!r}")
-    names = list(names)
-    if not all(isinstance(name, str) for name in names):
-        raise SettingsError(f"candidates must be a list of names, got {names!r}")
-    if "untrained" not in names or not set(names) & set(LEARNED):
+    if isinstance(candidates, str) or not np.iterable(candidates):
+        raise SettingsError(f"candidates must be a list of names, got {candidates!r}")
+    if not all(isinstance(candidate, str | Candidate) for candidate in candidates):
+        raise SettingsError(f"candidates must be a list of names or Candidates, got {candidates!r}")
+
+
+def check_lams(lams: Any) -> None:
+    """Refuse what is no list of strengths.
+
+    Raises
+    ------
+    SettingsError
+        When it is none.
+    """
+    found = list(lams) if np.iterable(lams) and not isinstance(lams, str) else []
+    if not found or not all(is_positive(lam) for lam in found):
+        raise SettingsError(f"lams must be one or more numbers > 0, got {lams!r}")
+
+
+def menu(
+    candidates: Sequence[str | Candidate],
+    lams: Sequence[float],
+    known: Sequence[Candidate] = (),
+) -> list[Candidate]:
+    """The candidates, those that are learned once for each strength.
+
+    What is tuned only is the simplest, the untrained metric before all; then what is fitted, then
+    what is learned, where a larger ``lam`` is simpler.
+
+    Parameters
+    ----------
+    candidates : sequence of str or Candidate
+    lams : sequence of float
+    known : sequence of Candidate, optional
+        Those that names may stand for, beside those that every problem has.
+
+    Raises
+    ------
+    SettingsError
+        When there is nothing to compare, two have the same name, or a strength is none.
+    """
+    check_candidates(candidates)
+    check_lams(lams)
+    by_name = {candidate.name: candidate for candidate in known}
+    found = [
+        by_name.get(c, named_candidate(c)) if isinstance(c, str) else c
+        for c in dict.fromkeys(candidates)
+    ]
+    names = [candidate.name for candidate in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SettingsError(f"two candidates are called {twice[0]!r}: give each its own name")
+    learned = [candidate for candidate in found if candidate.is_learned]
+    if "untrained" not in names or not learned:
         raise SettingsError(
-            "candidates must name 'untrained', which the others have to beat, and at least one of "
-            f"{LEARNED}, got {tuple(names)!r}"
+            "candidates must name 'untrained', which the others have to beat, and at least one "
+            f"that is learned, such as 'diagonal' or 'full', got {tuple(names)!r}"
         )
-    if not np.iterable(lams):
-        raise SettingsError(f"lams must be one or more numbers > 0, got {lams!r}")
-    lams = list(lams)
-    if not lams or not all(is_positive(lam) for lam in lams):
-        raise SettingsError(f"lams must be one or more numbers > 0, got {lams!r}")
+    tuned = [candidate for candidate in found if candidate.baseline is not None]
+    tuned.sort(key=lambda candidate: candidate.name != "untrained")
+    fitted = [candidate for candidate in found if candidate.rival is not None]
+    learned.sort(key=lambda candidate: candidate.settings.get("metric") != "diagonal")
     path = sorted({float(lam) for lam in lams}, reverse=True)
-    others = [name for name in names if name not in ("untrained", *LEARNED)]
-    fixed = [Candidate(name) for name in ("untrained", *others)]
-    return fixed + [Candidate(name, lam) for name in LEARNED if name in names for lam in path]
+    return [*tuned, *fitted, *(c for one in learned for c in _along(one, path))]
+
+
+def _along(candidate: Candidate, path: Sequence[float]) -> list[Candidate]:
+    """The candidate at its own strength, or at each of its own path or of that of the search."""
+    if candidate.lam is not None:
+        return [candidate]
+    own = sorted(candidate.lams, reverse=True) or path
+    return [replace(candidate, lam=lam, lams=()) for lam in own]

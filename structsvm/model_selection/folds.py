@@ -22,15 +22,15 @@ __all__ = ["Folds", "split"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SPLIT_ROWS = (
-    ". Or split its rows into several tables: parts = [i for _, i in StratifiedKFold(5, "
-    "shuffle=True).split(X, y)], then fit([X[i] for i in parts], [y[i] for i in parts])"
+SPLIT_TABLE = (
+    ". Or let it be split: split='rows' holds out rows of the clusters it has, split='clusters' "
+    "whole clusters"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Which recordings are held out together, and which are independent of each other."""
+    """Which recordings, or parts of tables, are held out together, and which are independent."""
 
     held_out: Ints
     """Fold of each recording, 0, 1, ..., (N,)."""
@@ -38,6 +38,10 @@ class Folds:
     """Number of its group, or of the recording itself where there are no groups, (N,); copies are
     of one unit."""
     grouped: bool
+    draws: int = 1
+    """How often everything is held out, each time in other folds."""
+    shares: NDArray[np.bool_] | None = None
+    """Whether two folds hold out some of the same, (n_folds, n_folds); None if none do."""
 
     def __len__(self) -> int:
         """Number of folds."""
@@ -48,8 +52,13 @@ class Folds:
         return np.flatnonzero(self.held_out == k)
 
     def train(self, k: int) -> Ints:
-        """Return the recordings that are learned from in fold ``k``."""
-        return np.flatnonzero(self.held_out != k)
+        """Return what is held out in folds that have nothing in common with fold ``k``.
+
+        Unless there are several draws, that is what is learned from in fold ``k``.
+        """
+        if self.shares is None:
+            return np.flatnonzero(self.held_out != k)
+        return np.flatnonzero(~self.shares[k][self.held_out])
 
 
 def split(
@@ -91,7 +100,7 @@ def split(
         raise DataError(
             f"{what}: nothing can be held out, so nothing can be chosen or judged; label another "
             "one, or use MetricLearner, which needs no second one"
-            + (SPLIT_ROWS if words is TABLES and N == 1 else "")
+            + (SPLIT_TABLE if words is TABLES and N == 1 else "")
         )
     joined = _joined(units, numbers)
     copied = joined.max() < units.max() and joined.max() > 0

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from structsvm.errors import LearningError
+from structsvm.errors import DataError, LearningError
 from structsvm.learner.settings import Settings
-from structsvm.learner.training_set import TrainingSet
-from structsvm.model_selection.candidates import LEARNED, Candidate
 from structsvm.model_selection.folds import Folds
-from structsvm.model_selection.trials import Fold, Trial, try_fixed, try_path
+from structsvm.model_selection.splits import Split
+from structsvm.model_selection.trials import (
+    Fold,
+    SeenFold,
+    Trial,
+    see,
+    try_path,
+    try_rival,
+    try_tuned,
+)
+from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.problem import measure
 from structsvm.partitions.traits import Words
 from structsvm.support.progress import share, stage
@@ -30,12 +39,15 @@ from structsvm.verdict import (
 
 __all__ = ["HeldOut"]
 
-FIXED = 0.05
-"""What part of the time goes into the candidates that are not learned, about."""
+FIXED, FITTED = 0.05, 0.4
+"""What part of the time goes into the candidates that are not learned, about: without classifiers
+among them, and with."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Make = Callable[[Candidate], Settings]
+Sight = tuple[int, str | None]
+Unseen = DataError | LearningError
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,25 +71,26 @@ class HeldOut:
     measure: str
     numbers: Ints
     """A number for each recording, the same for copies, (N,)."""
+    question: str
+    """What holding these out answers, in a sentence; "" where that goes without saying."""
 
     @classmethod
     def run(
         cls,
         settings: Make,
         candidates: Sequence[Candidate],
-        data: TrainingSet,
-        folds: Folds,
+        split: Split,
         *,
         judge_with_k: bool,
         choose_with_k: bool,
         rule: str,
         n_jobs: int | None,
-        numbers: Ints,
     ) -> HeldOut:
         """Try every candidate on every fold.
 
-        Those that are not learned first, because learning starts from the untrained metric and its
-        penalty; then a job for each fold and each kind of metric, which goes along all ``lam``.
+        First the features are made, once for all candidates that share them, and what is not
+        learned is tried, because learning starts from the untrained metric and its penalty; then
+        there is a job for each fold and each kind of learned metric, which goes along all ``lam``.
 
         Parameters
         ----------
@@ -89,31 +102,12 @@ class HeldOut:
             Choose by those alone; otherwise by the mean loss of both, which is less noisy.
         n_jobs : int or None
             Processes, as in joblib.
-        numbers : array of shape (N,)
-            The same for recordings that are copies of each other.
         """
+        folds, data = split.folds, split.held_out
         parts = [
-            Fold(data.at(folds.train(k)).counted(), data.at(folds.test(k)))
-            for k in range(len(folds))
+            Fold(k, training.counted(), split.test(k)) for k, training in enumerate(split.training)
         ]
-        fixed = [c.name for c in candidates if not c.is_learned]
-        learned = [[settings(c) for c in candidates if c.name == kind] for kind in LEARNED]
-        paths = [path for path in learned if path]
-        with Parallel(n_jobs=n_jobs) as parallel:
-            with share("tuning what is not learned", 0.0, FIXED):
-                tasks = stage("folds", parts)
-                first = parallel(delayed(try_fixed)(fixed, paths[0][0], part) for part in tasks)
-            with share("learning", FIXED, 1.0):
-                jobs = [
-                    (path, part, tried["untrained"][0])
-                    for part, tried in zip(parts, first, strict=True)
-                    for path in paths
-                ]
-                then = parallel(delayed(try_path)(*job) for job in stage("folds", jobs))
-        trials = []
-        for k, tried in enumerate(first):
-            trials.append([tried[name][1] for name in fixed])
-            trials[k] += [t for path in then[k * len(paths) : (k + 1) * len(paths)] for t in path]
+        trials = _tried(settings, candidates, parts, n_jobs)
         both = np.empty((len(data), len(candidates), 2))
         for k, row in enumerate(trials):
             both[folds.test(k)] = np.stack([trial.losses for trial in row], axis=1)
@@ -126,9 +120,10 @@ class HeldOut:
             criterion,
             data.weights,
             rule,
-            data.problem.traits.words,
+            split.words,
             measure(data.problem, data.truths[0]),
-            numbers,
+            split.numbers,
+            split.question,
         )
 
     @property
@@ -177,7 +172,8 @@ class HeldOut:
             honest = once_each(honest, units, weights)
             weights = once_each(weights, units, weights)
             units = np.arange(honest.size)
-        contrasts = {n: Contrast.of(n, d, units, weights) for n, d in differences.items()}
+        draws = folds.draws
+        contrasts = {n: Contrast.of(n, d, units, weights, draws) for n, d in differences.items()}
         rivals = strongest_first(contrasts)
         return Verdict(
             untrained=contrasts["untrained"],
@@ -189,11 +185,26 @@ class HeldOut:
             measure=self.measure,
             others=tuple(rivals[1:]),
             copies=copies,
+            question=self.question,
+            classifiers=frozenset(c.name for c in self.candidates if c.rival is not None),
         )
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """Why the features or the classifier of some candidates, by name, could not learn."""
+        found: dict[str, str] = {}
+        for row in self.trials:
+            for candidate, trial in zip(self.candidates, row, strict=True):
+                if trial.refused:
+                    found.setdefault(candidate.name, trial.failure)
+        return found
 
     def table(self) -> dict[str, list[Any]]:
         """A row for each candidate, in columns; gains are over the untrained metric, paired."""
-        losses, units, weights = self.losses, self.folds.units, self.weights
+        losses, weights = self.losses, self.weights
+        spread = partial(
+            standard_error, units=self.folds.units, weights=weights, draws=self.folds.draws
+        )
         names = [c.name for c in self.candidates]
         gains = losses[:, [names.index("untrained")]] - losses
         tried = list(zip(*self.trials, strict=True))
@@ -201,10 +212,10 @@ class HeldOut:
             "candidate": names,
             "lam": [c.lam for c in self.candidates],
             "mean_loss": _means(losses, weights),
-            "se_loss": [standard_error(column, units, weights) for column in losses.T],
+            "se_loss": [spread(column) for column in losses.T],
             "mean_criterion": _means(self.criterion, weights),
             "mean_gain": _means(gains, weights),
-            "se_gain": [standard_error(column, units, weights) for column in gains.T],
+            "se_gain": [spread(column) for column in gains.T],
             "mean_fit_seconds": [float(np.mean([t.seconds for t in row])) for row in tried],
             "mean_oracle_calls": [float(np.mean([t.oracle_calls for t in row])) for row in tried],
             "converged": [all(t.converged for t in row) for row in tried],
@@ -220,7 +231,7 @@ class HeldOut:
 
     @property
     def _kinds(self) -> list[str]:
-        return [c.name if c.is_learned else "" for c in self.candidates]
+        return [c.kind for c in self.candidates]
 
     @property
     def _learned_criterion(self) -> Floats:
@@ -228,6 +239,84 @@ class HeldOut:
         learned = np.array([c.is_learned for c in self.candidates])
         failed = np.isnan(self.criterion).any(axis=0)
         return np.where(learned & ~failed, self.criterion, np.nan)
+
+
+def _tried(
+    settings: Make, candidates: Sequence[Candidate], parts: Sequence[Fold], n_jobs: int | None
+) -> list[list[Trial]]:
+    """A trial for each candidate in each fold."""
+    rivals = [c for c in candidates if c.rival is not None]
+    others = [c for c in candidates if c.rival is None]
+    asked = {c: settings(c) for c in others}
+    sights = {_sight(s): s for s in asked.values()}
+    kinds: dict[str, list[Candidate]] = {}
+    for candidate in others:
+        if candidate.is_learned:
+            kinds.setdefault(candidate.name, []).append(candidate)
+    found: dict[tuple[int, Candidate], Trial] = {}
+    with Parallel(n_jobs=n_jobs) as parallel:
+        with share("tuning what is not learned", 0.0, FITTED if rivals else FIXED):
+            seen = _seen(parallel, list(sights.values()), parts)
+            _refuse_unseen(seen, asked[others[0]])
+            tuned = [(c, part) for part in parts for c in others if c.baseline is not None]
+            jobs = [(c, seen[part.number, _sight(asked[c])], part) for c, part in tuned]
+            trials = parallel(delayed(_try_tuned)(*job) for job in stage("metrics", jobs))
+            fitted = [(c, part) for part in parts for c in rivals]
+            trials += parallel(
+                delayed(try_rival)(c.rival, part) for c, part in stage("classifiers", fitted)
+            )
+        for (c, part), trial in zip([*tuned, *fitted], trials, strict=True):
+            found[part.number, c] = trial
+        with share("learning", FITTED if rivals else FIXED, 1.0):
+            paths = [(part, kind) for part in parts for kind in kinds.values()]
+            jobs_of_paths = [
+                ([asked[c] for c in kind], seen[part.number, _sight(asked[kind[0]])], part)
+                for part, kind in paths
+            ]
+            rows = parallel(delayed(_try_path)(*job) for job in stage("folds", jobs_of_paths))
+    for (part, kind), row in zip(paths, rows, strict=True):
+        for c, trial in zip(kind, row, strict=True):
+            found[part.number, c] = trial
+    return [[found[part.number, c] for c in candidates] for part in parts]
+
+
+def _seen(
+    parallel: Parallel, sights: Sequence[Settings], parts: Sequence[Fold]
+) -> dict[tuple[int, Sight], SeenFold | Unseen]:
+    """Every fold as the metrics see it, for each choice of features."""
+    jobs = [(settings, part) for part in parts for settings in sights]
+    found = parallel(delayed(see)(*job) for job in stage("features", jobs))
+    return {
+        (part.number, _sight(settings)): seen
+        for (settings, part), seen in zip(jobs, found, strict=True)
+    }
+
+
+def _refuse_unseen(
+    seen: Mapping[tuple[int, Sight], SeenFold | Unseen], untrained: Settings
+) -> None:
+    """Refuse features that the untrained metric, which the others have to beat, cannot see."""
+    for (fold, sight), found in seen.items():
+        if sight == _sight(untrained) and isinstance(found, DataError | LearningError):
+            found.add_note(f"in fold {fold}")
+            raise found
+
+
+def _sight(settings: Settings) -> Sight:
+    """The same for settings that see a recording alike."""
+    return id(settings.features), settings.standardize
+
+
+def _try_tuned(candidate: Candidate, seen: SeenFold | Unseen, part: Fold) -> Trial:
+    if isinstance(seen, DataError | LearningError):
+        return part.failed(seen)
+    return try_tuned(candidate, seen)
+
+
+def _try_path(path: Sequence[Settings], seen: SeenFold | Unseen, part: Fold) -> list[Trial]:
+    if isinstance(seen, DataError | LearningError):
+        return [part.failed(seen) for _ in path]
+    return try_path(path, seen)
 
 
 def _means(losses: Floats, weights: Floats) -> list[float]:

@@ -1,4 +1,4 @@
-"""What learning is worth on the rows of a single table."""
+"""What learning is worth on parts of a single table: groups of its rows, or some clusters."""
 
 from __future__ import annotations
 
@@ -6,61 +6,66 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, DataWarning, LearningError
-from structsvm.evaluation import Evaluation
+from structsvm.evaluation import Evaluation, warn_of_new_clusters
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.rivals import partitions_of
+from structsvm.learner.training_set import TrainingSet
+from structsvm.model_selection.splits import (
+    CLUSTERS,
+    MOST_PARTS,
+    PARTS,
+    ROWS,
+    Split,
+    check_split,
+    question_in_words,
+    split_samples,
+)
+from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import asked_counts, cluster_counts
-from structsvm.partitions.traits import Words
+from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
+from structsvm.support.tables import Printed, ShortTable
 from structsvm.verdict import LEARNED, Verdict
 
-__all__ = ["RowsEvaluation", "evaluate_rows", "fewest_rows"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-MOST_GROUPS = 10
-ROWS_OF_A_CLUSTER = 4
-"""In each group, on average."""
-ROW_GROUPS = Words("row group", "cluster", "row")
+__all__ = ["RowsEvaluation", "evaluate_rows"]
 
 
-@dataclass(frozen=True)
-class RowsEvaluation:
-    """Scores of groups of rows, each clustered by itself, and what they are scores of."""
+@dataclass(frozen=True, repr=False)
+class RowsEvaluation(Printed):
+    """Scores of parts of a table, each clustered by itself, and what they are scores of."""
 
     groups: Evaluation
-    """With a sample for each group."""
+    """With a sample for each part."""
+    split: str
+    """What the parts are: "rows" or "clusters"."""
     learned_again: bool
-    """Whether the metric of a group was learned from the rows of the other groups; else it is the
-    model's own, which has seen none of the rows."""
+    """Whether the metric of a part was learned from the rest of the table; else it is the model's
+    own, which has seen none of the rows."""
 
     @property
     def verdict(self) -> Verdict:
-        """Whether learning paid, of further rows of the same clusters."""
+        """Whether learning paid, of further rows of the same clusters, or of new clusters."""
         return self.groups.verdict
 
     @property
     def question(self) -> str:
         """A sentence that says what is answered, and what is not."""
-        n = len(self.groups.samples)
-        if self.learned_again:
-            how = f"each of {n} groups of rows was clustered by a metric learned from the others"
-        else:
-            how = f"each of {n} groups of rows was clustered by itself"
-        return (
-            f"This says what the metric is worth on further rows of the same clusters: {how}. "
-            "What it is worth on other tables or clusters only they can tell."
-        )
+        return self.groups.question
+
+    def short_table(self) -> ShortTable:
+        """The mean scores of each metric on the parts, the verdict, and what it answers."""
+        table = self.groups.short_table()
+        n, part = len(self.groups.samples), "group" if self.split == "rows" else "part"
+        title = f"Mean scores of {counted(n, part)} of {self.split} of a table"
+        return replace(table, title=title, notes=(*table.notes, self.question))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the evaluation as plain values, ready for JSON."""
@@ -72,14 +77,19 @@ class RowsEvaluation:
 
 
 def evaluate_rows(
-    learner: MetricLearner, X: Any, y: Any, n_clusters: int | str = "true"
+    learner: MetricLearner,
+    X: Any,
+    y: Any,
+    n_clusters: int | str = "true",
+    *,
+    split: str | None = None,
 ) -> RowsEvaluation:
-    """Judge a metric by groups of rows of one table, which have rows of every cluster.
+    """Judge a metric by parts of one table: groups of rows of every cluster, or some clusters.
 
-    The rows are split into up to ten groups, identical rows never into two. If the learner has
-    learned from this very table, and from no other, each group is clustered by a metric that is
-    learned anew, with the same settings and rivals, from the rows of the other groups. If it has
-    not seen the table, it clusters every group as it is.
+    The rows are split into up to ten groups, identical rows never into two; or the clusters into
+    folds of at least two, several times. If the learner has learned from this very table, and from
+    no other, each part is clustered by a metric that is learned anew, with the same settings and
+    rivals, from the rest. If it has not seen the table, it clusters every part as it is.
 
     Parameters
     ----------
@@ -88,7 +98,11 @@ def evaluate_rows(
     X, y : array or data frame of shape (T, P), and the cluster of each row, (T,)
         Or a sample as ``learner.measured`` has it.
     n_clusters : int or "true"
-        Cluster each group into so many, or into as many as it has labels of.
+        Cluster each part into so many, or into as many as it has labels of.
+    split : {None, "rows", "clusters"}
+        The question: what the metric is worth on further rows of these clusters, or on clusters
+        that it was not learned from. None asks what the learner was made for if it has learned from
+        this table, and splits another table by rows.
 
     Returns
     -------
@@ -97,14 +111,17 @@ def evaluate_rows(
     Raises
     ------
     DataError
-        When the rows are too few to be split, or have an order.
+        When the rows or clusters are too few to be split, or the rows have an order.
+    SettingsError
+        When ``split`` names no way of splitting.
     LearningError
-        When nothing can be learned from the rows of the other groups.
+        When nothing can be learned from the rest of the table.
 
     Notes
     -----
-    Features are scaled as on the whole table, or as on the rows that are learned from. That these
-    overlap between groups is neglected in the standard errors, as usual.
+    Groups of rows are scaled as the whole table, or as the rows that are learned from; groups of
+    clusters each by itself, as new tables are. That what is learned from overlaps between parts is
+    neglected in the standard errors, as usual.
 
     Examples
     --------
@@ -118,76 +135,65 @@ def evaluate_rows(
     (False, 4)
     """
     check_is_fitted(learner)
-    problem = learner.problem_
-    if problem.traits.contiguous:
-        raise DataError(
-            "the samples of a recording have an order, and are not split like the rows of a table"
-        )
-    measured = [X] if isinstance(X, Sample) else learner.measured([X])
-    table = measured[0].X
-    (truth,) = learner.encode(measured, [y])
-    again = table in learner.training_data_
+    check_split(split)
+    data = _training_set(learner, X, y)
+    again = data.arrays[0] in learner.training_data_
     if again and len(learner.training_data_) > 1:
         raise DataError(
             f"the model was learned from this table and {len(learner.training_data_) - 1} more: "
             "judge it by tables it has not seen"
         )
-    parts = _groups(table, truth)
-    assert truth.labels is not None
-    truths = [EquivalenceMatrix.from_labels(truth.labels[part]) for part in parts]
-    sizes = [part.size for part in parts]
-    counts = cluster_counts(asked_counts(n_clusters, truths), sizes, ROW_GROUPS)
+    warn_of_new_clusters(learner, data.samples, [y])
+    asked = split or (learner.question_ if again else None) or ROWS
+    found = split_samples(asked, data, MOST_PARTS, 0)
+    parts, truths = found.held_out, found.held_out.truths
+    whole = None
+    if not again and asked == ROWS:
+        prepared = learner.inputs_(data.samples)
+        whole = data.with_features([x.X for x in prepared]).cut(found.pieces)
+    sizes = [part.n_samples for part in parts.samples]
+    counts = cluster_counts(asked_counts(n_clusters, truths), sizes, found.words)
     guesses: dict[str, list[EquivalenceMatrix]] = {}
-    labels = np.asarray(y)
-    seen = None if again else learner.inputs_(measured)[0]
-    for i, part in enumerate(stage("row groups", parts)):
-        own = learner
-        if again:
-            rest = np.setdiff1d(np.arange(len(table)), part)
-            try:
-                own = _learned(learner, table[rest], labels[rest])
-            except LearningError as error:
-                error.add_note(f"so it is without row group {i} of {len(parts)}")
-                raise
-        group = problem.restrict(own.inputs_(measured)[0] if seen is None else seen, part)
+    for k in stage("folds", range(len(found.training))):
+        which = found.folds.test(k)
+        own = _learned(learner, found, k) if again else learner
+        measured = parts.at(which).samples
+        seen = own.inputs_(measured) if whole is None else whole.at(which).samples
+        here = [K for i in which if (K := counts[i]) is not None]
         for name, metric in {LEARNED: own.metric_, **own.baselines_}.items():
-            guesses.setdefault(name, []).append(metric.decode(problem, group, counts[i]))
-    names = [f"rows {i}" for i in range(len(parts))]
-    found = Evaluation.of(truths, guesses, names, problem)
-    return RowsEvaluation(replace(found, words=ROW_GROUPS), again)
+            guesses.setdefault(name, []).extend(own.decode_with(metric, list(seen), here))
+        for name in [] if asked == CLUSTERS else own.rivals_:
+            guesses.setdefault(name, []).extend(
+                partitions_of(own.rivals_, name, own.problem_, measured, here)
+            )
+    names = [f"{asked} {i}" for i in range(len(parts))]
+    problem, classifiers = data.problem, learner.rivals_
+    scores = Evaluation.of(
+        truths, guesses, names, problem, words=found.words, classifiers=classifiers
+    )
+    question = question_in_words(asked, len(parts), again)
+    return RowsEvaluation(replace(scores, draws=found.folds.draws, question=question), asked, again)
 
 
-def fewest_rows(y: Any) -> int:
-    """How many rows a table with these clusters needs to be split."""
-    return 2 * ROWS_OF_A_CLUSTER * np.unique(np.asarray(y)).size
+def _training_set(learner: MetricLearner, X: Any, y: Any) -> TrainingSet:
+    """A table as it was measured, with its labels."""
+    samples = [X] if isinstance(X, Sample) else learner.measured([X])
+    labels = read_labels(learner.problem_, samples, [y])
+    return TrainingSet(learner.problem_, samples, labels, np.ones(1), given=[y])
 
 
-def _groups(X: Floats, truth: EquivalenceMatrix) -> list[Ints]:
-    """Rows that are held out together."""
-    T, K = truth.n_samples, truth.n_clusters
-    n = min(MOST_GROUPS, T // (ROWS_OF_A_CLUSTER * K))
-    same = np.unique(X, axis=0, return_inverse=True)[1].ravel()
-    if n < 2 or same.max() + 1 < n:
-        raise DataError(
-            f"the table has {T} rows in {K} clusters, of which none can be held out: "
-            f"{fewest_rows(truth.labels)} different rows are the fewest"
-        )
-    once = same.max() + 1 == T
-    # A rare cluster is not in every group.
-    with without_warnings(UserWarning, beginning="The least populated class"):
-        if once:
-            folds = StratifiedKFold(n, shuffle=True, random_state=0).split(X, truth.labels)
-        else:
-            grouped = StratifiedGroupKFold(n, shuffle=True, random_state=0)
-            folds = grouped.split(X, truth.labels, same)
-        return [np.asarray(test) for _, test in folds if len(test)]
-
-
-def _learned(learner: MetricLearner, X: Floats, y: Any) -> MetricLearner:
-    """A metric of some rows of the table, scaled as on these, and its rivals."""
+def _learned(learner: MetricLearner, split: Split, k: int) -> MetricLearner:
+    """A metric of what is not held out in a fold, and its rivals."""
     own: MetricLearner = clone(learner)
-    if learner.inputs_.standardizer.kind == "recording":
+    if split.words is PARTS[ROWS] and learner.inputs_.standardizer.kind == "recording":
         own.standardize = "training"
-    with without_warnings(DataWarning, ConvergenceWarning):
-        own.fit([X], [y], rivals=len(learner.baselines_) > 1)
+    rivals = [*learner.baselines_, *learner.rivals_][1:]
+    if split.words is PARTS[CLUSTERS]:
+        rivals = [*learner.baselines_][1:]  # classifiers find no new clusters
+    try:
+        with without_warnings(DataWarning, ConvergenceWarning):
+            own.fit(split.training[k], rivals=rivals)
+    except LearningError as error:
+        error.add_note(f"so it is without {split.words.whole} {k} of {len(split.training)}")
+        raise
     return own

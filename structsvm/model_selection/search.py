@@ -3,42 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm import baselines
-from structsvm.errors import SettingsError, VerdictWarning, warn
+from structsvm.errors import DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
+from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
+from structsvm.learner.parameters import ProblemParameters
+from structsvm.learner.rivals import candidates_of, fit_rival
+from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
-from structsvm.model_selection.candidates import Candidate, menu
-from structsvm.model_selection.folds import split
+from structsvm.model_selection.candidates import check_candidates, check_lams, menu
 from structsvm.model_selection.held_out import HeldOut
+from structsvm.model_selection.splits import ROWS, check_split, rule_for, split_samples
+from structsvm.model_selection.trials import SEEING, tuned_metric
+from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample
+from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts
+from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
 from structsvm.support.checks import among, check_n_jobs
 from structsvm.support.progress import share
-from structsvm.verdict import contents
 
 __all__ = ["MetricLearnerCV"]
 
 Floats = NDArray[np.float64]
 
+WHOLE = "tables"
+"""What is asked about tables if they are held out as a whole."""
+CHOOSING = 0.9
+"""What part of the time goes into choosing, about; the rest into learning the choice."""
 
-class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
+
+class MetricLearnerCV(ProblemParameters):
     """A :class:`MetricLearner` whose kind of metric and ``lam`` are chosen on held-out recordings.
 
     Each candidate is tuned on the recordings of all folds but one, penalty included, and segments
@@ -49,23 +60,31 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     problem : PartitionProblem, default ``ChangePoint()``
-    candidates : sequence of str, optional
-        Names of metrics: "untrained", other baselines such as "rca", and at least one of "diagonal"
-        and "full". None takes those that suit the problem.
+    candidates : sequence of str or Candidate, optional
+        "untrained", other baselines such as "rca", at least one that is learned, such as "diagonal"
+        and "full", and any others that the problem knows by name. A
+        :class:`~structsvm.partitions.Candidate` has settings of its own. None takes those that
+        suit the problem.
     lams : sequence of float, optional
         Strengths of the regularizer of the learned candidates; None takes those that suit the
         problem.
     cv : int or splitter
         Number of folds of samples, one for each if there are fewer; with ``groups``, a group is
         never split. Or a scikit-learn splitter that holds every sample out once.
+    split : {None, "rows", "clusters"}
+        What is held out of tables, which is the question that is answered: whole tables, groups of
+        rows of the clusters that are known ("rows"), or all rows of some clusters ("clusters", two
+        or more at a time, in several draws of ``cv`` folds). One table is enough for the latter
+        two.
     n_clusters : {None, "true"}
         Judge the partitions of held-out samples by the calibrated price, or those with the number
         of clusters of their labels. The choice is made by the mean loss of both, which is less
         noisy than either; a problem that knows the number uses it for everything.
-    rule : {"one_se", "min"}
-        Take the simplest candidate within one standard error of the best, or the best. A large
-        ``lam`` is simpler than a small one of the same kind of metric, and what is not learned is
-        simpler than anything learned; diagonal and full are compared by their means.
+    rule : {None, "one_se", "min"}
+        Take the simplest candidate within one standard error of the best, or the best. None is
+        "min" where clusters are held out, which leaves too few parts for the other, else "one_se".
+        A large ``lam`` is simpler than a small one of the same kind of metric, and what is not
+        learned is simpler than anything learned; diagonal and full are compared by their means.
     n_jobs : int or None
         Workers, as in joblib; the result is the same.
     regularizer, features, standardize, whiten, solver, constraints, random_state
@@ -79,17 +98,25 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         told otherwise, and what :func:`structsvm.save` takes.
     best_candidate_ : str
         The best candidate of all; "untrained", say, when learning does not pay.
+    best_learned_ : str
+        The candidate that ``best_estimator_`` is.
     best_lam_ : float
         ``lam`` of ``best_estimator_``.
     verdict_ : Verdict
         What learning is worth on held-out recordings, choosing included; ``print`` it.
+    rivals_ : dict of estimators
+        The candidates that are no metrics, fitted to all recordings.
+    best_metric_, best_inputs_ : Metric, Inputs
+        What ``predict(..., use="best")`` decodes with, unless the best candidate is one of
+        ``rivals_``, and what is done to a sample before.
     cv_results_ : dict of lists
         A row for each candidate and ``lam``: ``pandas.DataFrame(cv_results_)``.
     candidates_ : list of Candidate
     losses_, criterion_ : arrays of shape (N, n_candidates)
-        What is judged and what is chosen by, when held out; NaN where the candidate failed.
+        What is judged and what is chosen by, when held out; NaN where the candidate failed. With
+        ``split``, N is the number of parts that are held out.
     fold_ : array of shape (N,)
-        The fold in which a recording was held out.
+        The fold in which a recording, or a part of a table, was held out.
 
     Notes
     -----
@@ -116,16 +143,18 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
 
     __metadata_request__fit = DATA
     __metadata_request__score = DATA
+    default_problem = ChangePoint()
 
     def __init__(
         self,
         problem: PartitionProblem | None = None,
-        candidates: Sequence[str] | None = None,
+        candidates: Sequence[str | Candidate] | None = None,
         lams: Sequence[float] | None = None,
         *,
         cv: Any = 5,
+        split: str | None = None,
         n_clusters: str | None = None,
-        rule: str = "one_se",
+        rule: str | None = None,
         n_jobs: int | None = None,
         regularizer: str | Regularizer = "squared",
         features: RecordingTransformer | None = None,
@@ -139,6 +168,7 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         self.candidates = candidates
         self.lams = lams
         self.cv = cv
+        self.split = split
         self.n_clusters = n_clusters
         self.rule = rule
         self.n_jobs = n_jobs
@@ -185,12 +215,10 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         data = self._training_set(
             Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
-        n = len(self._candidates)
-        with share("choosing", 0.0, n / (n + 1)):
+        with share("choosing", 0.0, CHOOSING):
             learner = self.choose(data)
-        with share("learning", n / (n + 1), 1.0):
-            self.best_estimator_ = learner.fit(data)
-        self._add_baselines(data.counted(), self.candidates_)
+        with share("learning", CHOOSING, 1.0):
+            self._learn(learner, data)
         if not self.verdict_.pays:
             warn(str(self.verdict_), VerdictWarning)
         return self
@@ -209,45 +237,42 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         Everything that :meth:`fit` finds out is known afterwards but ``best_estimator_``.
         Parameters and errors are those of :meth:`fit`.
         """
-        judge_with_k, candidates = self._judge_with_k(), self._candidates
+        judge_with_k = self._judge_with_k()
         check_n_jobs(self.n_jobs)
-        for candidate in candidates:
-            self._settings(candidate)  # refuses bad settings before any work
+        if self.candidates is not None:
+            check_candidates(self.candidates)
+        check_lams(self._lams)
+        Settings.of(self._parameters(Candidate("full")))  # refuses bad settings before any work
         data = self._training_set(
             Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
-        traits = data.problem.traits
-        numbers = contents(data.arrays)
-        folds = split(
-            self.cv,
-            data.truths,
-            data.groups,
-            self.random_state,
-            traits.words,
-            data.weights,
-            numbers,
-        )
+        candidates = self._menu(data)
+        for candidate in candidates:
+            self._settings(candidate)
+        split = split_samples(self.split, data, self.cv, self.random_state)
         held_out = HeldOut.run(
-            self._settings,
+            partial(self._settings, of_rows=self.split == ROWS),
             candidates,
-            data,
-            folds,
+            split,
             judge_with_k=judge_with_k,
-            choose_with_k=traits.given_k,
-            rule=self.rule,
+            choose_with_k=data.problem.traits.given_k,
+            rule=self.rule or rule_for(self.split),
             n_jobs=self.n_jobs,
-            numbers=numbers,
         )
         learned = held_out.best_learned
+        for name, why in held_out.refused.items():
+            warn(f"{name} is not compared: {why}", DataWarning)
         self.verdict_ = held_out.verdict
-        self.best_candidate_, self.best_lam_ = held_out.best.name, learned.lam
-        self.candidates_, self.fold_ = candidates, folds.held_out
+        self.best_candidate_ = held_out.best.name
+        self.best_learned_, self.best_lam_ = learned.name, learned.lam
+        self.candidates_, self.fold_ = candidates, split.folds.held_out
         self.losses_, self.criterion_ = held_out.losses, held_out.criterion
         self.cv_results_ = held_out.table()
         return MetricLearner(**self._parameters(learned))
 
+    @same_form
     def predict(
-        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned"
+        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[NDArray[Any]]:
         """Partition samples: a label vector (T_i,) for each.
 
@@ -257,35 +282,74 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
             None decides by the calibrated price.
         use : {"learned", "best"}
             The best learned metric, or the best candidate, which may be the untrained one.
+        **rules
+            Which partitions are allowed, as for :meth:`MetricLearner.predict`.
         """
-        samples = self.prepare(Xs)
-        partitions = self.predict_partitions(samples, n_clusters, use=use)
-        decode = self.problem_.decode
-        return [decode(M, sample) for M, sample in zip(partitions, samples, strict=True)]
+        samples = Xs if is_prepared(Xs) else self.measured(Xs)
+        partitions = self.predict_partitions(Xs, n_clusters, use=use, **rules)
+        return labels_of(self.problem_, partitions, samples)
 
+    def predict_states(self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
+        """Partition samples in the learned metric and name what was found, (T_i,) each."""
+        return self._fitted.predict_states(Xs, n_clusters, **rules)
+
+    def predict_segments(self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
+        """Segment recordings in the learned metric and name what was found: a table for each."""
+        return self._fitted.predict_segments(Xs, n_clusters, **rules)
+
+    def predict_changes(
+        self,
+        Xs: Any,
+        n_clusters: Counts = None,
+        *,
+        tolerance: int | None = None,
+        **rules: Unpack[Rules],
+    ) -> Any:
+        """Segment recordings in the learned metric, and say how sure each change is."""
+        return self._fitted.predict_changes(Xs, n_clusters, tolerance=tolerance, **rules)
+
+    @same_form
     def predict_breakpoints(
-        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned"
+        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[list[int]]:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
-        return [M.breakpoints for M in self.predict_partitions(Xs, n_clusters, use=use)]
+        found = self.predict_partitions(Xs, n_clusters, use=use, **rules)
+        return [M.breakpoints for M in found]
 
+    @same_form
     def predict_partitions(
-        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned"
+        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[EquivalenceMatrix]:
         """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each.
 
         Raises
         ------
         SettingsError
-            When ``use`` is neither "learned" nor "best".
+            When ``use`` is neither "learned" nor "best", or the best candidate is no metric and
+            can keep no rules.
         """
         if not among(use, ("learned", "best")):
             raise SettingsError(f"use must be 'learned' or 'best', got {use!r}")
         learner = self._fitted
-        metric = learner.metric_
-        if use == "best":
-            metric = learner.baselines_.get(self.best_candidate_, metric)
-        return learner.decode_with(metric, Xs, n_clusters)
+        if use == "learned":
+            found: list[EquivalenceMatrix] = learner.predict_partitions(Xs, n_clusters, **rules)
+            return found
+        if self.best_candidate_ in learner.rivals_:
+            if rules:
+                raise SettingsError(
+                    f"{self.best_candidate_} is no metric and keeps no rules: leave out "
+                    f"{next(iter(rules))}, or use='learned'"
+                )
+            return learner.partition_with(self.best_candidate_, Xs, n_clusters)
+        if self.best_inputs_ is learner.inputs_:
+            return learner.decode_with(self.best_metric_, Xs, n_clusters, **rules)
+        if is_prepared(Xs):
+            raise SettingsError(
+                f"{self.best_candidate_} sees other features than the learned metric: give samples "
+                "as they are, not prepared ones"
+            )
+        samples = self.best_inputs_(self.measured(Xs))
+        return learner.decode_with(self.best_metric_, samples, n_clusters, **rules)
 
     def decode_with(
         self, metric: Metric, Xs: Any, n_clusters: Counts = None
@@ -334,8 +398,19 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
 
     @property
     def baselines_(self) -> dict[str, Metric]:
-        """The candidates that are not learned, tuned on all samples."""
+        """Metrics that are not learned, tuned on all samples as the learned metric sees them."""
         return self._fitted.baselines_
+
+    @property
+    def rivals_(self) -> dict[str, Any]:
+        """The candidates that are no metrics, fitted to all samples."""
+        return self._fitted.rivals_
+
+    def partition_with(
+        self, rival: str, Xs: Any, n_clusters: Counts = None
+    ) -> list[EquivalenceMatrix]:
+        """Partition samples as one of ``rivals_`` does, by its name."""
+        return self._fitted.partition_with(rival, Xs, n_clusters)
 
     @property
     def inputs_(self) -> Inputs:
@@ -351,6 +426,16 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
     def training_data_(self) -> TrainingSummary:
         """What was learned from."""
         return self._fitted.training_data_
+
+    @property
+    def classes_(self) -> NDArray[Any] | None:
+        """The names of the states that the features know, (C,); None if they know none."""
+        return self._fitted.classes_
+
+    @property
+    def question_(self) -> str | None:
+        """What was asked about tables: "rows", "clusters" or "tables"; None of other samples."""
+        return self._fitted.question_
 
     @property
     def n_features_in_(self) -> int:
@@ -375,24 +460,28 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         return problem_from(self.problem, self.random_state)
 
     @property
-    def _candidates(self) -> list[Candidate]:
-        """The metrics to choose from; SettingsError if they are none."""
-        traits = self._problem.traits
-        return menu(
-            traits.candidates if self.candidates is None else self.candidates,
-            traits.lams if self.lams is None else self.lams,
-        )
+    def _lams(self) -> Any:
+        return self._problem.traits.lams if self.lams is None else self.lams
+
+    def _menu(self, data: TrainingSet) -> list[Candidate]:
+        """What is chosen from; SettingsError if it is nothing."""
+        known = candidates_of(data, self.features)
+        if self.lams is not None:
+            known = [replace(candidate, lams=()) for candidate in known]
+        return menu(known if self.candidates is None else self.candidates, self._lams, known)
 
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
-        """Samples and labels, checked once."""
-        return TrainingSet.of(self._problem, Xs, ys, **given)
+        """Samples and labels, checked once, and what is asked about them."""
+        check_split(self.split)
+        data = TrainingSet.of(self._problem, Xs, ys, **given)
+        return replace(data, question=self.split or WHOLE)
 
     def _judge_with_k(self) -> bool:
         """Whether partitions that know their number of clusters are judged."""
         if not among(self.n_clusters, (None, "true")):
             raise SettingsError(f"n_clusters must be None or 'true', got {self.n_clusters!r}")
-        if not among(self.rule, ("one_se", "min")):
-            raise SettingsError(f"rule must be 'one_se' or 'min', got {self.rule!r}")
+        if not among(self.rule, (None, "one_se", "min")):
+            raise SettingsError(f"rule must be 'one_se', 'min' or None, got {self.rule!r}")
         return self.n_clusters == "true" or self._problem.traits.given_k
 
     def _parameters(self, candidate: Candidate) -> dict[str, Any]:
@@ -400,21 +489,46 @@ class MetricLearnerCV(BaseEstimator):  # type: ignore[misc]
         parameters: dict[str, Any] = MetricLearner().get_params(deep=False)
         shared = parameters.keys() & self.get_params(deep=False).keys()
         parameters |= {name: getattr(self, name) for name in shared - {"n_jobs"}}
-        if candidate.is_learned:
-            parameters |= {"metric": candidate.name, "lam": candidate.lam}
-        if candidate.name == "diagonal":
-            parameters["whiten"] = None
+        own = dict(candidate.settings)
+        if candidate.baseline is not None:  # the others are of the baseline
+            own = {name: own[name] for name in SEEING if name in own}
+        unknown = sorted(own.keys() - parameters.keys())
+        if unknown:
+            raise SettingsError(
+                f"candidate {candidate.name!r} sets {unknown[0]!r}: MetricLearner has no such "
+                "parameter"
+            )
+        parameters |= own
+        if candidate.lam is not None:
+            parameters["lam"] = candidate.lam
         return parameters
 
-    def _settings(self, candidate: Candidate) -> Settings:
-        return Settings.of(self._parameters(candidate))
+    def _settings(self, candidate: Candidate, of_rows: bool = False) -> Settings:
+        """The settings of the learner of a candidate.
 
-    def _add_baselines(self, data: TrainingSet, candidates: Sequence[Candidate]) -> None:
-        """Tune the rivals that the learner has not tuned itself."""
-        learner = self.best_estimator_
-        samples = learner.inputs_(data.samples)
-        for name in [c.name for c in candidates if not c.is_learned]:
-            if name not in learner.baselines_:
-                learner.baselines_[name] = baselines.fit(
-                    name, data.problem, samples, data.truths, weights=data.weights
-                )
+        Where groups of rows of a table are held out, they are scaled as the rows that are learned
+        from, and not each group by itself.
+        """
+        settings = Settings.of(self._parameters(candidate))
+        return settings.scaled_as_training if of_rows else settings
+
+    def _learn(self, learner: MetricLearner, data: TrainingSet) -> None:
+        """Learn the choice from all samples, and tune what it was chosen from."""
+        plain = [c.baseline for c in self.candidates_ if c.baseline and not c.settings]
+        tuned = [name for name in plain if name != "untrained"]
+        self.best_estimator_ = learner.fit(data, rivals=tuned)
+        for candidate in self.candidates_:
+            if candidate.rival is not None:
+                learner.rivals_[candidate.name] = fit_rival(candidate.rival, data.counted())
+        self.best_inputs_, self.best_metric_ = learner.inputs_, learner.metric_
+        best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
+        if best.baseline is None:
+            return
+        settings = self._settings(best)
+        if not best.settings and settings.features is learner.features:
+            self.best_metric_ = learner.baselines_[best.baseline]
+            return
+        self.best_inputs_, seen = Inputs.fit(
+            settings.features, settings.standardize, data.counted()
+        )
+        self.best_metric_ = tuned_metric(best, seen)

@@ -11,40 +11,38 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import baselines
-from structsvm.errors import DataWarning, LearningError, MasterError
+from structsvm.errors import DataError, DataWarning, LearningError, MasterError
 from structsvm.learner.fitting import FitState
 from structsvm.learner.inputs import Inputs
+from structsvm.learner.rivals import fit_rival, guessed
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
+from structsvm.partitions.candidates import Candidate, Rival
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import disagreement
+from structsvm.partitions.sample import Sample
 from structsvm.solvers.memory import Memory
 from structsvm.status import Status
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["Fold", "Trial", "try_fixed", "try_path"]
+__all__ = [
+    "SEEING",
+    "Fold",
+    "SeenFold",
+    "Trial",
+    "see",
+    "try_path",
+    "try_rival",
+    "try_tuned",
+    "tuned_metric",
+]
 
 Floats = NDArray[np.float64]
 
-
-@dataclass(frozen=True, eq=False)
-class Fold:
-    """Recordings to tune on, and others to try on."""
-
-    train: TrainingSet
-    test: TrainingSet
-
-    def losses(self, inputs: Inputs, metric: Metric) -> Floats:
-        """What :attr:`Trial.losses` says, of a metric of what ``inputs`` make of the samples."""
-        problem, truths = self.test.problem, self.test.truths
-        found = np.empty((len(self.test), 2))
-        for i, (sample, truth) in enumerate(zip(inputs(self.test.samples), truths, strict=True)):
-            for column, K in enumerate((None, truth.n_clusters)):
-                given = truth.n_clusters if metric.price is None else K
-                guess = metric.decode(problem, sample, given)
-                found[i, column] = disagreement(problem, truth, guess)
-        return found
+SEEING = ("features", "standardize")
+"""Settings of a candidate that say what its metric sees."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,23 +58,104 @@ class Trial:
     oracle_calls: int = 0
     failure: str = ""
     """Why there is no metric."""
+    refused: bool = False
+    """Whether its features or its classifier could not learn from the labels."""
 
 
-def try_fixed(
-    names: Sequence[str], settings: Settings, fold: Fold
-) -> dict[str, tuple[Metric, Trial]]:
-    """The candidates that are not learned, once for a fold."""
-    inputs, data = _inputs(settings, fold)
-    found = {}
-    for name in names:
-        start = time.perf_counter()
-        metric = baselines.fit(name, data.problem, data.samples, data.truths, weights=data.weights)
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Recordings to tune on, and others to try on, as they were measured."""
+
+    number: int
+    train: TrainingSet
+    test: TrainingSet
+
+    def losses(self, guesses: Sequence[Sequence[EquivalenceMatrix]]) -> Floats:
+        """What :attr:`Trial.losses` says, of partitions without and with K given."""
+        problem, truths = self.test.problem, self.test.truths
+        columns = [
+            [disagreement(problem, truth, M) for truth, M in zip(truths, found, strict=True)]
+            for found in guesses
+        ]
+        return np.array(columns).T
+
+    def failed(self, why: object, seconds: float = 0.0, refused: bool = True) -> Trial:
+        """The trial of a candidate that gives nothing to try."""
+        nothing = np.full((len(self.test), 2), np.nan)
+        return Trial(nothing, seconds, failure=f"{why} (fold {self.number})", refused=refused)
+
+
+@dataclass(frozen=True, eq=False)
+class SeenFold:
+    """A fold as the metrics of some candidates see it, which share their features."""
+
+    fold: Fold
+    train: TrainingSet
+    test: Sequence[Sample]
+    untrained: Metric
+    seconds: float
+    """To make the features of both."""
+
+    def losses(self, metric: Metric) -> Floats:
+        """What :attr:`Trial.losses` says of a metric."""
+        problem, counts = self.fold.test.problem, [t.n_clusters for t in self.fold.test.truths]
+        pairs = list(zip(self.test, counts, strict=True))
+        told = [metric.decode(problem, x, K) for x, K in pairs]
+        if metric.price is None or problem.traits.given_k:
+            return self.fold.losses([told, told])
+        return self.fold.losses([[metric.decode(problem, x, None) for x, _ in pairs], told])
+
+
+def see(settings: Settings, fold: Fold) -> SeenFold | DataError | LearningError:
+    """The fold as metrics with these features see it, or why they cannot see it."""
+    start = time.perf_counter()
+    try:
+        with without_warnings(DataWarning):
+            inputs, data = Inputs.fit(settings.features, settings.standardize, fold.train)
+            test = inputs(fold.test.samples)
+    except (DataError, LearningError) as error:
+        return error
+    untrained = baselines.fit(
+        "untrained", data.problem, data.samples, data.truths, weights=data.weights
+    )
+    return SeenFold(fold, data, test, untrained, time.perf_counter() - start)
+
+
+def tuned_metric(candidate: Candidate, data: TrainingSet) -> Metric:
+    """A candidate that is tuned only, on samples as its metric sees them."""
+    assert candidate.baseline is not None
+    options = {k: v for k, v in candidate.settings.items() if k not in SEEING}
+    samples, truths = data.samples, data.truths
+    return baselines.fit(
+        candidate.baseline, data.problem, samples, truths, weights=data.weights, **options
+    )
+
+
+def try_tuned(candidate: Candidate, seen: SeenFold) -> Trial:
+    """A candidate that is tuned only."""
+    start = time.perf_counter()
+    metric = seen.untrained
+    if candidate.baseline != "untrained":
+        metric = tuned_metric(candidate, seen.train)
+    return Trial(seen.losses(metric), time.perf_counter() - start)
+
+
+def try_rival(rival: Rival, fold: Fold) -> Trial:
+    """A candidate that is no metric: fitted to the samples as they were measured."""
+    start = time.perf_counter()
+    problem, samples = fold.test.problem, fold.test.samples
+    try:
+        with without_warnings(DataWarning):
+            model = fit_rival(rival, fold.train)
         seconds = time.perf_counter() - start
-        found[name] = metric, Trial(fold.losses(inputs, metric), seconds)
-    return found
+        counts = [truth.n_clusters for truth in fold.test.truths]
+        found = [guessed(model, rival.name, problem, samples, asked) for asked in (None, counts)]
+    except (DataError, LearningError) as error:
+        return fold.failed(error, time.perf_counter() - start)
+    return Trial(fold.losses(found), seconds)
 
 
-def try_path(path: Sequence[Settings], fold: Fold, untrained: Metric) -> list[Trial]:
+def try_path(path: Sequence[Settings], seen: SeenFold) -> list[Trial]:
     """One kind of learned metric along a path of ``lam``, the largest first.
 
     Each ``lam`` begins with the cuts of the one before; its certificate is its own.
@@ -85,27 +164,18 @@ def try_path(path: Sequence[Settings], fold: Fold, untrained: Metric) -> list[Tr
     ----------
     path : sequence of Settings
         The same but for ``lam``.
-    untrained : Metric
-        As :func:`try_fixed` found it.
     """
     # One recording in a fold, or a feature that is constant there, is told once for all.
     with without_warnings(DataWarning, ConvergenceWarning):
-        fold.train.problem.check_training(fold.train.truths)
-        inputs, data = _inputs(path[0], fold)
+        data = seen.train
+        data.problem.check_training(data.truths)
         path[0].check(data.n_features, len(data))
-        state = FitState.of(path[0], data, untrained)
+        state = FitState.of(path[0], data, seen.untrained)
         memory = Memory() if data.problem.traits.convex else None
-        return [_tried(settings, state, memory, inputs, fold) for settings in stage("lam", path)]
+        return [_tried(settings, state, memory, seen) for settings in stage("lam", path)]
 
 
-def _inputs(settings: Settings, fold: Fold) -> tuple[Inputs, TrainingSet]:
-    with without_warnings(DataWarning):
-        return Inputs.fit(settings.features, settings.standardize, fold.train)
-
-
-def _tried(
-    settings: Settings, state: FitState, memory: Memory | None, inputs: Inputs, fold: Fold
-) -> Trial:
+def _tried(settings: Settings, state: FitState, memory: Memory | None, seen: SeenFold) -> Trial:
     """One step of a path."""
     start = time.perf_counter()
     risk = state.risk_of(settings)
@@ -115,8 +185,7 @@ def _tried(
             raise KeyboardInterrupt("while choosing a metric")
         result = state.result(settings, risk, solution)
     except (LearningError, MasterError) as error:
-        nothing = np.full((len(fold.test), 2), np.nan)
-        return Trial(nothing, time.perf_counter() - start, failure=str(error))
+        return seen.fold.failed(error, time.perf_counter() - start, refused=False)
     seconds = time.perf_counter() - start
-    losses = fold.losses(inputs, result.metric)
+    losses = seen.losses(result.metric)
     return Trial(losses, seconds, solution.status.converged, solution.oracle_calls)

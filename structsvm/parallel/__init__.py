@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from structsvm.parallel.limits import single_threaded as single_threaded
     from structsvm.parallel.local import Processes as Processes
     from structsvm.parallel.local import Threads as Threads
-    from structsvm.parallel.spread import spread as spread
-    from structsvm.parallel.spread import working_on as working_on
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -33,7 +31,5 @@ else:
             "Threads": "structsvm.parallel.local",
             "backend_from": "structsvm.parallel.auto",
             "single_threaded": "structsvm.parallel.limits",
-            "spread": "structsvm.parallel.spread",
-            "working_on": "structsvm.parallel.spread",
         },
     )

@@ -85,7 +85,8 @@ class _OnDask(Session):
         try:
             return [self._result(task, k, argument, answers) for k in range(len(self._shares))]
         except BaseException:
-            self._client.cancel(list(answers.values()))
+            with suppress(Exception):  # a cluster that is gone has nothing to cancel
+                self._client.cancel(list(answers.values()))
             raise
 
     def _result(self, task: Task, k: int, argument: Any, answers: dict[int, Any]) -> ShareResult:
@@ -109,8 +110,9 @@ class _OnDask(Session):
                 f"the Dask cluster has no workers left, and no new one came in {WAIT:g} seconds: "
                 "start some, and give resume=FILE to keep what is learned until then"
             )
-        address = slots[k % len(slots)]
-        (future,) = self._client.scatter([_Share(self._shares[k])], workers=[address], hash=False)
+        address, share = slots[k % len(slots)], _Share(self._shares[k])
+        with _answering():
+            (future,) = self._client.scatter([share], workers=[address], hash=False)
         return future, address
 
     def _submit(self, task: Task, k: int, argument: Any) -> Any:
@@ -122,11 +124,30 @@ class _OnDask(Session):
 
 def _slots(client: Any) -> list[str]:
     """The address of each thread of the workers there are, once there is one; none after WAIT."""
-    if not client.nthreads():
-        logger.warning("the Dask cluster has no workers: waiting %g seconds for one", WAIT)
-        with suppress(TimeoutError):  # Dask's own is one
-            client.wait_for_workers(1, timeout=WAIT)
-    return [address for address, n in client.nthreads().items() for _ in range(n)]
+    with _answering():
+        if not client.nthreads():
+            logger.warning("the Dask cluster has no workers: waiting %g seconds for one", WAIT)
+            with suppress(TimeoutError):  # Dask's own is one
+                client.wait_for_workers(1, timeout=WAIT)
+        return [address for address, n in client.nthreads().items() for _ in range(n)]
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """What is asked of a scheduler, which may be gone.
+
+    Raises
+    ------
+    StructSVMError
+        When it does not answer.
+    """
+    try:
+        yield
+    except OSError as error:  # as those of Dask are
+        raise StructSVMError(
+            f"the scheduler of the Dask cluster does not answer ({error}): start another one, and "
+            "give resume=FILE to keep what is learned until then"
+        ) from error
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError
+from structsvm.errors import DataError, PluginError
 from structsvm.partial_labels.alternate import Completions
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -29,7 +29,8 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Words
 from structsvm.problem import RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer
-from structsvm.support.plain import read_only
+from structsvm.support.contract import asked
+from structsvm.support.plain import counted, read_only, shown
 from structsvm.support.unchanged import nothing_written
 
 __all__ = [
@@ -172,22 +173,45 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
     ------
     DataError
         Naming the sample and what is wrong with its labels.
+    PluginError
+        Naming the sample, when the problem fails or makes no partition of them.
     """
     words, contiguous = problem.traits.words, problem.traits.contiguous
     found = []
     for i, (sample, y) in enumerate(zip(samples, labels_of_each(ys, samples, words), strict=True)):
         try:
-            with nothing_written(f"encode, of {words.whole} {i},"):
+            with (
+                asked(problem, "encode", f"{words.whole} {i}"),
+                nothing_written(f"encode, of {words.whole} {i},"),
+            ):
                 given = read_only(y) if type(y) is np.ndarray else y
                 known = problem.known_labels(given, sample)
                 labels = as_partial(known, sample.n_samples, words.item)
                 if labels is None:
-                    found.append(Known.of(problem.encode(known, sample), contiguous))
+                    found.append(Known.of(_encoded(problem, known, sample), contiguous))
                 else:
                     found.append(_read_partial(problem, sample, labels))
         except DataError as error:
             raise DataError(f"{words.whole} {i}: {error}") from error
     return found
+
+
+def _encoded(problem: PartitionProblem, y: Any, sample: Sample) -> EquivalenceMatrix:
+    """The partition that labels stand for, which the problem has to give."""
+    M: object = problem.encode(y, sample)
+    called = f"{type(problem).__name__}.encode"
+    if not isinstance(M, EquivalenceMatrix):
+        raise PluginError(
+            f"{called} returned {shown(M)}: return an EquivalenceMatrix, such as "
+            "EquivalenceMatrix.from_labels(labels)"
+        )
+    items = problem.traits.words.items
+    if M.n_samples != sample.n_samples:
+        raise PluginError(
+            f"{called} returned a partition of {items(M.n_samples)}, where there are "
+            f"{items(sample.n_samples)}"
+        )
+    return M
 
 
 def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any]:
@@ -209,7 +233,7 @@ def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any
     except TypeError:
         raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
     if len(labels) != len(samples):
-        raise DataError(f"{words.wholes(len(samples))} but {len(labels)} labellings")
+        raise DataError(f"{words.wholes(len(samples))} but {counted(len(labels), 'labelling')}")
     return labels
 
 
@@ -227,7 +251,7 @@ def _read_partial(problem: PartitionProblem, sample: Sample, labels: PartialLabe
     T, contiguous = sample.n_samples, problem.traits.contiguous
     constraint = labels.constraint(T, contiguous)
     if labels.is_complete:
-        return Known(T, constraint, problem.encode(labels.codes, sample), contiguous)
+        return Known(T, constraint, _encoded(problem, labels.codes, sample), contiguous)
     return Known(T, _with_known_count(problem, labels, constraint), None, contiguous)
 
 

@@ -20,6 +20,7 @@ from structsvm.partial_labels.clashes import (
 from structsvm.partitions.oracle import Constraint, Region
 from structsvm.partitions.values import label_values, missing_labels, refuse_missing
 from structsvm.support.checks import is_number, is_whole
+from structsvm.support.plain import counted
 
 __all__ = ["UNKNOWN", "PartialLabels", "as_partial", "region_from", "stretches", "unlabelled"]
 
@@ -174,7 +175,8 @@ class PartialLabels:
             )
         if K is not None and len(groups) < K:
             raise DataError(
-                f"n_clusters={K}, but rows that are to be together leave {len(groups)} groups"
+                f"n_clusters={K}, but rows that are to be together leave "
+                f"{counted(len(groups), 'group')}"
             )
         return Constraint(
             n_clusters=K,

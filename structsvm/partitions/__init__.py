@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from structsvm.support.lazy import lazy
 
 if TYPE_CHECKING:
+    from structsvm.partitions.candidates import Candidate as Candidate
+    from structsvm.partitions.candidates import Rival as Rival
     from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
     from structsvm.partitions.labelled import LabelledSample as LabelledSample
     from structsvm.partitions.labelled import SearchedSample as SearchedSample
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from structsvm.partitions.losses import margin_f1 as margin_f1
     from structsvm.partitions.losses import partition_loss as partition_loss
     from structsvm.partitions.losses import rand_index as rand_index
+    from structsvm.partitions.margins import MarginRates as MarginRates
     from structsvm.partitions.metric import Metric as Metric
     from structsvm.partitions.objective import MetricObjective as MetricObjective
     from structsvm.partitions.oracle import UNCONSTRAINED as UNCONSTRAINED
@@ -33,15 +36,18 @@ else:
         __name__,
         {
             "Argmax": "structsvm.partitions.oracle",
+            "Candidate": "structsvm.partitions.candidates",
             "Constraint": "structsvm.partitions.oracle",
             "EquivalenceMatrix": "structsvm.partitions.equivalence",
             "LabelledSample": "structsvm.partitions.labelled",
+            "MarginRates": "structsvm.partitions.margins",
             "Metric": "structsvm.partitions.metric",
             "MetricObjective": "structsvm.partitions.objective",
             "Oracle": "structsvm.partitions.oracle",
             "PartitionProblem": "structsvm.partitions.problem",
             "Quality": "structsvm.status",
             "Region": "structsvm.partitions.oracle",
+            "Rival": "structsvm.partitions.candidates",
             "Sample": "structsvm.partitions.sample",
             "SearchedSample": "structsvm.partitions.labelled",
             "TraceObjective": "structsvm.partitions.trace_objective",

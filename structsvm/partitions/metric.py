@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,13 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.parallel import single_threaded, spread
+from structsvm.parallel import single_threaded
+from structsvm.parallel.once import spread
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.oracle import BatchOracle, Oracle
+from structsvm.partitions.oracle import UNCONSTRAINED, BatchOracle, Constraint, Oracle
 from structsvm.partitions.price_path import decode_between
 from structsvm.partitions.sample import batches_of
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.contract import asked
+from structsvm.support.plain import counted
 
 if TYPE_CHECKING:
     from structsvm.partitions.problem import PartitionProblem
@@ -79,15 +83,19 @@ class Metric:
         return np.asarray(X @ self.factor)
 
     def decode(
-        self, problem: PartitionProblem, sample: Sample, n_clusters: int | None = None
+        self,
+        problem: PartitionProblem,
+        sample: Sample,
+        n_clusters: int | None = None,
+        constraint: Constraint = UNCONSTRAINED,
     ) -> EquivalenceMatrix:
         """Partition a sample into ``n_clusters``, or as many as the price allows."""
-        return problem.partition(sample, self, n_clusters)
+        return problem.partition(sample, self, n_clusters, constraint)
 
     def __str__(self) -> str:
         """Its size and its price."""
         P, price = self.factor.shape[0], "" if self.price is None else f", price {self.price:.4g}"
-        return f"metric of {P} features, rank {self.rank}{price}"
+        return f"metric of {counted(P, 'feature')}, rank {self.rank}{price}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,21 +217,22 @@ def calibrate_by(
     weights: Floats | None = None,
 ) -> Calibration:
     """As :func:`calibrate`, by any loss of the partition that is found for each sample."""
-    tasks = list(zip(oracles, Zs, losses, strict=True))
+    tasks = list(zip(range(len(Zs)), oracles, Zs, losses, strict=True))
     curves = spread("calibrating the penalty", _loss_curve, tasks, penalties)
     return Calibration(penalties, np.average(curves, axis=0, weights=weights))
 
 
 def _loss_curve(
-    sample: tuple[Oracle, Floats, Callable[[EquivalenceMatrix], float]], penalties: Floats
+    sample: tuple[int, Oracle, Floats, Callable[[EquivalenceMatrix], float]], penalties: Floats
 ) -> Floats:
     """Loss of the optimal partition of one sample at every penalty."""
-    oracle, Z, loss = sample
-    if isinstance(oracle, BatchOracle):
-        found = oracle.price_path(Z, penalties)
-    else:
-        found = decode_between(lambda p: oracle.ask(TraceObjective(Z, shift=-p)).y, penalties)
-    losses = {id(M): loss(M) for M in found}
+    i, oracle, Z, loss = sample
+    with asked(oracle, "maximize", f"sample {i}"):
+        if isinstance(oracle, BatchOracle):
+            found = oracle.price_path(Z, penalties)
+        else:
+            found = decode_between(lambda p: oracle.ask(TraceObjective(Z, shift=-p)).y, penalties)
+        losses = {id(M): loss(M) for M in found}
     return np.array([losses[id(M)] for M in found])
 
 
@@ -231,6 +240,8 @@ def _loss_curve(
 class _Batch:
     """Neighbouring samples with the same oracle, calibrated in one call."""
 
+    first: int
+    """The number of the first of them."""
     oracle: Oracle
     Zs: Sequence[Floats]
     truths: Sequence[EquivalenceMatrix]
@@ -238,10 +249,11 @@ class _Batch:
     def curves(self, penalties: Floats) -> Floats:
         """The loss of each sample at every penalty, (n, n_penalties)."""
         if isinstance(self.oracle, BatchOracle):
-            return self.oracle.loss_curves(self.Zs, self.truths, penalties)
+            with suppress(Exception):  # one after another, the sample that fails has a number
+                return self.oracle.loss_curves(self.Zs, self.truths, penalties)
         samples = (
-            (self.oracle, Z, partial(partition_loss, truth))
-            for Z, truth in zip(self.Zs, self.truths, strict=True)
+            (i, self.oracle, Z, partial(partition_loss, truth))
+            for i, (Z, truth) in enumerate(zip(self.Zs, self.truths, strict=True), start=self.first)
         )
         return np.array([_loss_curve(sample, penalties) for sample in samples])
 
@@ -256,7 +268,7 @@ def _batches(
         for i in range(begin, end):
             oracle = oracles[i]
             if i + 1 == end or not isinstance(oracle, BatchOracle) or oracles[i + 1] != oracle:
-                batches.append(_Batch(oracle, Zs[first : i + 1], truths[first : i + 1]))
+                batches.append(_Batch(first, oracle, Zs[first : i + 1], truths[first : i + 1]))
                 first = i + 1
     return batches
 

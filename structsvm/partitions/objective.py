@@ -20,8 +20,8 @@ from structsvm.partitions.samples import centred
 from structsvm.problem import RegularizedRisk, Risk, Separation, SignedProblem
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
-from structsvm.support.checks import among
-from structsvm.support.contract import Contract
+from structsvm.support.checks import among, meant
+from structsvm.support.contract import Contract, asked
 from structsvm.support.plain import read_only
 from structsvm.support.unchanged import nothing_written
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
@@ -194,11 +194,9 @@ class MetricObjective(Objective, SignedProblem):
         """
         weights = np.ones(len(truths)) if weights is None else weights
         changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in truths])
-        with nothing_written(f"{type(self.partition).__name__}.training_sample"):
-            labelled = [
-                self.partition.training_sample(x.with_features(read_only(centred(x.X))), y)
-                for x, y in zip(samples, truths, strict=True)
-            ]
+        labelled = [
+            self._labelled(i, x, y) for i, (x, y) in enumerate(zip(samples, truths, strict=True))
+        ]
         return RegularizedRisk(
             problem=self,
             xs=labelled,
@@ -209,6 +207,15 @@ class MetricObjective(Objective, SignedProblem):
             constraints=constraints,
             start=self.start(),
         )
+
+    def _labelled(self, i: int, x: Sample, y: EquivalenceMatrix) -> LabelledSample:
+        """The ``i``-th training sample, ready for separation."""
+        problem, where = self.partition, f"{self.partition.traits.words.whole} {i}"
+        with (
+            asked(problem, "training_sample", where),
+            nothing_written(f"{type(problem).__name__}.training_sample"),
+        ):
+            return problem.training_sample(x.with_features(read_only(centred(x.X))), y)
 
     def _identity(self) -> Floats:
         """``B = I`` as the weight space writes it."""
@@ -239,7 +246,9 @@ def metric_space(metric: str, n_features: int) -> WeightSpace:
     """
     spaces = {"diagonal": Nonnegative, "full": PSD}
     if not among(metric, spaces):
-        raise SettingsError(f"metric must be one of {sorted(spaces)}, got {metric!r}")
+        raise SettingsError(
+            f"metric must be one of {sorted(spaces)}, got {metric!r}{meant(metric, spaces)}"
+        )
     return spaces[metric](n_features)
 
 

@@ -167,6 +167,8 @@ class Constraint:
                     f"{name} boundary {outside[0]} is outside 1..{n_samples - 1} "
                     f"(a recording of {n_samples} samples)"
                 )
+        if self.has_links:
+            _links_fit(self, n_samples)
         clash = sorted(set(self.forced) & set(self.forbidden))
         if clash:
             raise OracleError(f"boundary {clash[0]} is both forced and forbidden")
@@ -248,6 +250,23 @@ def region_fits(region: Region, n_samples: int) -> None:
         raise OracleError(f"{region}: count 0, exactly k, or at least 1")
     if region.changes > region.end - region.start - 1:
         raise OracleError(f"{region}: {region.end - region.start} samples cannot change so often")
+
+
+def _links_fit(constraint: Constraint, n_samples: int) -> None:
+    """Check that links are about samples there are, and that no sample is in two groups.
+
+    Raises
+    ------
+    OracleError
+        If they are not.
+    """
+    together = [i for group in constraint.together for i in group]
+    for i in (*together, *(i for pair in constraint.apart for i in pair)):
+        if not 0 <= i < n_samples:
+            raise OracleError(f"link of sample {i}, and there are samples 0..{n_samples - 1}")
+    if len(set(together)) < len(together):
+        twice = next(i for k, i in enumerate(together) if i in together[:k])
+        raise OracleError(f"sample {twice} is twice among those that are to be together: join them")
 
 
 UNCONSTRAINED = Constraint()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, warn
+from structsvm.partitions.candidates import Candidate, Rival, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
@@ -29,9 +30,9 @@ from structsvm.partitions.samples import centred, read_arrays
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.partitions.units import LearningUnits
-from structsvm.support.contract import Contract, hook
+from structsvm.support.contract import Contract, asked, hook
 
-__all__ = ["PartitionProblem", "disagreement", "measure"]
+__all__ = ["PartitionProblem", "disagreement", "has_rows", "measure"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -119,6 +120,11 @@ class PartitionProblem(Contract):
     def known_labels(self, y: Any, sample: Sample) -> Any:
         """Labels as users write them, one for each item if they are labels of something else."""
         return y
+
+    @hook
+    def item_labels(self, y: Any, sample: Sample) -> Any:
+        """Labels as features and rivals learn from them: the name of each item, if it has one."""
+        return self.known_labels(y, sample)
 
     @hook
     def restrict(self, sample: Sample, rows: Ints) -> Sample:
@@ -221,33 +227,42 @@ class PartitionProblem(Contract):
         constraint: Constraint = UNCONSTRAINED,
     ) -> EquivalenceMatrix:
         """The best partition of a sample into ``n_clusters``, or as many as the price allows."""
-        objective = _question(sample, metric, n_clusters)
+        objective = self.decoding_objective(sample, metric, n_clusters)
         answer = self.decoder(sample).ask(objective, constraint.with_clusters(n_clusters))
         if n_clusters is None:
             _warn_of_rounding(answer, objective)
         return answer.y
 
-    def partitions(
-        self, samples: Sequence[Sample], metric: Metric, counts: Sequence[int | None]
-    ) -> list[EquivalenceMatrix]:
-        """What :meth:`partition` finds for each sample, in one call where its decoder can do so."""
+    def partitions_at_once(
+        self, samples: Sequence[Sample], metric: Metric
+    ) -> dict[int, EquivalenceMatrix]:
+        """What :meth:`partition` finds by the price, in one call of decoders that can do so.
+
+        By the number of the sample; samples whose decoder takes one at a time are not in it.
+        """
+        if type(self).partition is not PartitionProblem.partition:
+            return {}
+        together: dict[BatchOracle, list[int]] = {}
+        for i, sample in enumerate(samples):
+            oracle = self.decoder(sample)
+            if isinstance(oracle, BatchOracle):
+                together.setdefault(oracle, []).append(i)
         found: dict[int, EquivalenceMatrix] = {}
-        if type(self).partition is PartitionProblem.partition:
-            together: dict[BatchOracle, list[int]] = {}
-            for i, (sample, K) in enumerate(zip(samples, counts, strict=True)):
-                oracle = self.decoder(sample) if K is None else None
-                if isinstance(oracle, BatchOracle):
-                    together.setdefault(oracle, []).append(i)
-            for oracle, places in together.items():
-                objectives = [_question(samples[i], metric, None) for i in places]
-                answers = oracle.ask_all(objectives)
-                for i, answer, objective in zip(places, answers, objectives, strict=True):
-                    _warn_of_rounding(answer, objective)
-                    found[i] = answer.y
-        return [
-            found[i] if i in found else self.partition(samples[i], metric, K)
-            for i, K in enumerate(counts)
-        ]
+        for oracle, places in together.items():
+            objectives = [self.decoding_objective(samples[i], metric) for i in places]
+            answers = oracle.ask_all(objectives)
+            for i, answer, objective in zip(places, answers, objectives, strict=True):
+                _warn_of_rounding(answer, objective)
+                found[i] = answer.y
+        return found
+
+    def decoding_objective(
+        self, sample: Sample, metric: Metric, n_clusters: int | None = None
+    ) -> TraceObjective:
+        """What :meth:`partition` maximises: minus the distortion in the metric, minus the price."""
+        price = 0.0 if n_clusters is not None else metric.price
+        assert price is not None
+        return TraceObjective(centred(sample.X) @ metric.factor, shift=-price)
 
     @hook
     def calibrate(
@@ -258,7 +273,10 @@ class PartitionProblem(Contract):
         weights: Floats | None = None,
     ) -> Calibration:
         """The price of a cluster that suits the labels of samples in the metric ``L L^T``."""
-        oracles = [self.decoder(sample) for sample in samples]
+        oracles = []
+        for i, sample in enumerate(samples):
+            with asked(self, "decoder", f"{self.traits.words.whole} {i}"):
+                oracles.append(self.decoder(sample))
         return calibrate(oracles, [sample.X @ factor for sample in samples], truths, weights)
 
     # ---- evaluation
@@ -273,6 +291,44 @@ class PartitionProblem(Contract):
     ) -> Metric | None:
         """A metric of this problem's own to compare with, by name; None if there is none."""
         return None
+
+    @hook
+    def rivals(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Rival]:
+        """Estimators to compare with that are no metrics, as far as they apply to these labels.
+
+        Parameters
+        ----------
+        samples : sequence of Sample
+            As they were measured.
+        labels : sequence of labels of each sample, as :meth:`item_labels` has them
+        features : RecordingTransformer, optional
+            The features that the metric is learned from, not fitted: rivals see the same context.
+        """
+        return ()
+
+    @hook
+    def candidates(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Candidate]:
+        """What model selection chooses from, the untrained metric among them.
+
+        Parameters are those of :meth:`rivals`; where features are given, every candidate sees them
+        unless it has its own. By default the candidates that the traits name.
+        """
+        return [named_candidate(name) for name in self.traits.candidates]
+
+    @hook
+    def candidates_for_parts(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Candidate]:
+        """What model selection chooses from where it holds out rows, or clusters, of tables.
+
+        By default the same as :meth:`candidates`. Of rivals, only those that know the clusters take
+        part, and only where rows are held out.
+        """
+        return self.candidates(samples, labels, features)
 
     @hook
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
@@ -297,13 +353,6 @@ class PartitionProblem(Contract):
         }
 
 
-def _question(sample: Sample, metric: Metric, n_clusters: int | None) -> TraceObjective:
-    """What a decoder is asked: a price of a cluster goes with an open number of them alone."""
-    price = 0.0 if n_clusters is not None else metric.price
-    assert price is not None
-    return TraceObjective(centred(sample.X) @ metric.factor, shift=-price)
-
-
 def _warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:
     """Say so where rounding may hide changes from an oracle that is exact otherwise."""
     lost, price = answer.upper_bound - answer.value, -objective.shift
@@ -326,3 +375,8 @@ def disagreement(
 def measure(problem: PartitionProblem, truth: EquivalenceMatrix) -> str:
     """What :func:`disagreement` is called: a "loss" if perfect agreement is 0, not an index."""
     return "loss" if problem.agreement(truth, truth) == 0 else "disagreement"
+
+
+def has_rows(problem: PartitionProblem, samples: Sequence[Sample]) -> bool:
+    """Whether samples are tables: rows without an order, of which nothing else has to be known."""
+    return not problem.traits.contiguous and all(sample.side is None for sample in samples)

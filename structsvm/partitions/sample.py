@@ -33,7 +33,10 @@ class Sample:
     X: Floats
     """(T, P), finite."""
     side: Any = None
-    """What else the problem has to know of it, such as a tree or the edges of a graph."""
+    """What else the problem has to know of it, such as a tree or the edges of a graph. If it knows
+    what the features are, its method ``with_features(X, names)`` makes one that knows others."""
+    states: Floats | None = None
+    """(T, C) how probable each named state is, if the features of a learner know states."""
 
     @property
     def n_samples(self) -> int:
@@ -45,9 +48,15 @@ class Sample:
         """The number of features, P."""
         return int(self.X.shape[1])
 
-    def with_features(self, X: Floats) -> Sample:
-        """Return the same items with other features, (T, P')."""
-        return replace(self, X=X)
+    def with_features(self, X: Floats, made: tuple[str, ...] | None = None) -> Sample:
+        """Return the same items, or some of them, with other features, (T, P').
+
+        ``made`` are their names where a stage of features has made them of those measured.
+        """
+        side = self.side
+        if made is not None and hasattr(side, "with_features"):
+            side = side.with_features(X, made)
+        return replace(self, X=X, side=side, states=None)
 
 
 def batches_of(sizes: Sequence[int]) -> list[tuple[int, int]]:

@@ -16,6 +16,7 @@ from structsvm.partitions.trace_objective import LARGEST
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.partitions.values import no_array, refuse_hidden
 from structsvm.support.checks import among
+from structsvm.support.plain import counted
 
 __all__ = [
     "STANDARDIZE",
@@ -27,6 +28,7 @@ __all__ = [
     "check_weights",
     "checked_names",
     "cluster_counts",
+    "is_constant",
     "read_arrays",
     "warn_about_constant_features",
 ]
@@ -85,12 +87,13 @@ def check_samples(
         if array.shape[1] != expected:
             first = "the model" if n_features is not None else f"{words.whole} 0"
             raise DataError(
-                f"{words.whole} {i} has {array.shape[1]} features, {first} has {expected}"
+                f"{words.whole} {i} has {counted(array.shape[1], 'feature')}, {first} has "
+                f"{expected}"
             )
     if names is not None and len(names) != expected:
         raise DataError(
-            f"feature_names has {len(names)} names, {words.whole} 0 has {expected} features: give "
-            "one name for each"
+            f"feature_names has {counted(len(names), 'name')}, {words.whole} 0 has "
+            f"{counted(expected, 'feature')}: give one name for each"
         )
     return arrays, names
 
@@ -185,7 +188,7 @@ def warn_about_constant_features(
     DataError
         If all features are.
     """
-    constant = np.all([_inverse_scale(X) == 0 for X in Xs], axis=0)
+    constant = np.all([is_constant(X) for X in Xs], axis=0)
     if constant.all():
         raise DataError(
             f"every feature is constant in every {words.whole}: nothing tells {words.part}s apart"
@@ -263,7 +266,8 @@ def cluster_counts(
     given: Any = n_clusters
     counts = [given] * len(sizes) if np.ndim(given) == 0 else list(given)
     if len(counts) != len(sizes):
-        raise DataError(f"{words.wholes(len(sizes))} but {len(counts)} numbers of {words.part}s")
+        given = counted(len(counts), "number")
+        raise DataError(f"{words.wholes(len(sizes))} but {given} of {words.part}s")
     for i, (T, K) in enumerate(zip(sizes, counts, strict=True)):
         if isinstance(K, bool) or not isinstance(K, (int, np.integer)):
             raise DataError(
@@ -276,6 +280,11 @@ def cluster_counts(
                 + (f" ({words.finer})" if words.finer else "")
             )
     return [int(K) for K in counts]
+
+
+def is_constant(X: Floats) -> NDArray[np.bool_]:
+    """Which features of a sample are constant up to rounding, (P,)."""
+    return np.asarray(_inverse_scale(X) == 0)
 
 
 def _inverse_scale(X: Floats) -> Floats:

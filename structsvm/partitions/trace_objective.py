@@ -110,6 +110,35 @@ class TraceObjective:
             total -= self.truth_weight * M.inner(self.truth)
         return total
 
+    def segment_scores(self) -> Floats:
+        """What each segment adds to ``Tr(A M)``, (T + 1, T + 1), in O(T^2 (r + K)).
+
+        Entry ``[s, t]`` is that of the samples ``s, ..., t - 1``, minus infinity where there are
+        none. For oracles of segments: the scores of the segments of M add up to :meth:`value`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from structsvm.partitions import TraceObjective
+        >>> scores = TraceObjective(np.array([[0.0], [2.0], [2.0]]), shift=-1.0).segment_scores()
+        >>> float(scores[0, 1] + scores[1, 3])
+        6.0
+        """
+        T, mean = self.n_samples, self.Z.mean(axis=0)
+        signs = np.ones(mean.size) if self.signs is None else self.signs
+        sums = np.concatenate([np.zeros((1, mean.size)), np.cumsum(self.Z - mean, axis=0)])
+        overlaps = np.zeros((T + 1, 0))
+        if self.truth is not None and self.has_truth:
+            U = self.truth.factor()
+            overlaps = np.concatenate([np.zeros((1, U.shape[1])), np.cumsum(U, axis=0)])
+        scores = np.full((T + 1, T + 1), -np.inf)
+        for t in range(1, T + 1):
+            n, away = t - np.arange(t), sums[t] - sums[:t]
+            gram = away**2 @ signs / n + 2.0 * away @ (signs * mean) + n * (mean**2 @ signs)
+            shared = ((overlaps[t] - overlaps[:t]) ** 2).sum(axis=1) / n
+            scores[:t, t] = gram - self.truth_weight * shared + self.shift
+        return scores
+
     def matvec(self, v: Floats) -> Floats:
         """Return ``A v`` for ``v`` of shape (T,) or (T, n), in O(T (r + 1))."""
         inner = self.Z.T @ v

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from structsvm.support.plain import counted
+
 __all__ = ["GRAPHS", "IMAGES", "RECORDINGS", "TABLES", "Traits", "Words"]
 
 
@@ -27,28 +29,28 @@ class Words:
     """What it consists of."""
     finer: str = ""
     """How to make it of more of these, if there is a way."""
+    named: str = "state"
+    """What an item is, where labels are names that mean the same in all of them."""
 
     def items(self, n: int) -> str:
         """Return a number of items in words: "1 row", "3 samples"."""
-        return _counted(n, self.item)
+        return counted(n, self.item)
 
     def parts(self, n: int) -> str:
         """So many of what one is partitioned into: "1 cluster", "3 segments"."""
-        return _counted(n, self.part)
+        return counted(n, self.part)
 
     def wholes(self, n: int, adjective: str = "") -> str:
         """Return a number of wholes in words: "1 table", "3 held-out recordings"."""
-        return _counted(n, f"{adjective} {self.whole}".strip())
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
+        return counted(n, f"{adjective} {self.whole}".strip())
 
 
 RECORDINGS = Words("recording", "segment", "sample")
 TABLES = Words("table", "cluster", "row")
-GRAPHS = Words("graph", "cluster", "node", "of an image: raise n_superpixels of GraphOfImage")
-IMAGES = Words("image", "part", "pixel")
+GRAPHS = Words(
+    "graph", "cluster", "node", "of an image: raise n_superpixels of GraphOfImage", named="region"
+)
+IMAGES = Words("image", "part", "pixel", named="region")
 
 
 @dataclass(frozen=True)

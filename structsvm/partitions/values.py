@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 
-__all__ = ["label_values", "missing_labels", "no_array", "refuse_hidden", "refuse_missing"]
+__all__ = [
+    "label_values",
+    "missing_labels",
+    "no_array",
+    "of_one_kind",
+    "refuse_hidden",
+    "refuse_missing",
+]
 
 Bools = NDArray[np.bool_]
 
@@ -120,6 +127,11 @@ def missing_labels(values: NDArray[Any]) -> Bools:
         found = [_is_missing(value) for value in values.ravel().tolist()]
         return np.array(found, dtype=np.bool_).reshape(values.shape)
     return np.zeros(values.shape, dtype=np.bool_)
+
+
+def of_one_kind(values: NDArray[Any]) -> NDArray[Any]:
+    """Objects as text or numbers, which compare, are sorted faster and can be stored."""
+    return np.asarray(values.tolist()) if values.dtype == object else values
 
 
 def refuse_missing(values: NDArray[Any], item: str) -> None:

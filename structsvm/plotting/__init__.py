@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from structsvm.plotting.metric import plot_spectrum as plot_spectrum
     from structsvm.plotting.metric import plot_weights as plot_weights
     from structsvm.plotting.segments import plot_segmentation as plot_segmentation
+    from structsvm.plotting.stability import plot_weight_stability as plot_weight_stability
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -32,6 +33,7 @@ else:
             "plot_path": "structsvm.plotting.learning",
             "plot_segmentation": "structsvm.plotting.segments",
             "plot_spectrum": "structsvm.plotting.metric",
+            "plot_weight_stability": "structsvm.plotting.stability",
             "plot_weights": "structsvm.plotting.metric",
         },
     )

@@ -14,6 +14,7 @@ from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting.style import line_styles, new_axes, plain
 from structsvm.solution import Solution
 from structsvm.support.extras import require
+from structsvm.verdict import rival_in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -176,14 +177,15 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     ax = plain(new_axes(ax, width=6.4, height=3.8))
     for name in names:
         mine = [row[1:] for row in rows if row[0] == name]
+        label = rival_in_words(name) if name != "untrained" else name
         if mine[0][0] is None:
             style = {k: v for k, v in styles[name].items() if k in ("color", "linestyle")}
-            ax.axhline(mine[0][1], label=name, **style)
+            ax.axhline(mine[0][1], label=label, **style)
             continue
         lams, losses, errors = (np.array(column, dtype=float) for column in zip(*mine, strict=True))
         bars = np.where(np.isfinite(errors), errors, 0.0)
-        ax.errorbar(lams, losses, yerr=bars, label=name, capsize=3, **styles[name])
-    taken = [row for row in rows if row[:2] == (search.best_estimator_.metric, search.best_lam_)]
+        ax.errorbar(lams, losses, yerr=bars, label=label, capsize=3, **styles[name])
+    taken = [row for row in rows if row[:2] == (search.best_learned_, search.best_lam_)]
     ax.plot(taken[0][1], taken[0][2], "o", markersize=13, fillstyle="none", color="#000000")
     ax.set(xscale="log", xlabel="lam (ringed: taken)", ylabel="mean held-out loss")
     ax.legend()

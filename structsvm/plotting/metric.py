@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from structsvm.learner.learner import MetricLearner
-from structsvm.plotting.style import LEARNED, UNTRAINED, new_axes, plain
+from structsvm.plotting.style import LEARNED, UNTRAINED, new_axes, plain, plain_text
 from structsvm.support.extras import require
 from structsvm.views.words import eigenvalues, feature_weights, scaled_metric, unit_in_words
 
@@ -57,7 +57,7 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
     ax.text(
         1.0, top.size - 0.4, " untrained", color=UNTRAINED, ha="left", va="top", fontsize="small"
     )
-    ax.set_yticks(range(top.size), [names[j] for j in top])
+    ax.set_yticks(range(top.size), [plain_text(names[j]) for j in top])
     ax.set_ylim(top.size + 0.3, -0.6)
     ax.set_xlim(0.0, max(1.3, 1.05 * float(weights[top].max(initial=0.0))))
     more = "" if top.size == weights.size else f", {top.size} largest of {weights.size}"
@@ -111,7 +111,7 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     ticks = [0.0, *(sign * 10.0**power for power in powers for sign in (-1, 1))]
     ax.figure.colorbar(image, ax=ax, label="times the untrained metric", ticks=ticks)
     if top.size <= READABLE:
-        labels = [names[j] for j in top]
+        labels = [plain_text(names[j]) for j in top]
         ax.set_xticks(range(top.size), labels, rotation=90)
         ax.set_yticks(range(top.size), labels)
     ax.tick_params(length=0)

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.datasets.times import TimeAxis, time_axis
+from structsvm.features.names import read_names
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.states import names_by_metric
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import asked_counts
-from structsvm.plotting.style import LEARNED, TRACE, TRUE, UNTRAINED, new_axes
+from structsvm.plotting.style import (
+    LEARNED,
+    TRACE,
+    UNTRAINED,
+    new_axes,
+    plain_text,
+    text_color,
+)
 from structsvm.plotting.traces import check_drawable, traces
+from structsvm.support.extras import require
+from structsvm.support.plain import counted
+from structsvm.views.states import NO_STATE, StateMark, state_marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +43,10 @@ LANE = 0.8
 """Height of what is drawn in a lane of height 1."""
 LEGIBLE = 0.035
 """Part of the width that a segment must have to carry its label."""
+LETTER = 0.0095
+"""Part of the width that a letter of a label takes, about."""
+IN_LEGEND = 24
+"""States that are listed at most; those that take the most time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +56,13 @@ class _Strip:
     name: str
     breakpoints: list[int]
     color: str
+    states: Sequence[Any] | None = None
+    """The name of the state of each segment, None for one without; None where there are none."""
+
+    @property
+    def segments(self) -> list[tuple[int, int]]:
+        """Start and end of each."""
+        return list(itertools.pairwise([0, *self.breakpoints]))
 
 
 def plot_segmentation(
@@ -46,9 +73,13 @@ def plot_segmentation(
     n_clusters: int | str | None = None,
     show: str = "components",
     n_traces: int = 3,
+    times: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a recording above its segmentations: the true one, the learned one, the untrained one.
+
+    Where the learner knows named states, a segment has the colour of its state, the same in every
+    row and in every picture of that learner; grey is a state that it has not learned.
 
     Parameters
     ----------
@@ -64,6 +95,8 @@ def plot_segmentation(
         weight as they were measured.
     n_traces : int
         How many of them.
+    times : TimeAxis, or numbers or dates of shape (T,), optional
+        When the samples were measured; those of a data frame whose index has dates are its own.
     ax : matplotlib axes, optional
         New ones if not given.
 
@@ -93,32 +126,86 @@ def plot_segmentation(
     truth = None if truths is None else truths[0]
     K = asked_counts(n_clusters, truths)
     names, values = traces(learner, measured, sample, show, n_traces)
-    learned = learner.predict_breakpoints([sample], K)[0]
-    untrained = learner.decode_with(learner.baselines_["untrained"], [sample], K)[0].breakpoints
+    (learned,) = learner.predict_partitions([sample], K)
+    (untrained,) = learner.decode_with(learner.baselines_["untrained"], [sample], K)
+    states = names_by_metric(
+        {"learned": [learned], "untrained": [untrained]}, [sample], learner.classes_
+    )
     strips = [
-        _Strip("learned", learned, LEARNED),
-        _Strip("untrained", untrained, UNTRAINED),
+        _strip("learned", learned, LEARNED, states),
+        _strip("untrained", untrained, UNTRAINED, states),
     ]
+    ink = text_color()
     if truth is not None:
-        strips.insert(0, _Strip("true", truth.breakpoints, TRUE))
+        strips.insert(0, _Strip("true", truth.breakpoints, ink, _true_states(learner, truth, y)))
+    marks = state_marks(learner)
 
-    ax = new_axes(ax, height=0.55 * (len(names) + len(strips)) + 0.8)
+    axis = _time_axis(times, X, values.shape[1])
+    edges = _drawn(axis.edges) if axis else np.arange(values.shape[1] + 1) - 0.5
+    places = _drawn(axis.values) if axis else np.arange(values.shape[1])
+    ax = new_axes(ax, height=0.55 * (len(names) + len(strips)) + 0.8 + (0.4 if marks else 0.0))
     for lane, trace in enumerate(values):
-        ax.plot(_in_lane(lane, trace), color=TRACE, linewidth=0.9)
+        ax.plot(places, _in_lane(lane, trace), color=ink, alpha=TRACE, linewidth=0.9)
     for lane, strip in enumerate(strips, start=len(names)):
-        _draw_strip(ax, lane, strip)
+        if strip.states is None:
+            _draw_strip(ax, lane, strip, edges)
+        else:
+            _draw_states(ax, lane, strip, marks, edges)
     if truth is not None:
         for change in truth.breakpoints[:-1]:
-            ax.axvline(change - 0.5, color=TRUE, linewidth=0.8, linestyle=(0, (3, 3)), zorder=0)
-        _write_labels(ax, len(names), truth, y)
-    labels = names + [f"{s.name}\n{len(s.breakpoints)} segments" for s in strips]
+            at = edges[change]
+            ax.axvline(at, color=ink, linewidth=0.8, linestyle=(0, (3, 3)), zorder=0)
+        if strips[0].states is None:
+            _write_labels(ax, len(names), truth, y, edges)
+    labels = [plain_text(name) for name in names] + [
+        f"{s.name}\n{counted(len(s.breakpoints), 'segment')}" for s in strips
+    ]
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.5, -0.5)
-    ax.set_xlim(-0.5, values.shape[1] - 0.5)
-    ax.set_xlabel("sample")
+    ax.set_xlim(edges[0], edges[-1])
+    ax.set_xlabel(axis.name if axis else "sample")
+    if axis and axis.values.dtype.kind == "M":
+        ax.xaxis_date()
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
+    if marks:
+        _draw_legend(ax, strips, marks)
     return ax
+
+
+def _time_axis(times: Any, X: Any, n_samples: int) -> TimeAxis | None:
+    """The times that were given, or those that a data frame has."""
+    if times is None:
+        times = getattr(X, "index", None)
+        if getattr(getattr(times, "dtype", None), "kind", "") != "M":
+            return None
+    return time_axis(times, n_samples)
+
+
+def _drawn(values: NDArray[Any]) -> Floats:
+    """Times as numbers of the axis."""
+    if values.dtype.kind != "M":
+        return np.asarray(values, dtype=np.float64)
+    dates = require("matplotlib.dates", "plot", "plotting")
+    return np.asarray(dates.date2num(values))
+
+
+def _strip(
+    name: str, M: EquivalenceMatrix, color: str, states: Mapping[str, Sequence[NDArray[Any]]]
+) -> _Strip:
+    """What a metric found."""
+    if name not in states:
+        return _Strip(name, M.breakpoints, color)
+    (items,) = states[name]
+    return _Strip(name, M.breakpoints, color, [items[end - 1] for end in M.breakpoints])
+
+
+def _true_states(learner: MetricLearner, truth: EquivalenceMatrix, y: Any) -> list[Any] | None:
+    """The name of each true segment, where the learner knows states and the labels are names."""
+    if learner.classes_ is None:
+        return None
+    named = read_names([y], [truth.n_samples], learner.problem_.traits.words.whole)
+    return None if named is None else [named[0][end - 1] for end in truth.breakpoints]
 
 
 def _in_lane(lane: int, values: Floats) -> Floats:
@@ -128,13 +215,12 @@ def _in_lane(lane: int, values: Floats) -> Floats:
     return np.asarray(lane - LANE * middle)
 
 
-def _draw_strip(ax: Axes, lane: int, strip: _Strip) -> None:
-    starts = [0, *strip.breakpoints[:-1]]
-    for k, (start, end) in enumerate(zip(starts, strip.breakpoints, strict=True)):
+def _draw_strip(ax: Axes, lane: int, strip: _Strip, edges: Floats) -> None:
+    for k, (start, end) in enumerate(strip.segments):
         ax.barh(
             lane,
-            end - start,
-            left=start - 0.5,
+            edges[end] - edges[start],
+            left=edges[start],
             height=LANE / 1.6,
             color=strip.color,
             alpha=SHADES[k % 2],
@@ -142,14 +228,85 @@ def _draw_strip(ax: Axes, lane: int, strip: _Strip) -> None:
         )
 
 
-def _write_labels(ax: Axes, lane: int, truth: EquivalenceMatrix, y: Any) -> None:
+def _draw_states(
+    ax: Axes, lane: int, strip: _Strip, marks: Mapping[Any, StateMark], edges: Floats
+) -> None:
+    """Segments in the colours of their states, their names where there is room."""
+    paper = ax.get_facecolor()
+    for (start, end), name in zip(strip.segments, strip.states or (), strict=True):
+        mark = marks.get(name, NO_STATE)
+        ax.barh(
+            lane,
+            edges[end] - edges[start],
+            left=edges[start],
+            height=LANE / 1.6,
+            color=mark.color,
+            hatch=mark.hatch,
+            edgecolor=paper,
+            linewidth=0.8,
+        )
+        written = "" if name is None else plain_text(name)
+        wide, whole = edges[end] - edges[start], edges[-1] - edges[0]
+        if wide >= whole * max(LEGIBLE, LETTER * len(written)):
+            ax.text(
+                (edges[start] + edges[end]) / 2,
+                lane,
+                written,
+                color=mark.ink,
+                ha="center",
+                va="center",
+                fontsize="small",
+                bbox={"facecolor": mark.color, "edgecolor": "none", "pad": 0.5},
+            )
+
+
+def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, StateMark]) -> None:
+    """The states that are shown, in the order in which the learner has them, below the axes."""
+    patches = require("matplotlib.patches", "plot", "plotting")
+    time: Counter[Any] = Counter()
+    for strip in strips:
+        for (start, end), name in zip(strip.segments, strip.states or (), strict=False):
+            time[name] += end - start
+    most = {name for name, _ in time.most_common(IN_LEGEND)}
+    entries = [(name, mark) for name, mark in marks.items() if name in most]
+    others = sorted(most - marks.keys() - {None}, key=str)
+    entries += [(name, NO_STATE) for name in others]
+    if not entries:
+        return
+    paper = ax.get_facecolor()
+    handles = [
+        patches.Patch(
+            facecolor=mark.color,
+            hatch=mark.hatch,
+            edgecolor=paper,
+            linewidth=0,
+            label=plain_text(name) + ("" if name in marks else " (not learned)"),
+        )
+        for name, mark in entries
+    ]
+    n_states = len(time.keys() - {None})
+    ax.legend(
+        handles=handles,
+        title=None
+        if n_states == len(entries)
+        else f"the {len(entries)} most frequent of {n_states} states",
+        loc="upper left",
+        bbox_to_anchor=(0.0, -0.16),
+        ncols=max(1, min(6, 104 // (6 + max(len(h.get_label()) for h in handles)))),
+        frameon=False,
+        fontsize="small",
+        handlelength=1.6,
+    )
+
+
+def _write_labels(ax: Axes, lane: int, truth: EquivalenceMatrix, y: Any, edges: Floats) -> None:
     """The label of each true segment that has room for it, when there are labels."""
     labels = np.asarray(y)
     if labels.size != truth.n_samples:
         return
     starts = [0, *truth.breakpoints[:-1]]
     for k, (start, end) in enumerate(zip(starts, truth.breakpoints, strict=True)):
-        if end - start >= LEGIBLE * truth.n_samples:
-            color = "white" if SHADES[k % 2] > 0.5 else "black"
-            middle = (start + end - 1) / 2
-            ax.text(middle, lane, str(labels[start]), color=color, ha="center", va="center")
+        if edges[end] - edges[start] >= LEGIBLE * (edges[-1] - edges[0]):
+            color = ax.get_facecolor() if SHADES[k % 2] > 0.5 else text_color()
+            middle, written = (edges[start] + edges[end]) / 2, plain_text(labels[start])
+            ax.text(middle, lane, written, color=color, ha="center", va="center")

@@ -15,17 +15,20 @@ __all__ = [
     "MARKERS",
     "OKABE_ITO",
     "TRACE",
-    "TRUE",
     "UNTRAINED",
     "line_styles",
     "new_axes",
     "plain",
+    "plain_text",
+    "text_color",
 ]
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
 """Okabe and Ito's colours, which colour-blind readers tell apart."""
 
-TRUE, LEARNED, UNTRAINED, TRACE = "#000000", "#0072B2", "#D55E00", "#444444"
+LEARNED, UNTRAINED = "#0072B2", "#D55E00"
+TRACE = 0.75
+"""Opacity of a trace, which has the colour of text."""
 
 MARKERS = "osD^vPX*"
 DASHES = ("-", "--", "-.", ":")
@@ -58,3 +61,13 @@ def plain(ax: Axes) -> Axes:
     """The axes without the frame's upper and right sides."""
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def text_color() -> Any:
+    """What is written and drawn in: black, unless the style is a dark one."""
+    return require("matplotlib", "plot", "plotting").rcParams["text.color"]
+
+
+def plain_text(name: Any) -> str:
+    """A name as matplotlib writes it: dollars are dollars, and no formula."""
+    return str(name).replace("$", r"\$")

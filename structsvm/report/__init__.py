@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from structsvm.views.words import eigenvalues as eigenvalues
     from structsvm.views.words import feature_weights as feature_weights
     from structsvm.views.words import heaviest_directions as heaviest_directions
+    from structsvm.views.words import question_in_words as question_in_words
     from structsvm.views.words import scaled_metric as scaled_metric
     from structsvm.views.words import spectrum_in_words as spectrum_in_words
     from structsvm.views.words import training_in_words as training_in_words
@@ -22,6 +23,7 @@ else:
             "eigenvalues": "structsvm.views.words",
             "feature_weights": "structsvm.views.words",
             "heaviest_directions": "structsvm.views.words",
+            "question_in_words": "structsvm.views.words",
             "report_page": "structsvm.report.page",
             "scaled_metric": "structsvm.views.words",
             "spectrum_in_words": "structsvm.views.words",

@@ -14,14 +14,15 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import problem_name
 from structsvm.report.held_out import HeldOut
 from structsvm.report.pictures import Pictures
-from structsvm.support.plain import finite
-from structsvm.verdict import rival_in_words
+from structsvm.support.plain import counted, finite
+from structsvm.verdict import rival_in_words, rival_title
 from structsvm.views.words import (
     certificate_in_words,
     eigenvalues,
     feature_weights,
     heaviest_directions,
     perfect_in_words,
+    question_in_words,
     scaled_metric,
     score_titles,
     spectrum_in_words,
@@ -52,8 +53,14 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
             "perfect": perfect_in_words(titles),
             "views": list(pictures.views),
             "axes": heaviest_directions(learner, 2)[0],
+            "titles": {name: rival_title(name) for name in evaluation.scores},
             "means": evaluation.scores,
             "gains": {name: asdict(c) for name, c in evaluation.verdict.contrasts.items()},
+            "states": pictures.states,
+            "confusion": {
+                name: {"states": list(map(str, of.states)), "counts": of.counts.tolist()}
+                for name, of in evaluation.confusion.items()
+            },
             "metric": _metric(learner),
             "facts": _facts(learner),
             "history": [
@@ -83,6 +90,9 @@ def notes(held_out: HeldOut) -> list[str]:
             f"The metric was learned from {held_out.seen} of these: the figures are better than on "
             "new ones."
         )
+    question = question_in_words(learner)
+    if question:
+        found.append(f"The metric was {question}.")
     rivals = learner.problem_.traits.baselines
     missing = [rival_in_words(name) for name in rivals if name not in learner.baselines_]
     if missing:
@@ -126,7 +136,8 @@ def _facts(learner: MetricLearner) -> list[tuple[str, str]]:
         ("certificate" if traits.convex else "what was found", certificate_in_words(solution)),
         (
             "solver",
-            f"{solver}, {solution.n_iter} iterations, {solution.oracle_calls} oracle calls, "
+            f"{solver}, {counted(solution.n_iter, 'iteration')}, "
+            f"{counted(solution.oracle_calls, 'oracle call')}, "
             f"{solution.seconds:.1f} s",
         ),
         ("problem", _name(learner.problem_)),

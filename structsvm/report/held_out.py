@@ -9,14 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.datasets.times import TimeAxis, time_axis
 from structsvm.errors import DataError
-from structsvm.evaluation import Evaluation, decode_with_all
+from structsvm.evaluation import (
+    Evaluation,
+    confusions_of,
+    decode_with_all,
+    states_with_all,
+    warn_of_new_clusters,
+)
 from structsvm.graphs.inputs import as_list
 from structsvm.learner.learner import MetricLearner
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
-from structsvm.partitions.traits import IMAGES
+from structsvm.partitions.traits import IMAGES, Words
+from structsvm.support.plain import counted
 from structsvm.views.samples import is_image
 
 __all__ = ["HeldOut"]
@@ -37,7 +45,11 @@ class HeldOut:
     truths: Sequence[Any]
     guesses: Mapping[str, Sequence[EquivalenceMatrix]]
     """By name of the metric."""
+    states: Mapping[str, Sequence[NDArray[Any]]]
+    """The names of states that each metric gives; empty where the learner knows none."""
     evaluation: Evaluation
+    times: Sequence[TimeAxis | None] = ()
+    """When the samples of each recording were measured; empty if it is known of none."""
 
     @classmethod
     def of(
@@ -49,6 +61,8 @@ class HeldOut:
         n_clusters: int | str | None,
         tolerance: int,
         measured: Sequence[Sample] | None = None,
+        times: Sequence[Any] | None = None,
+        unseen_states: str = "refuse",
     ) -> HeldOut:
         """Partition and score them; parameters as for ``report_page``.
 
@@ -62,21 +76,49 @@ class HeldOut:
         words = IMAGES if images else learner.problem_.traits.words
         names = [str(i) for i in range(len(measured))] if names is None else list(names)
         if len(names) != len(measured):
-            raise DataError(f"{words.wholes(len(measured))} but {len(names)} names")
+            raise DataError(f"{words.wholes(len(measured))} but {counted(len(names), 'name')}")
+        axes = _time_axes(times, measured, words)
         samples = learner.inputs_(measured)
         truths = learner.encode(samples, ys)
-        guesses = decode_with_all(learner, samples, truths, n_clusters)
+        guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
+        warn_of_new_clusters(learner, samples, ys)
         arrays, seen = [x.X for x in samples], sum(x.X in learner.training_data_ for x in measured)
+        states = states_with_all(learner, samples, truths, guesses, n_clusters, measured)
+        named = confusions_of(learner, samples, ys, states, unseen_states)
         evaluation = Evaluation.of(
-            truths, guesses, names, learner.problem_, tolerance, arrays, words, seen
+            truths,
+            guesses,
+            names,
+            learner.problem_,
+            tolerance,
+            arrays,
+            words,
+            seen,
+            named,
+            classifiers=learner.rivals_,
         )
         labels = labels_of_each(ys, samples, words)
-        return cls(learner, images, labels, measured, samples, truths, guesses, evaluation)
+        return cls(
+            learner, images, labels, measured, samples, truths, guesses, states, evaluation, axes
+        )
 
     @property
     def seen(self) -> int:
         """How many of them the metric was learned from."""
         return self.evaluation.seen
+
+
+def _time_axes(
+    times: Sequence[Any] | None, samples: Sequence[Sample], words: Words
+) -> list[TimeAxis | None]:
+    if times is None or all(found is None for found in times):
+        return []
+    if len(times) != len(samples):
+        raise DataError(f"{words.wholes(len(samples))} but times of {len(times)}")
+    return [
+        None if found is None else time_axis(found, sample.n_samples)
+        for found, sample in zip(times, samples, strict=True)
+    ]
 
 
 def _images(Xs: Any, samples: Sequence[Sample]) -> list[NDArray[Any]]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from structsvm.diagnosis import Diagnosis, diagnose_measured
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.sample import Sample
 from structsvm.report.content import content, notes
@@ -19,7 +20,7 @@ from structsvm.verdict import Verdict
 
 __all__ = ["report_page"]
 
-SCRIPTS = ("draw.js", "scores.js", "viewer.js", "metric.js", "main.js")
+SCRIPTS = ("draw.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js")
 FIELD = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -46,6 +47,8 @@ def report_page(
     n_clusters: int | str | None = None,
     tolerance: int = 5,
     measured: Sequence[Sample] | None = None,
+    times: Sequence[Any] | None = None,
+    unseen_states: str = "refuse",
 ) -> str:
     """A page on what a metric is worth on held-out samples, as text to write into a file.
 
@@ -58,7 +61,7 @@ def report_page(
     ----------
     learner : MetricLearner
         Fitted; its ``fit_baselines`` adds rivals to the comparison.
-    Xs, ys, n_clusters, tolerance
+    Xs, ys, n_clusters, tolerance, unseen_states
         As for :func:`structsvm.evaluate`: recordings, tables, graphs or images that were not
         learned from.
     names : sequence of str, optional
@@ -67,6 +70,9 @@ def report_page(
         Heading of the page.
     measured : sequence of Sample, optional
         The same samples as ``learner.measured`` has them, if they have been checked already.
+    times : sequence, optional
+        Of each recording when its samples were measured: a :class:`~structsvm.datasets.TimeAxis`,
+        numbers or dates of shape (T_i,), or None.
 
     Returns
     -------
@@ -91,11 +97,16 @@ def report_page(
     >>> "<title>Four features</title>" in page
     True
     """
-    held_out = HeldOut.of(learner, Xs, ys, names, n_clusters, tolerance, measured)
+    held_out = HeldOut.of(
+        learner, Xs, ys, names, n_clusters, tolerance, measured, times, unseen_states
+    )
     pictures = Pictures.of(held_out)
     verdict, whole = held_out.evaluation.verdict, pictures.words.whole
     sure, bounds = SURE if learner.problem_.traits.convex else LOCAL
     said = [f'<p class="note">{html.escape(note)}</p>' for note in notes(held_out)]
+    found = diagnose_measured(
+        learner, held_out.measured, ys, names=names, prepared=held_out.samples
+    )
     return _filled(
         title=html.escape(title),
         css=_asset("page.css"),
@@ -106,6 +117,7 @@ def report_page(
         found=html.escape(verdict.found),
         measure=html.escape(verdict.measure.capitalize()),
         notes="\n".join(said),
+        findings=_findings(found),
         singular=html.escape(whole),
         plural=html.escape(f"{whole}s"),
         sure=html.escape(sure),
@@ -113,6 +125,18 @@ def report_page(
         drag=html.escape(pictures.hint),
         version=html.escape(__version__),
     )
+
+
+def _findings(diagnosis: Diagnosis) -> str:
+    """What may make the metric poor, and what to do, as a list."""
+    if not len(diagnosis):
+        return f"<p>{html.escape(str(diagnosis).capitalize())}.</p>"
+    rows = [
+        f"<dt>{html.escape(finding.kind)}</dt><dd>{html.escape(finding.found)}"
+        f"<br><em>{html.escape(finding.remedy)}</em></dd>"
+        for finding in diagnosis
+    ]
+    return f"<dl>{''.join(rows)}</dl>"
 
 
 def _state(verdict: Verdict) -> str:

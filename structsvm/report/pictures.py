@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.datasets.times import TimeAxis
+from structsvm.features.names import read_names
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels
 from structsvm.partitions.traits import IMAGES, Words
@@ -19,6 +21,7 @@ from structsvm.report.held_out import HeldOut
 from structsvm.report.traces import envelope
 from structsvm.support.extras import require
 from structsvm.views.samples import partition_of, unscaled
+from structsvm.views.states import HATCHES, NO_STATE, StateMark, state_marks
 from structsvm.views.words import feature_weights, heaviest_directions
 
 __all__ = ["Pictures"]
@@ -33,6 +36,8 @@ ROWS = 2000
 """Of a table that are drawn."""
 SIDE = (120, 320)
 """Pixels of the longer side of a drawn image, at least and at most."""
+KNOTS = 600
+"""Times that are kept of a recording that was sampled irregularly."""
 FULL = 50
 """Images up to which they are drawn as large as that."""
 
@@ -49,6 +54,8 @@ class Pictures:
     each: Sequence[dict[str, Any]]
     """Plain values; the number of items of a sample is ``T``."""
     hint: str = "Drag over a stretch to zoom in. "
+    states: Sequence[dict[str, Any]] = ()
+    """Name, colour and hatch of each state, by the number it has in ``each``."""
 
     @classmethod
     def of(cls, held_out: HeldOut) -> Pictures:
@@ -64,13 +71,57 @@ class Pictures:
                 ("components", "directions of the metric"),
                 ("features", "features as measured"),
             ]
-            return cls("recordings", words, views, _recordings(held_out))
+            states = _States.of(held_out)
+            return cls(
+                "recordings", words, views, _recordings(held_out, states), states=states.marks
+            )
         views = [("predicted", f"predicted {words.part}s"), ("true", f"true {words.part}s")]
         return cls("tables", words, views, _points(held_out))
 
 
-def _recordings(held_out: HeldOut) -> list[dict[str, Any]]:
-    """Traces and segment ends of each recording."""
+@dataclass(frozen=True, eq=False)
+class _States:
+    """The states of all recordings, by number."""
+
+    names: dict[Any, int]
+    """None for a segment without a name, which has a number as well."""
+    marks: list[dict[str, Any]]
+    truths: Sequence[NDArray[Any]] | None
+    """Name of each true state, (T_i,) each, if the labels are names."""
+
+    @classmethod
+    def of(cls, held_out: HeldOut) -> _States:
+        """Those that the learner knows first, in its order, then those that others name."""
+        if not held_out.states:
+            return cls({}, [], None)
+        learned = state_marks(held_out.learner)
+        sizes = [sample.n_samples for sample in held_out.samples]
+        truths = read_names(held_out.labels, sizes, held_out.learner.problem_.traits.words.whole)
+        seen = {name for each in held_out.states.values() for y in each for name in y.tolist()}
+        seen |= {name for y in truths or () for name in y.tolist()}
+        others = [*sorted(seen - learned.keys() - {None}, key=str), None]
+        names = {name: k for k, name in enumerate((*learned, *others))}
+        marks = [_mark(name, learned) for name in names]
+        return cls(names, marks, truths)
+
+    def numbers(self, y: NDArray[Any], ends: Sequence[int]) -> list[int]:
+        """The number of the state of each segment, given a name for each sample."""
+        return [self.names[y[end - 1]] for end in ends]
+
+
+def _mark(name: Any, learned: Mapping[Any, StateMark]) -> dict[str, Any]:
+    mark = learned.get(name, NO_STATE)
+    return {
+        "name": None if name is None else str(name),
+        "color": mark.color,
+        "ink": mark.ink,
+        "hatch": HATCHES.index(mark.hatch),
+        "learned": name in learned,
+    }
+
+
+def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
+    """Traces, segment ends and states of each recording."""
     learner = held_out.learner
     names, weights = learner.metric_feature_names_, feature_weights(learner)
     titles, directions = heaviest_directions(learner, TRACES)
@@ -82,6 +133,9 @@ def _recordings(held_out: HeldOut) -> list[dict[str, Any]]:
     for i, (sample, shown) in enumerate(zip(held_out.samples, as_measured, strict=True)):
         truth, seen = held_out.truths[i], sample.X @ directions.T
         ends = {"true": truth, **{name: Ms[i] for name, Ms in held_out.guesses.items()}}
+        named = {name: each[i] for name, each in held_out.states.items()}
+        if states.truths is not None:
+            named["true"] = states.truths[i]
         found.append(
             {
                 "T": sample.n_samples,
@@ -95,10 +149,32 @@ def _recordings(held_out: HeldOut) -> list[dict[str, Any]]:
                     ],
                 },
                 "ends": {name: M.breakpoints for name, M in ends.items()},
+                "states": {
+                    name: states.numbers(y, ends[name].breakpoints) for name, y in named.items()
+                },
                 "labels": _segment_labels(held_out.labels[i], truth),
+                "time": _knots(held_out.times[i]) if held_out.times else None,
             }
         )
     return found
+
+
+def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
+    """The times of some samples, between which the page draws a line; dates in milliseconds."""
+    if time is None:
+        return None
+    T, is_date = len(time), time.values.dtype.kind == "M"
+    values = time.values.astype("datetime64[ns]").astype(np.int64) / 1e6 if is_date else time.values
+    at = np.unique(np.linspace(0, T - 1, min(T, 2 if _is_even(values) else KNOTS)).astype(int))
+    known = [float(values[t]) for t in at]
+    return {"name": time.name, "date": is_date, "at": at.tolist(), "values": known}
+
+
+def _is_even(values: NDArray[Any]) -> bool:
+    """Whether all steps are alike up to rounding."""
+    line = np.linspace(float(values[0]), float(values[-1]), len(values))
+    step = abs(float(values[-1]) - float(values[0])) / max(len(values) - 1, 1)
+    return bool(np.abs(values - line).max() <= 1e-3 * step)
 
 
 def _segment_labels(y: Any, truth: EquivalenceMatrix) -> list[str] | None:

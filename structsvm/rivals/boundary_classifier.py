@@ -26,8 +26,9 @@ from structsvm.partitions.samples import (
     cluster_counts,
 )
 from structsvm.rivals.tuning import mean_loss, some_truth
+from structsvm.support.plain import counted
 
-__all__ = ["BoundaryClassifier"]
+__all__ = ["BoundaryClassifier", "Surroundings"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -223,17 +224,20 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         owner = "BoundaryClassifier"
         classifier = classifier_from(self.estimator, "boosting", self.random_state, owner)
         widths = integers("widths", self.widths, "(2, 3, 5, 8)", least=1)
-        return FrameRecipe(_Surroundings(widths, self.standardize), None, classifier, owner)
+        return FrameRecipe(Surroundings(widths, self.standardize), None, classifier, owner)
 
 
-class _Surroundings(RecordingTransformer):
+class Surroundings(RecordingTransformer):
     """What is before and after each sample, how both differ, and the samples next to it."""
 
-    def __init__(self, widths: Sequence[int], standardize: str | None) -> None:
+    def __init__(
+        self, widths: Sequence[int] = (2, 3, 5, 8), standardize: str | None = "recording"
+    ) -> None:
         self.widths = widths
         self.standardize = standardize
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+        """Learn the scales; parameters as those of every transformer."""
         self.standardizer_ = Standardizer.fit(self.standardize, Xs)
         self.lags_ = Lags(NEIGHBOURS).fit(Xs)
         self.sides_ = MovingStatistics(self.widths, ("before", "after")).fit(Xs)
@@ -241,11 +245,13 @@ class _Surroundings(RecordingTransformer):
         return self
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """The features, (T_i, P') each."""
         Zs = [self.standardizer_(X) for X in Xs]
         stages = [stage.transform(Zs) for stage in (self.lags_, self.sides_, self.change_)]
         return [np.hstack([*parts, np.abs(parts[-1])]) for parts in zip(*stages, strict=True)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of the features, made of those of the columns."""
         stages = (self.lags_, self.sides_, self.change_)
         names = [stage.get_feature_names_out(input_features) for stage in stages]
         return np.concatenate([*names, [f"size of {name}" for name in names[-1]]])
@@ -256,7 +262,8 @@ def _boundaries(ys: Any, Xs: Sequence[Floats]) -> States:
     given = [] if ys is None else list(ys)
     if len(given) != len(Xs):
         raise DataError(
-            f"{len(Xs)} recordings but {len(given)} labellings: BoundaryClassifier needs labels or "
+            f"{counted(len(Xs), 'recording')} but {counted(len(given), 'labelling')}: "
+            "BoundaryClassifier needs labels or "
             "breakpoints of each"
         )
     codes = [_begins(y, len(X), i) for i, (y, X) in enumerate(zip(given, Xs, strict=True))]

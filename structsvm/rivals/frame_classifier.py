@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -181,6 +182,32 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         """
         return [self.classes_[path] for path in self._paths(Xs, n_clusters)]
 
+    def predict_segments(
+        self, Xs: Sequence[Floats], n_clusters: Counts = None
+    ) -> list[list[dict[str, Any]]]:
+        """Return a table of segments for each recording: start, end, state and probability.
+
+        The probability is that of the state, not smoothed, on average over the segment; as
+        :meth:`structsvm.MetricLearner.predict_segments`.
+        """
+        probabilities = self.predict_proba(Xs)
+        tables = []
+        for p, path in zip(probabilities, self._best(probabilities, n_clusters), strict=True):
+            edges = list(pairwise([0, *breakpoints(path)]))
+            names = self.classes_[path].tolist()
+            tables.append(
+                [
+                    {
+                        "start": a,
+                        "end": b,
+                        "state": names[a],
+                        "probability": float(p[a:b, path[a]].mean()),
+                    }
+                    for a, b in edges
+                ]
+            )
+        return tables
+
     def predict(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[Ints]:
         """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each."""
         return [
@@ -195,7 +222,11 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         return [breakpoints(path) for path in self._paths(Xs, n_clusters)]
 
     def _paths(self, Xs: Sequence[Floats], n_clusters: Counts) -> list[Ints]:
-        scores = [self._scores(p) for p in self.predict_proba(Xs)]
+        return self._best(self.predict_proba(Xs), n_clusters)
+
+    def _best(self, probabilities: Sequence[Floats], n_clusters: Counts) -> list[Ints]:
+        """The best path of each recording."""
+        scores = [self._scores(p) for p in probabilities]
         counts = cluster_counts(n_clusters, [len(L) for L in scores])
         return [
             best_path(L, self.price_) if K is None else best_path_of(L, K)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -92,7 +93,7 @@ class Solver(ABC):
         SettingsError
             Before any work, when this solver does not suit ``risk``, or the memory is of others.
         CheckpointError
-            When ``resume`` is of other data or settings, or damaged.
+            When ``resume`` is of other data or settings, or damaged, or another run is on it.
         MasterError, OracleError
             When the restricted problem or a sample has no answer.
         """
@@ -101,6 +102,7 @@ class Solver(ABC):
         memory = None if isinstance(risk, CompositeRisk) else (memory or Memory()).of(risk, self)
         parts = parts_of(risk)
         with (
+            nullcontext() if checkpoint is None else checkpoint.held(),
             single_threaded(),
             Interrupts() as interrupts,  # what has been found is not lost on the way out
             (backend or Serial()).open(parts) as session,

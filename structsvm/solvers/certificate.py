@@ -17,6 +17,7 @@ from structsvm.solution import History, HistoryEntry, Solution, relative_gap
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.requirements import ADMISSIBLE
 from structsvm.status import Quality, Status
+from structsvm.storage.typed import refuse_strangers
 
 __all__ = ["Certificate"]
 
@@ -166,12 +167,22 @@ class Certificate:
         }
 
     def restore(self, header: Mapping[str, Any], best: Floats | None) -> None:
-        """Take over the state of another certificate, as :meth:`header` returned it."""
-        self.null, self.lower, self.upper = header["null"], header["lower"], header["upper"]
-        self.bound, self.best = header["bound"], best
+        """Take over the state of another certificate, as :meth:`header` returned it.
+
+        Raises
+        ------
+        LookupError, TypeError, ValueError
+            When it says something else.
+        """
+        self.null, self.lower, self.upper = (
+            float(header[name]) for name in ("null", "lower", "upper")
+        )
+        self.bound, self.best = str(header["bound"]), best
         self.qualities = {Quality[name] for name in header["qualities"]}
         self.entries = [HistoryEntry(*row) for row in header["history"]]
-        self._started = time.perf_counter() - header["seconds"]
+        for entry in self.entries:
+            refuse_strangers(HistoryEntry, vars(entry))
+        self._started = time.perf_counter() - float(header["seconds"])
 
     def solution(self, status: Status, oracle_calls: int) -> Solution:
         """Return the best weight with its certificate."""

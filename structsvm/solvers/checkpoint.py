@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
@@ -21,6 +22,8 @@ from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.fingerprint import fingerprint
 from structsvm.storage.archive import Archive
 from structsvm.storage.atomic import unwritable
+from structsvm.storage.lock import TakenError, alone_on
+from structsvm.storage.typed import refuse_strangers
 
 __all__ = ["Checkpoint", "Saved", "identity"]
 
@@ -65,6 +68,25 @@ class Checkpoint:
         if reason is not None:
             raise CheckpointError(f"{path}: cannot be written: {reason}")
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other runs from this file meanwhile.
+
+        Raises
+        ------
+        CheckpointError
+            When another run, in whatever process, is on it.
+        """
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(alone_on(self.path))
+            except TakenError as error:
+                raise CheckpointError(
+                    f"{self.path}: another run keeps its state in this file right now: wait for "
+                    "its end, or give another file"
+                ) from error
+            yield
+
     def restore(self, certificate: Certificate) -> Saved | None:
         """Put the certificate in the state of the file, if there is one; the solver's own state.
 
@@ -86,7 +108,10 @@ class Checkpoint:
                 )
             certificate.restore(header["certificate"], arrays.pop("best", None))
             saved = Saved(arrays, header["oracle_calls"], header["stalled"])
-        except (LookupError, TypeError, AttributeError) as error:
+            refuse_strangers(Saved, vars(saved))
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, CheckpointError):
+                raise
             raise CheckpointError(
                 f"{self.path}: no checkpoint of this version: {error!r}"
             ) from error

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import PluginError, StructSVMError
+from structsvm.errors import OracleError, PluginError, StructSVMError
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
+from structsvm.support.contract import culprit
 from structsvm.support.plain import shown
 from structsvm.support.unchanged import Snapshot
 
@@ -26,6 +27,7 @@ __all__ = [
     "check_loss",
     "check_separation",
     "check_truth",
+    "failure",
     "unchanged",
 ]
 
@@ -36,6 +38,15 @@ TOLERANCE = 1e-8
 
 TRIALS = (1.0, -1.0, 10.0, -10.0)
 """Sizes of the weights at which another labelling than the truth is looked for."""
+
+
+def failure(problem: Problem, method: str, error: Exception, sample: int) -> StructSVMError:
+    """What to raise where loss-augmented inference raised something of its own."""
+    named = culprit(error) or f"{type(problem).__name__}.{method}"
+    failed = f"sample {sample}: {named} raised {type(error).__name__}"
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        return PluginError(f"{failed}: {error}: copy what it was given before writing to it")
+    return OracleError(f"{failed}: {error}")
 
 
 def check_separation(problem: Problem, answer: object, sample: int, method: str) -> Separation:

@@ -19,10 +19,13 @@ from structsvm.solvers.first_answer import (
     check_loss,
     check_separation,
     check_truth,
+    failure,
     unchanged,
 )
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality
+from structsvm.support.contract import asked
+from structsvm.support.plain import read_only
 
 __all__ = ["Block", "Query", "blocks_of", "separate_block"]
 
@@ -83,9 +86,7 @@ class Block:
                 error.add_note(f"while separating sample {sample}")
                 raise
             except Exception as error:
-                raise OracleError(
-                    f"sample {sample}: the separation oracle raised {type(error).__name__}: {error}"
-                ) from error
+                raise failure(self.problem, "separate", error, sample) from error
             check_separation(self.problem, answer, sample, "separate")
             phi = self._feature(j, answer.y, w.size)
             if closely:
@@ -103,17 +104,15 @@ class Block:
         held = phi.copy()
         self._feature(j, y, dim)
         check_buffer(self.problem, phi, held, sample)
-        signed = self._signed_losses
-        check_loss(self.problem, self.problem.loss(y, answer.y), sample, signed=signed)
-        check_truth(self.problem, x, y, answer.y, sample, dim, signed=signed)
+        self._loss(j, answer.y)
+        check_truth(self.problem, x, y, answer.y, sample, dim, signed=self._signed_losses)
 
     def _write(self, planes: Planes, j: int, answer: Separation, phi: Floats) -> float:
         """The plane of an answer; the sum of the magnitudes of what its value is a sum of."""
         w, omega, sample = planes.w, float(self.sample_weight[j]), int(self.indices[j])
         truth = self._truth(j, w.size)
         slope = omega * (phi - truth)
-        loss = self.problem.loss(self.ys[j], answer.y)
-        intercept = omega * check_loss(self.problem, loss, sample, signed=self._signed_losses)
+        intercept = omega * self._loss(j, answer.y)
         value = intercept + float(slope @ w)
         if not np.isfinite(value):
             raise OracleError(f"sample {sample}: the labelling found has the value {value}")
@@ -127,8 +126,16 @@ class Block:
         return size
 
     def _feature(self, j: int, y: Any, dim: int) -> Floats:
-        phi = self.problem.joint_feature(self.xs[j], y)
-        return check_feature(self.problem, phi, dim, int(self.indices[j]))
+        sample = int(self.indices[j])
+        with asked(self.problem, "joint_feature", f"sample {sample}"):
+            phi = self.problem.joint_feature(self.xs[j], y)
+        return check_feature(self.problem, phi, dim, sample)
+
+    def _loss(self, j: int, y_hat: Any) -> float:
+        sample = int(self.indices[j])
+        with asked(self.problem, "loss", f"sample {sample}"):
+            loss = self.problem.loss(self.ys[j], y_hat)
+        return check_loss(self.problem, loss, sample, signed=self._signed_losses)
 
     def _truth(self, j: int, dim: int) -> Floats:
         if j in self._truths:
@@ -162,7 +169,7 @@ def separate_block(block: Block, query: Query, which: Ints | None = None) -> Pla
     None if the deadline comes before the last call.
     """
     planes = Planes.empty(query.w, query.groups[block.indices])
-    scorer = block.problem.at(query.w)
+    scorer = block.problem.at(read_only(query.w))
     qualities, size = set(), 0.0
     places = np.arange(block.indices.size) if which is None else which
     for j in places.tolist():

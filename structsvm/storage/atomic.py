@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shutil
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["unwritable", "write_atomically"]
+__all__ = ["hidden", "remove_leftovers", "unwritable", "write_atomically"]
 
 
 def write_atomically(path: str | PathLike[str], content: bytes) -> None:
@@ -26,8 +27,7 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
     if target.exists() and not target.is_file():
         target.write_bytes(content)
         return
-    # Not longer than any name may be, whatever the length of the target's.
-    beside = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    beside = target.with_name(f"{hidden(target)}-{secrets.token_hex(8)}.tmp")
     try:
         with beside.open("xb") as file:
             file.write(content)
@@ -39,6 +39,24 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def hidden(target: Path) -> str:
+    """How the names begin of what lies beside a file for a while.
+
+    The same for the same file, and not longer than any name may be, whatever the length of its own.
+    """
+    return f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}"
+
+
+def remove_leftovers(path: str | PathLike[str]) -> None:
+    """Remove what processes left that were killed while they wrote this file.
+
+    Only for who is known to be the only one that writes it.
+    """
+    target = Path(os.path.realpath(path))
+    for left in target.parent.glob(f"{hidden(target)}-*.tmp"):
+        left.unlink(missing_ok=True)
 
 
 def unwritable(path: str | PathLike[str]) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.storage.typed import refuse_strangers
 from structsvm.storage.unstored import Unstored
 
 __all__ = ["Codec", "is_lost"]
@@ -72,6 +73,11 @@ class Codec:
             return plain
         if "array" in plain:
             return np.array(arrays[plain["array"]])
+        if "objects" in plain:
+            found = np.empty(len(plain["objects"]), dtype=object)
+            for place, item in enumerate(plain["objects"]):
+                found[place] = self.unpack(item, arrays)
+            return found.reshape(plain["shape"])
         if "strings" in plain:
             texts = np.array(plain["strings"], dtype=object)
             return texts.reshape(plain.get("shape", texts.shape))
@@ -88,9 +94,11 @@ class Codec:
         return self._unpack_instance(plain, arrays)
 
     def _pack_array(self, value: NDArray[Any], arrays: Arrays) -> Any:
-        if value.dtype.kind in "OUS":
-            texts = [str(item) for item in value.ravel().tolist()]
-            return {"strings": texts, "shape": list(value.shape)}
+        if value.dtype.kind in "OU":
+            items, shape = value.ravel().tolist(), list(value.shape)
+            if all(isinstance(item, str) for item in items):
+                return {"strings": [str(item) for item in items], "shape": shape}
+            return {"objects": [self.pack(item, arrays) for item in items], "shape": shape}
         key = f"array.{len(arrays)}"
         arrays[key] = np.asarray(value, order="C")
         return {"array": key}
@@ -102,7 +110,9 @@ class Codec:
 
     def _unpack_instance(self, plain: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
         settings = {k: self.unpack(v, arrays) for k, v in plain["settings"].items()}
-        return self.classes[plain["type"]](**settings)
+        cls = self.classes[plain["type"]]
+        refuse_strangers(cls, settings)
+        return cls(**settings)
 
 
 def is_lost(plain: Any) -> bool:

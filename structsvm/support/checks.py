@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import sys
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -18,11 +19,20 @@ __all__ = [
     "is_positive",
     "is_seed",
     "is_whole",
+    "meant",
     "refuse_bad_seed",
 ]
 
 LARGEST_SEED = 2**32 - 1
 """What scikit-learn and the older generators of numpy take at most."""
+
+
+def meant(word: Any, known: Iterable[str]) -> str:
+    """Which known word was probably meant, to be put behind a message; "" if none is close."""
+    if not isinstance(word, str):
+        return ""
+    close = difflib.get_close_matches(word.lower().replace("_", "-"), list(known), n=1)
+    return f": did you mean {close[0]!r}?" if close else ""
 
 
 def is_number(value: Any) -> TypeGuard[float]:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import inspect
 from abc import ABCMeta
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
 
-from structsvm.errors import PluginError
+from structsvm.errors import OracleError, PluginError, StructSVMError
 
-__all__ = ["Contract", "ContractMeta", "definition", "hook", "missing_definitions"]
+__all__ = [
+    "Contract",
+    "ContractMeta",
+    "asked",
+    "culprit",
+    "definition",
+    "hook",
+    "missing_definitions",
+]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -19,6 +28,53 @@ def hook(method: Method) -> Method:
     """Mark a method of a contract that has a default and that a subclass may define instead."""
     method.__hook__ = True  # type: ignore[attr-defined]
     return method
+
+
+@contextmanager
+def asked(plugin: object, method: str, where: str = "") -> Iterator[None]:
+    """Name the plugin, its method and the sample if its code fails.
+
+    Parameters
+    ----------
+    plugin : object
+        Whose method is called; named is the one that failed, if it called others in turn.
+    method : str
+    where : str, optional
+        The sample, such as "recording 2".
+
+    Raises
+    ------
+    PluginError
+        For anything that is no error of this library; that one is its cause.
+    OracleError
+        With the sample, if an oracle raised one without.
+    """
+    try:
+        yield
+    except (PluginError, OracleError) as error:
+        if where in str(error):
+            raise
+        raise type(error)(f"{where}: {error}") from error
+    except StructSVMError:
+        raise
+    except Exception as error:
+        named = culprit(error) or f"{type(plugin).__name__}.{method}"
+        said = f"{named} raised {type(error).__name__}: {error}"
+        raise PluginError(f"{where}: {said}" if where else said) from error
+
+
+def culprit(error: BaseException) -> str | None:
+    """Which method of which plugin an error was raised in, but for private ones; None if none."""
+    found, traceback = None, error.__traceback__
+    while traceback is not None:
+        frame = traceback.tb_frame
+        owner = type(frame.f_locals.get("self"))
+        room = owner.__module__.partition(".")[0]
+        is_theirs = isinstance(owner, ContractMeta) and room != "structsvm"
+        if is_theirs and not frame.f_code.co_name.startswith(("_", "<")):
+            found = f"{owner.__name__}.{frame.f_code.co_name}"
+        traceback = traceback.tb_next
+    return found
 
 
 def _is_open(definition: object) -> bool:

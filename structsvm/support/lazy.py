@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -11,7 +11,7 @@ __all__ = ["lazy"]
 
 
 def lazy(
-    package: str, home: Mapping[str, str]
+    package: str, home: Mapping[str, str], rooms: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """What a package assigns to ``__getattr__``, ``__dir__`` and ``__all__``.
 
@@ -23,6 +23,8 @@ def lazy(
         ``__name__`` of the package.
     home : mapping of str to str
         The module of each public name.
+    rooms : sequence of str
+        Packages and modules inside of it that are attributes without being imported.
 
     Examples
     --------
@@ -33,6 +35,8 @@ def lazy(
     """
 
     def load(name: str) -> Any:
+        if name in rooms:
+            return import_module(f"{package}.{name}")
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(home[name]), name)
@@ -40,6 +44,6 @@ def lazy(
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *home})
+        return sorted({*vars(sys.modules[package]), *home, *rooms})
 
     return load, names, sorted(home)

@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["finite", "read_only", "shown"]
+__all__ = ["counted", "finite", "read_only", "shown"]
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number of things in words: "1 row", "3 rows"."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def finite(value: Any) -> Any:

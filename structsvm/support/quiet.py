@@ -6,6 +6,7 @@ blocks that overlap in several threads leave each other's behind, for good.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -42,6 +43,11 @@ class _Here:
         self.blocks = 0
         """In all threads."""
         self.mine = local()
+
+    @property
+    def pattern(self) -> str:
+        """What scikit-learn makes filters of in its own threads."""
+        return re.escape(self.beginning)
 
     def match(self, text: str) -> bool:
         return getattr(self.mine, "blocks", 0) > 0 and text.startswith(self.beginning)

@@ -10,8 +10,8 @@ Write one test for each oracle and for each problem of your own::
     def test_my_problem():
         check_problem(MyProblem(), Xs, ys)
 
-``all_partitions`` and ``all_segmentations`` list the partitions of a few items, from which the
-family of an oracle is made up.
+``all_partitions`` and ``all_segmentations`` of :mod:`structsvm.oracles` list the partitions of a
+few items, from which the family of an oracle is made up.
 """
 
 from typing import TYPE_CHECKING
@@ -19,16 +19,12 @@ from typing import TYPE_CHECKING
 from structsvm.support.lazy import lazy
 
 if TYPE_CHECKING:
-    from structsvm.oracles.exhaustive import all_partitions as all_partitions
-    from structsvm.oracles.exhaustive import all_segmentations as all_segmentations
     from structsvm.testing.oracle import check_oracle as check_oracle
     from structsvm.testing.problem import check_problem as check_problem
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "all_partitions": "structsvm.oracles.exhaustive",
-            "all_segmentations": "structsvm.oracles.exhaustive",
             "check_oracle": "structsvm.testing.oracle",
             "check_problem": "structsvm.testing.problem",
         },

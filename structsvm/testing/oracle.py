@@ -208,8 +208,12 @@ def _answer(instance: Instance) -> Argmax:
         all(np.array_equal(a, b) for a, b in zip(held, _arrays(instance.objective), strict=True)),
         "the oracle modified its input: copy an array before writing to it",
     )
-    said = f"maximize must return an Argmax, not {answer!r}"
-    instance.require(isinstance(answer, Argmax), said)
+    oracle = "the oracle" if instance.oracle is None else type(instance.oracle).__name__
+    instance.require(
+        isinstance(answer, Argmax),
+        f"{oracle}.maximize returned {shown(answer)}: return Argmax(y, value, upper_bound, "
+        "quality)",
+    )
     instance.require(
         isinstance(answer.y, EquivalenceMatrix),
         f"y is {shown(answer.y)}: return an EquivalenceMatrix, made of labels by "

@@ -8,18 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.confusion import Confusion
 from structsvm.evaluation import Evaluation
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_summary import TrainingSummary
+from structsvm.learner.weights import price_ratio, scaled_factor
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solution import Solution
 
 __all__ = [
     "certificate_in_words",
+    "confused_states",
     "eigenvalues",
     "feature_weights",
     "heaviest_directions",
     "perfect_in_words",
+    "question_in_words",
     "scaled_metric",
     "score_titles",
     "spectrum_in_words",
@@ -35,10 +39,22 @@ TITLES = {
     "jaccard": "Jaccard distance",
     "covering": "covering",
     "adjusted_rand": "adj. Rand",
+    "accuracy": "accuracy",
+    "macro F1": "macro F1",
 }
 """What scores are called; a score of a plugin's own has its name."""
 
-PERFECT = {"loss": 0, "jaccard": 0, "covering": 1, "adjusted_rand": 1, "f1": 1}
+PERFECT = {
+    "loss": 0,
+    "jaccard": 0,
+    "covering": 1,
+    "adjusted_rand": 1,
+    "f1": 1,
+    "accuracy": 1,
+    "macro F1": 1,
+}
+TAKEN_FOR = 3
+"""Other names of a state that are listed."""
 
 
 def feature_weights(learner: MetricLearner) -> Floats:
@@ -57,7 +73,7 @@ def feature_weights(learner: MetricLearner) -> Floats:
     >>> int(feature_weights(learner).argmax())
     0
     """
-    components, unit = _scaled(learner)
+    components, unit = scaled_factor(learner)
     return np.asarray(np.einsum("rp,rp->p", components, components) * unit)
 
 
@@ -79,7 +95,7 @@ def scaled_metric(learner: MetricLearner) -> Floats:
     >>> scaled_metric(learner).shape
     (4, 4)
     """
-    components, unit = _scaled(learner)
+    components, unit = scaled_factor(learner)
     return np.asarray(components.T @ components * unit)
 
 
@@ -98,7 +114,7 @@ def eigenvalues(learner: MetricLearner) -> Floats:
     >>> values.shape, bool(values[0] >= values[-1] >= 0)
     ((4,), True)
     """
-    components, unit = _scaled(learner)
+    components, unit = scaled_factor(learner)
     values = np.zeros(learner.n_metric_features_)
     found = np.linalg.svd(components, compute_uv=False) ** 2
     values[: found.size] = found * unit
@@ -218,6 +234,31 @@ def perfect_in_words(titles: Mapping[str, str]) -> str:
     return f"Perfect: {', '.join(said)}." if said else ""
 
 
+def confused_states(confusion: Confusion) -> list[tuple[str, int, float, str]]:
+    """What became of each state that occurs: its name, its items, the share of them that have it.
+
+    And, in words, which other names they got most often.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.confusion import Confusion
+    >>> from structsvm.views.words import confused_states
+    >>> found = Confusion(("rest", "walk", "sit"), np.array([[6, 1, 1], [0, 4, 0], [0, 0, 0]]))
+    >>> confused_states(found)
+    [('rest', 8, 0.75, 'walk 1, sit 1'), ('walk', 4, 1.0, '')]
+    """
+    rows = []
+    for k, (state, counts) in enumerate(zip(confusion.states, confusion.counts, strict=True)):
+        n = int(counts.sum())
+        others = [j for j in np.argsort(-counts, kind="stable") if j != k and counts[j]]
+        taken = [f"{confusion.states[j]} {counts[j]}" for j in others[:TAKEN_FOR]]
+        more = [f"{len(others) - TAKEN_FOR} more"] if len(others) > TAKEN_FOR else []
+        if n:
+            rows.append((str(state), n, float(counts[k] / n), ", ".join(taken + more)))
+    return rows
+
+
 def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
     """What the metric was learned on: recordings with segments, or tables with clusters.
 
@@ -242,6 +283,26 @@ def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
     )
 
 
+def question_in_words(learner: MetricLearner) -> str:
+    """Say what the settings of a metric of tables were chosen for; "" for other problems.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from structsvm import Clustering, MetricLearner
+    >>> from structsvm.report import question_in_words
+    >>> learner = MetricLearner(Clustering()).fit(*load_iris(return_X_y=True))
+    >>> print(question_in_words(learner))
+    made for further rows of the clusters it was learned from, not for new clusters
+    """
+    return {
+        "rows": "made for further rows of the clusters it was learned from, not for new clusters",
+        "clusters": "made for new clusters: chosen on clusters that were held out",
+        "tables": "made for further tables: chosen on tables that were held out",
+        None: "",
+    }[learner.question_]
+
+
 def unit_in_words(learner: MetricLearner) -> str:
     """Say against what the weight of a feature is measured.
 
@@ -256,33 +317,9 @@ def unit_in_words(learner: MetricLearner) -> str:
     >>> print(unit_in_words(learner))
     the price of a segment
     """
-    if _price_ratio(learner) is None:
+    if price_ratio(learner) is None:
         return "the untrained metric"
     return f"the price of a {learner.problem_.traits.words.part}"
-
-
-def _scaled(learner: MetricLearner) -> tuple[Floats, float]:
-    """``L^T`` of features in which the untrained metric is a multiple of the identity, (rank, P).
-
-    And what their metric is multiplied by to be compared with the untrained one.
-    """
-    ratio = _price_ratio(learner)
-    start = learner.baselines_["untrained"].factor
-    scale = np.sqrt(np.einsum("pr,pr->p", start, start))
-    scale[scale == 0] = 1.0  # a feature without influence, in the learned metric as well
-    return learner.components_ / scale, 1.0 if ratio is None else ratio
-
-
-def _price_ratio(learner: MetricLearner) -> float | None:
-    """The price of the untrained metric over that of the learned one, if they are in its units.
-
-    That of an objective that is not convex is not: its score is not linear in the metric.
-    """
-    check_is_fitted(learner)
-    untrained, learned = learner.baselines_["untrained"].price, learner.metric_.price
-    if not learner.problem_.traits.convex or untrained is None or learned is None:
-        return None
-    return float(untrained / learned)
 
 
 def _directions(n: int) -> str:

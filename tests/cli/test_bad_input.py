@@ -23,7 +23,7 @@ class TestBadInput:
                 "a,b,state\n1,2,0\n",
                 ": no column 'label'; the columns are 'a', 'b', 'state'; name another: --label",
             ),
-            ("a,label\n", ": 0 rows and 1 features: nothing to read"),
+            ("a,label\n", ": 0 rows and 1 feature: nothing to read"),
             ("", ": the file is empty"),
             ("a,b,label\n1,2,0,0\n2,3,1,1\n", ": its rows have more columns than its header"),
             (
@@ -37,12 +37,12 @@ class TestBadInput:
         said = refused(f"fit change-point {file} -o {tmp_path}/m")
         assert said.startswith(f"{file}{message}")
 
-    def test_a_table_in_another_encoding(self, refused, tmp_path):
+    def test_a_table_in_another_encoding_than_was_typed(self, refused, tmp_path):
         (tmp_path / "old.csv").write_bytes("größe,label\n1,0\n2,1\n".encode("latin-1"))
-        said = refused(f"fit change-point {tmp_path / 'old.csv'} -o {tmp_path}/m")
+        said = refused(f"fit change-point {tmp_path / 'old.csv'} -o {tmp_path}/m --encoding utf-8")
         assert (
-            ": cannot be read: it is not in UTF-8 (byte 2 is 0xf6): save it in this encoding"
-            in said
+            ": cannot be read: it is not in UTF-8 (byte 2 is 0xf6): name another encoding with "
+            "--encoding" in said
         )
 
     def test_a_comma_at_the_end_of_each_row_shifts_nothing(self, run, tmp_path):
@@ -95,7 +95,7 @@ class TestBadInput:
 
     def test_paths(self, refused, tmp_path):
         assert refused(f"fit change-point {tmp_path} -o m") == (
-            f"{tmp_path}: no .npz, .parquet, .csv files in this folder"
+            f"{tmp_path}: no .npz, .parquet, .csv, .tsv, .tab, .txt, .xlsx files in this folder"
         )
         assert refused("predict m.structsvm gone.csv") == "gone.csv: no such file or folder"
         assert refused("predict m.structsvm m.structsvm").startswith(

@@ -37,10 +37,15 @@ def test_what_does_not_suit_is_left_out_and_said(run):
     assert "frank-wolfe" not in out
 
 
-def test_any_kind_of_problem_that_is_convex(run, tmp_path, rng):
+def test_any_kind_of_problem_and_table(run, tmp_path, rng):
     y = np.repeat([0, 1], 20)
-    np.savez(tmp_path / "t.npz", X=rng.normal(size=(40, 2)) + 3 * y[:, None], y=y)
-    for kind, more in (("clustering", tmp_path / "t.npz"), ("distribution-change", "train")):
+    X = rng.normal(size=(40, 2)) + 3 * y[:, None]
+    np.savez(tmp_path / "t.npz", X=X, y=y)
+    rows = [f"{a},{b},{name}" for (a, b), name in zip(X, np.array(["x", "y"])[y], strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,label", *rows]))
+    table, text = tmp_path / "t.npz", tmp_path / "t.csv"
+    given = [("clustering", table), ("clustering", text), ("change-point", text)]
+    for kind, more in (*given, ("distribution-change", "train")):
         line = f"compare {kind} {more} --metric diagonal --tol 0.1 --solvers one-slack"
         code, out, err = run(line)
         assert code == 0, err
@@ -51,8 +56,8 @@ def test_any_kind_of_problem_that_is_convex(run, tmp_path, rng):
     ("line", "message"),
     [
         ("compare change-point train --solvers simplex", "unknown solver 'simplex'"),
+        ("compare change-point train --solvers cccp", "for objectives that are not convex"),
         ("compare change-point train --solvers frank-wolfe --regularizer trace", "strongly convex"),
-        ("compare normalized-cut train", "its objective is not convex"),
         ("compare change-point train --set spam=1", "has no setting 'spam'"),
         ("compare change-point train --tol 0", "tol must be > 0"),
         ("compare change-point train --lam -1", "lam must be > 0"),

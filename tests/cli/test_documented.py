@@ -68,6 +68,9 @@ def _write_long_tables(place):
     marked = frames[0].drop(columns=["subject", "t"])
     begins = np.diff(TRAIN[0].y, prepend=TRAIN[0].y[0]) != 0
     marked.assign(label=begins.astype(int)).to_csv(place / "marked.csv", index=False)
+    own = frames[0].drop(columns=["subject", "t"]).assign(place="here")
+    own.iloc[3:5, 0] = np.nan
+    own.to_csv(place / "german.csv", sep=";", decimal=",", index=False)
 
 
 @pytest.mark.parametrize("line", shown_lines())

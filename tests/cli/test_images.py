@@ -52,6 +52,19 @@ def test_fit_tells_what_it_did(run):
     assert "structsvm evaluate n.structsvm PATH" in err
 
 
+def test_compare_is_by_the_objective(run):
+    line = "compare normalized-cut learn --set n_superpixels=40 --tol 0.01 --lam 0.02"
+    code, out, err = run(f"{line} -o gaps.svg")
+    assert code == 0, err
+    assert "objective" in out
+    assert "gap" not in out
+    code, out, err = run(f"{line} --json --solvers cccp")
+    (row,) = json.loads(out)["solvers"]
+    assert row["solver"] == "cccp"
+    assert row["gap"] is None
+    assert row["upper"] > 0
+
+
 def test_evaluate(run):
     code, out, _ = run("evaluate m.structsvm test --json")
     assert code == 0

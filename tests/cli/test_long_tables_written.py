@@ -42,11 +42,19 @@ def test_each_recording_of_a_table_has_its_file_of_segments(run, long, tmp_path)
     code, _, err = run(f"fit change-point {table} {columns} -o {model} --metric diagonal")
     assert code == 0, err
     assert "unlabelled: 30 of 180 samples" in err
-    assert load(model).columns_ == {"recording_column": "who", "time_column": "t"}
+    assert load(model).columns_ == {
+        "recording_column": "who",
+        "time_column": "t",
+        "missing_label": ["NA"],
+    }
     predict = f"predict {model} {table} -o {out}"
     assert run(predict)[0] == 0
     written = sorted(path.name for path in out.iterdir())
     assert written == [f"{who}_segments.csv" for who in ("001", "002", "003")]
+    second = pd.read_csv(out / "002_segments.csv", dtype={"who": str})
+    assert second.columns.tolist() == ["who", "t", "x", "noise", "label", "segment"]
+    assert second["who"].unique().tolist() == ["002"]
+    assert second["t"].tolist() == list(range(60))
     before = (out / "002_segments.csv").read_bytes()
     code, _, err = run(predict)
     assert code == 1

@@ -1,4 +1,7 @@
-"""What is read is checked once and standardised once, whatever the command."""
+"""What is read is checked once and standardised once, whatever the command.
+
+Classifiers, which scale what they see by themselves, are left out.
+"""
 
 import json
 
@@ -34,21 +37,26 @@ def counted(monkeypatch):
 @pytest.mark.parametrize(
     "line",
     [
-        "fit change-point train --metric diagonal --quiet -o {out}",
-        "fit distribution-change train --metric diagonal --quiet --set n_moments=2 -o {out}",
-        "fit change-point train --metric diagonal --quiet --json --standardize training -o {out}",
-        "predict m.structsvm test --quiet",
-        "predict m.structsvm test --quiet -o {out}",
-        "evaluate m.structsvm test --quiet",
-        "evaluate m.structsvm test --quiet --n-clusters true --json",
-        "report m.structsvm test --quiet -o {out}.html",
-        "plot m.structsvm test/synthetic_00.npz --quiet -o {out}.png",
-        "plot m.structsvm test/synthetic_00.npz --show features --quiet -o {out}.png",
+        "fit change-point train --metric diagonal -q --rivals none -o {out}",
+        "fit distribution-change train -q --rivals none --set n_moments=2 -o {out}",
+        "fit change-point train -q --rivals none --json --standardize training -o {out}",
+        "predict {model} test --quiet",
+        "predict {model} test --quiet -o {out}",
+        "evaluate {model} test --quiet",
+        "evaluate {model} test --quiet --n-clusters true --json",
+        "report {model} test --quiet -o {out}.html",
+        "plot {model} test/synthetic_00.npz --quiet -o {out}.png",
+        "plot {model} test/synthetic_00.npz --show features --quiet -o {out}.png",
         "compare change-point train --metric diagonal --tol 0.1 --quiet",
     ],
 )
 def test_recordings_are_checked_and_standardised_once(run, counted, tmp_path, line):
-    code, _, err = run(line.format(out=tmp_path / "out"))
+    model = tmp_path / "m.structsvm"
+    if "{model}" in line:
+        fit = "fit change-point train --metric diagonal -q --rivals none -o"
+        assert run(fit, model)[0] == 0
+        counted.update(checked=0, standardised=0)
+    code, _, err = run(line.format(out=tmp_path / "out", model=model))
     assert (code, err) == (0, "")
     n = 1 if line.startswith("plot") else len(TRAIN)
     assert len(TRAIN) == len(TEST)

@@ -94,7 +94,9 @@ class TestEvaluate:
         code, out, err = run("evaluate m.structsvm test --quiet")
         assert (code, err) == (0, "")
         rows = [line.split() for line in out.splitlines() if line.startswith("  ")]
-        assert [row[0] for row in rows if row] == ["metric", "untrained", "PCA", "RCA", "learned"]
+        assert [row[0] for row in rows if row] == [
+            *("metric", "untrained", "PCA", "RCA", "boundary", "learned")
+        ]
         assert "F1 (within 5)" in out
         expected = structsvm.evaluate(load("m.structsvm"), *arrays_and_labels(TEST))
         assert out.splitlines()[-1] == str(expected.verdict)
@@ -104,7 +106,7 @@ class TestEvaluate:
         code, out, err = run(f"evaluate m.structsvm test --json --quiet {options}")
         assert (code, err) == (0, "")
         report = json.loads(out)
-        names = ["learned", "untrained", "pca", "rca"]
+        names = ["learned", "untrained", "pca", "rca", "boundary-logistic"]
         assert list(report) == [*names, "counts", "verdict", "recordings"]
         for name in names:
             assert list(report[name]) == ["loss", "covering", "adjusted_rand", "f1", "disagreement"]

@@ -25,6 +25,7 @@ class TestHelpAndUsage:
             "report",
             "compare",
             "show",
+            "diagnose",
             "plot",
             "demo",
             "problems",

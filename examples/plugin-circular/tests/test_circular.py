@@ -6,9 +6,10 @@ from structsvm_circular import Circular, CircularOracle
 
 from structsvm import MetricLearner
 from structsvm.errors import DataError, OracleError
+from structsvm.oracles import all_partitions
 from structsvm.partitions import Constraint, Sample, TraceObjective
 from structsvm.plugins import oracle_class, problem_class
-from structsvm.testing import all_partitions, check_oracle, check_problem
+from structsvm.testing import check_oracle, check_problem
 
 
 def around_the_corner(seed, n=4, T=36):

@@ -7,9 +7,10 @@ from structsvm_tree import TreeOracle, TreeParts
 
 from structsvm import MetricLearner, PartialLabels
 from structsvm.errors import DataError, OracleError
+from structsvm.oracles import all_partitions
 from structsvm.partitions import Constraint, EquivalenceMatrix, TraceObjective
 from structsvm.plugins import oracle_class, problem_class
-from structsvm.testing import all_partitions, check_problem
+from structsvm.testing import check_problem
 
 
 def river(seed, reach=7):

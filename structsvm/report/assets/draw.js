@@ -1,7 +1,8 @@
 // Elements, numbers and scales that every picture uses. Texts are only ever set as text.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
-const MARKS = { "true": "true", learned: "learned", untrained: "untrained", rca: "RCA", pca: "PCA", grid: "grid", photo: "image" };
+const MARKS = { "true": "true", photo: "image", ...DATA.titles };
+const COLORED = new Set(["true", "learned", "untrained", "rca", "pca", "grid"]);
 
 function byId(id) { return document.getElementById(id); }
 
@@ -21,7 +22,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-function color(name) { return `var(--${name in MARKS ? name : "learned"})`; }
+function color(name) { return `var(--${COLORED.has(name) ? name : "rival"})`; }
 
 // "no interval" and other missing numbers are null in the data.
 function number(value, digits = 3) {

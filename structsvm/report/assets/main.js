@@ -2,6 +2,8 @@ drawMeans();
 drawGains();
 listen();
 drawTable(openRecording);
+drawConfusion();
+drawLegend();
 drawWeights();
 drawMatrix();
 drawSpectrum();

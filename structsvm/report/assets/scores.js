@@ -8,7 +8,7 @@ const COLUMNS = [
   { key: "learned", title: `${DATA.measure}, learned`, of: (r) => r.scores.learned.disagreement, show: fixed },
   { key: "untrained", title: `${DATA.measure}, untrained`, of: (r) => r.scores.untrained.disagreement, show: fixed },
   { key: "gain", title: "gain", of: lead, show: gain },
-  ...DATA.scores.filter(([key]) => key !== DATA.measure).map(([key, title]) => (
+  ...DATA.scores.filter(([key]) => key !== DATA.measure && key in DATA.recordings[0].scores.learned).map(([key, title]) => (
     { key, title, of: (r) => r.scores.learned[key], show: fixed })),
 ];
 
@@ -39,7 +39,8 @@ function drawGains() {
   const ends = found.flatMap(([, g]) => [g.mean, g.low, g.high]).filter((v) => v !== null);
   const low = Math.min(0, ...ends), high = Math.max(0, ...ends), room = 0.08 * (high - low || 1);
   const width = 420, height = 44 * found.length + 30;
-  const x = scale(low - room, high + room, 90, width - 10);
+  const left = Math.max(90, ...found.map(([rival]) => 7 * `against ${MARKS[rival] || rival}`.length));
+  const x = scale(low - room, high + room, left, width - 10);
   const words = found.map(([rival, g]) =>
     `against ${MARKS[rival] || rival} ${number(g.mean)}${g.low === null ? "" : `, 95 % interval ${number(g.low)} to ${number(g.high)}`}`);
   const drawn = picture(width, height, `Saved ${DATA.measure} ${words.join("; ")}`);

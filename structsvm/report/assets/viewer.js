@@ -65,7 +65,7 @@ function words() {
   if (DATA.kind === "images") {
     return `${r.name}: columns ${Math.floor(a)} to ${Math.ceil(b) - 1} of ${r.size[1]}; ${DATA.parts}: ${r.K} true, found ${counts}.`;
   }
-  const where = DATA.kind === "recordings" ? `samples ${Math.floor(a)} to ${Math.ceil(b) - 1} of ${r.T}`
+  const where = DATA.kind === "recordings" ? span(r, Math.floor(a), Math.ceil(b), ` of ${r.T}`)
     : `${r.points.length} of ${r.T} ${DATA.items} drawn, ${r.misplaced} misplaced (ringed)`;
   return `${r.name}: ${where}; ${DATA.parts}: ${r.K} true, found ${counts}.`;
 }
@@ -87,13 +87,65 @@ function drawRecording(r, width) {
   strips.forEach(([name, ends], i) => {
     const y = top + STRIP * i, count = `${MARKS[name] || name}, ${ends.length}`;
     drawn.append(named(y + STRIP / 2, count));
-    inside.append(...segments(name, ends, x, y, name === "true" ? r.labels : null));
+    const drawnAs = r.states[name] ? stateSegments : segments;
+    inside.append(...drawnAs(name, ends, x, y, r));
   });
   for (const change of (r.ends.true || []).slice(0, -1)) {
     if (change > a && change < b) inside.append(line(x(change), 0, x(change), height - 30, { class: "change" }));
   }
-  drawn.append(xAxis(x, a, b, height - 28, width / 110));
+  drawn.append(r.time ? timeAxis(r.time, x, a, b, height - 28, width / 140) : xAxis(x, a, b, height - 28, width / 110));
   return drawn;
+}
+
+// ---- the time of samples: a line between knots, dates in milliseconds
+
+function between(xs, ys, x) {
+  const last = xs.length - 1;
+  if (!last) return ys[0] + (x - xs[0]);
+  let k = xs.findIndex((known) => known > x) - 1;
+  if (k < 0) k = x < xs[0] ? 0 : last - 1;
+  const wide = xs[k + 1] - xs[k];
+  return wide ? ys[k] + (x - xs[k]) / wide * (ys[k + 1] - ys[k]) : ys[k];
+}
+
+function timeOf(time, sample) { return between(time.at, time.values, sample); }
+
+function timeWords(time, value, step) {
+  if (!time.date) return number(value, 6);
+  const stamp = new Date(value).toISOString();
+  if (!step) return stamp.slice(0, 19).replace("T", " ");
+  if (step >= 864e5) return stamp.slice(0, 10);
+  return step >= 6e4 ? stamp.slice(5, 16).replace("T", " ") : stamp.slice(11, step >= 1e3 ? 19 : 23);
+}
+
+const SPANS = [1e3, 2e3, 5e3, 1e4, 3e4, 6e4, 12e4, 3e5, 6e5, 18e5, 36e5, 72e5, 216e5, 432e5, 864e5, 1728e5, 6048e5];
+
+function timeTicks(time, from, to, about) {
+  const rough = (to - from) / Math.max(about, 1);
+  const span = time.date && SPANS.find((length) => length >= rough);
+  if (!span || rough < 500) return ticks(from, to, about);
+  const found = [];
+  for (let value = Math.ceil(from / span) * span; value <= to; value += span) found.push(value);
+  return found;
+}
+
+function timeAxis(time, x, a, b, y, about) {
+  const axis = svg("g"), found = timeTicks(time, timeOf(time, a), timeOf(time, b), about);
+  const step = found.length > 1 ? found[1] - found[0] : 1;
+  for (const value of found) {
+    const place = x(between(time.values, time.at, value));
+    axis.append(line(place, y, place, y + 5, { class: "axis" }),
+      text(place, y + 14, timeWords(time, value, step), { "text-anchor": "middle", class: "soft" }));
+  }
+  axis.append(text(LEFT - 8, y + 14, short(time.name, 17), { "text-anchor": "end", class: "soft" }));
+  return axis;
+}
+
+function span(r, start, end, whole = "") {
+  const samples = `samples ${start} to ${end - 1}${whole}`;
+  if (!r.time) return samples;
+  const from = timeOf(r.time, start), to = timeOf(r.time, end - 1);
+  return `${samples}, ${r.time.name} ${timeWords(r.time, from, 0)} to ${timeWords(r.time, to, 0)}`;
 }
 
 function named(y, words) {
@@ -104,22 +156,24 @@ function named(y, words) {
 function patterns(width, height, names) {
   const defs = svg("defs", {}, svg("clipPath", { id: "frame" },
     svg("rect", { x: LEFT, y: 0, width: width - LEFT - RIGHT, height })));
-  for (const name of names) {
-    defs.append(svg("pattern", { id: `hatch-${name}`, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+  defs.append(...statePatterns());
+  for (const [i, name] of names.entries()) {
+    defs.append(svg("pattern", { id: `hatch-${i}`, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
       svg("rect", { width: 6, height: 6, fill: color(name), opacity: 0.25 }),
       svg("rect", { width: 2, height: 6, fill: color(name) })));
   }
   return defs;
 }
 
-function segments(name, ends, x, y, labels) {
-  const [a, b] = view.window, parts = [];
+function segments(name, ends, x, y, r) {
+  const [a, b] = view.window, parts = [], labels = name === "true" ? r.labels : null;
+  const row = Object.keys(r.ends).indexOf(name);
   ends.forEach((end, k) => {
     const start = k ? ends[k - 1] : 0;
     if (end <= a || start >= b) return;
     const left = x(Math.max(start, a)), wide = x(Math.min(end, b)) - left;
-    const what = `${MARKS[name] || name}: samples ${start} to ${end - 1}${labels ? `, ${labels[k]}` : ""}`;
-    const fill = k % 2 ? `url(#hatch-${name})` : color(name);
+    const what = `${MARKS[name] || name}: ${span(r, start, end)}${labels ? `, ${labels[k]}` : ""}`;
+    const fill = k % 2 ? `url(#hatch-${row})` : color(name);
     parts.push(svg("rect", { x: left, y: y + 4, width: Math.max(wide, 0.5), height: STRIP - 8, fill, "data-end": end },
       svg("title", {}, what)));
     if (labels && wide > 7 * labels[k].length + 6) {
@@ -127,6 +181,24 @@ function segments(name, ends, x, y, labels) {
       if (k % 2) parts.push(svg("rect", { x: middle - 4 * labels[k].length - 3, y: y + 7, width: 8 * labels[k].length + 6, height: STRIP - 14, class: "inside" }));
       parts.push(text(middle, y + STRIP / 2, labels[k], { "text-anchor": "middle", class: k % 2 ? null : "inside" }));
     }
+  });
+  return parts;
+}
+
+// Segments in the colours of their states, which are numbers in DATA.states.
+function stateSegments(name, ends, x, y, r) {
+  const [a, b] = view.window, parts = [];
+  ends.forEach((end, k) => {
+    const start = k ? ends[k - 1] : 0, number = r.states[name][k], state = DATA.states[number];
+    if (end <= a || start >= b) return;
+    const left = x(Math.max(start, a)), wide = Math.max(x(Math.min(end, b)) - left, 0.5);
+    const written = state.name === null ? "" : state.name;
+    parts.push(svg("rect", { x: left, y: y + 4, width: wide, height: STRIP - 8, fill: stateFill(number), class: "state", "data-end": end, "data-state": written },
+      svg("title", {}, `${MARKS[name] || name}: ${span(r, start, end)}, ${written || "no name"}`)));
+    if (!written || wide <= 7 * written.length + 6) return;
+    const middle = left + wide / 2;
+    if (state.hatch) parts.push(svg("rect", { x: middle - 3.6 * written.length - 3, y: y + 7, width: 7.2 * written.length + 6, height: STRIP - 14, fill: state.color }));
+    parts.push(text(middle, y + STRIP / 2, written, { "text-anchor": "middle", fill: state.ink }));
   });
   return parts;
 }

@@ -1,0 +1,119 @@
+"""What model selection makes of the labels by itself, on activities, beside a frame classifier.
+
+The split of har_spsw.py. :class:`structsvm.MetricLearnerCV` sees the recordings of the ten training
+people alone, folds that never divide a person included, and chooses from its own menu: once with
+change points for labels, once with names of states. The 50 recordings of the other five people are
+then segmented with what it has chosen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _cache import Pieces, seconds_option
+from _report import SHARED, Row, publish
+from har_rivals import truth
+from har_spsw import split
+
+from structsvm import MetricLearnerCV
+from structsvm.datasets import Recording, arrays_and_labels
+from structsvm.errors import DataWarning, VerdictWarning
+from structsvm.partitions.losses import partition_loss
+from structsvm.verdict import Contrast, rival_in_words
+
+LABELS = ("change points", "names of states")
+REFERENCE = "frame-boosting"
+
+
+def losses(guesses: Sequence[Any], truths: Sequence[Any]) -> list[float]:
+    """The loss of each recording."""
+    return [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
+
+
+def chosen(labels: str, learn: Sequence[Recording], test: Sequence[Recording]) -> dict[str, Any]:
+    """What is chosen, and the losses of it and of the classifiers on the test recordings."""
+    Xs, names = arrays_and_labels(learn)
+    truths = [truth(recording.y) for recording in test]
+    ys = names if labels == "names of states" else [truth(y).breakpoints for y in names]
+    groups = [recording.name[:3] for recording in learn]
+    search = MetricLearnerCV(random_state=0).fit(Xs, ys, groups=groups)
+    samples = [recording.X for recording in test]
+    found: dict[str, dict[str, list[float]]] = {}
+    for given, counts in (("unknown", None), ("known", [M.n_clusters for M in truths])):
+        both = {
+            use: losses(search.predict_partitions(samples, counts, use=use), truths)
+            for use in ("learned", "best")
+        }
+        rivals = {
+            name: losses(search.partition_with(name, samples, counts), truths)
+            for name in search.rivals_
+        }
+        found[given] = both | rivals
+    return {
+        "learned": f"{search.best_learned_}, lam {search.best_lam_:g}",
+        "best": search.best_candidate_,
+        "verdict": str(search.verdict_),
+        "losses": found,
+        "held out": {
+            str(candidate): (mean, seconds)
+            for candidate, mean, seconds in zip(
+                search.candidates_,
+                search.cv_results_["mean_criterion"],
+                search.cv_results_["mean_fit_seconds"],
+                strict=True,
+            )
+        },
+    }
+
+
+def difference(ours: Sequence[float], theirs: Sequence[float]) -> str:
+    """The mean paired difference, its standard error and its 95 % interval."""
+    gap = np.subtract(ours, theirs)
+    if not gap.any():
+        return "-"
+    found = Contrast.of("", gap, np.arange(gap.size))
+    return f"{found.mean:.2f} ± {found.se:.2f} ({found.low:.2f} to {found.high:.2f})"
+
+
+def main(folder: Path, limit: float) -> None:
+    warnings.simplefilter("ignore", DataWarning)
+    warnings.simplefilter("ignore", VerdictWarning)
+    learn, test = split(folder)
+    pieces = Pieces("har_chosen", limit)
+    found = {labels: pieces.get(labels, partial(chosen, labels, learn, test)) for labels in LABELS}
+    pieces.finish()
+    reference = found["names of states"]["losses"]
+    rows: list[Row] = []
+    for labels, result in found.items():
+        shown = {
+            "learned": f"best learned: {result['learned']}",
+            "best": f"best of all: {rival_in_words(result['best'])}",
+        }
+        if labels == "names of states":
+            rivals = [name for name in reference["unknown"] if name not in shown]
+            shown |= {name: rival_in_words(name) for name in rivals}
+        for key, name in shown.items():
+            row: dict[str, Any] = {"labels": labels, "method": name}
+            for given in ("unknown", "known"):
+                here = result["losses"][given][key]
+                row[f"loss, K {given}"] = float(np.mean(here))
+                row[f"less that of boosting, K {given}"] = difference(
+                    here, reference[given][REFERENCE]
+                )
+            rows.append(row)
+        print(labels, result["verdict"], *result["held out"].items(), sep="\n")
+    publish("har_chosen", rows)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=SHARED / "har_spsw")
+    seconds_option(parser)
+    options = parser.parse_args()
+    main(options.data, options.seconds)

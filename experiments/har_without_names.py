@@ -1,0 +1,125 @@
+"""Labels without names: change points only, and rivals that make names of their own.
+
+The split of har_spsw.py, 95 recordings and five draws of 10. A rival that needs names can invent
+them: *pseudo-states* are the clusters that K-means finds among the means of the labelled segments,
+12 of them. Classifiers of frames, and scores of states, then learn these.
+
+    python experiments/har_without_names.py --seconds 400      # as often as it asks for
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _cache import Pieces, seconds_option
+from _har import (
+    BOOSTING,
+    BOUNDARIES,
+    LOGISTIC,
+    METHODS,
+    METRIC,
+    METRIC_ON_LAGS,
+    METRIC_ON_SCORES,
+    Floats,
+    difference,
+    losses,
+    mean_and_error,
+    segmentations,
+    truth,
+)
+from _report import SHARED, Row, publish
+from har_spsw import split
+from sklearn.cluster import KMeans
+
+from structsvm.datasets import Recording, arrays_and_labels
+from structsvm.errors import DataWarning
+from structsvm.partitions.samples import Standardizer
+
+N_STATES, FEW, DRAWS = 12, 10, 5
+OF_CHANGES = (
+    "metric, diagonal",
+    METRIC,
+    "metric on lags, diagonal",
+    METRIC_ON_LAGS,
+    BOUNDARIES,
+)
+OF_PSEUDO_STATES = (METRIC_ON_SCORES, LOGISTIC, BOOSTING)
+SHOWN = (*OF_CHANGES, *OF_PSEUDO_STATES)
+PAIRS = (
+    (METRIC_ON_LAGS, LOGISTIC),
+    (METRIC_ON_LAGS, BOOSTING),
+    (METRIC_ON_LAGS, BOUNDARIES),
+    (METRIC_ON_SCORES, METRIC_ON_LAGS),
+    (METRIC_ON_SCORES, BOUNDARIES),
+)
+
+
+def pseudo_states(Xs: Sequence[Floats], ys: Sequence[Any]) -> list[Any]:
+    """The number of the cluster of its segment, for each sample; neighbours may have the same."""
+    ends = [truth(y).boundaries for y in ys]
+    means = [
+        np.add.reduceat(Standardizer("recording")(X), at[:-1], axis=0) / np.diff(at)[:, None]
+        for X, at in zip(Xs, ends, strict=True)
+    ]
+    found = KMeans(N_STATES, n_init=10, random_state=0).fit(np.vstack(means))
+    return [np.repeat(found.predict(m), np.diff(at)) for m, at in zip(means, ends, strict=True)]
+
+
+def run(method: str, learn: Sequence[Recording], test: Sequence[Recording]) -> list[float]:
+    """The loss of each test recording after learning from change points."""
+    Xs, ys = arrays_and_labels(learn)
+    if method in OF_PSEUDO_STATES:
+        ys = pseudo_states(Xs, ys)
+    model = METHODS[method][1]("recording")
+    names = [r.name for r in learn]
+    return losses(test, segmentations(model, Xs, ys, names, [r.X for r in test]))
+
+
+def main(folder: Path, seconds: float) -> None:
+    warnings.simplefilter("ignore", DataWarning)
+    learn, test = split(folder)
+    n = len(learn)
+    draws = [np.random.default_rng(seed).permutation(n)[:FEW].tolist() for seed in range(DRAWS)]
+    chosen = {f"{n} recordings": [list(range(n))], f"{FEW} recordings": draws}
+    pieces, found = Pieces("har_without_names", seconds), {}
+    for size, sets in chosen.items():
+        for method in SHOWN:
+            found[size, method] = [
+                pieces.get(
+                    f"{method} {size} {k}", partial(run, method, [learn[i] for i in d], test)
+                )
+                for k, d in enumerate(sets)
+            ]
+    pieces.finish()
+    rows: list[Row] = []
+    for method in SHOWN:
+        needs = "pseudo-states" if method in OF_PSEUDO_STATES else "change points"
+        values = {size: mean_and_error(np.mean(found[size, method], axis=1)) for size in chosen}
+        rows.append({"method": method, "learns from": needs, **values})
+    publish("har_without_names", rows)
+    means = {
+        size: {method: np.mean(found[size, method], axis=0) for method in SHOWN} for size in chosen
+    }
+    rows = [
+        {
+            "loss of": ours,
+            "less that of": rival,
+            **{size: difference(of, ours, rival, test) for size, of in means.items()},
+        }
+        for ours, rival in PAIRS
+    ]
+    publish("har_without_names_paired", rows)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=SHARED / "har_spsw")
+    seconds_option(parser)
+    args = parser.parse_args()
+    main(args.data, args.seconds)

@@ -1,0 +1,187 @@
+"""New rows of known clusters, or new clusters: half of the classes are labelled, half are found.
+
+Ten draws of classes, 5 of the ten digits or 13 of the 26 letters, whose labelled rows are learned
+from; 80 % of the digits' rows, 50 rows of each letter, as a table that somebody labels has.
+*New clusters*: the rows of the other classes are clustered, as many of each class as were taken of
+the labelled ones. *Further rows*: rows of the labelled classes that were not learned from. The
+number of clusters is given. `default` is MetricLearner(Clustering()) as it is; `rows` and
+`clusters` are the learned metrics that MetricLearnerCV(Clustering(), split=...) chose on the
+labelled rows alone, `best for ...` the best of all its candidates. Draws share rows, so that the
+standard errors over them are optimistic.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _cache import Pieces, seconds_option
+from _report import SHARED, Row, publish
+from _tables import read
+from numpy.typing import NDArray
+
+from structsvm import Clustering, EquivalenceMatrix, MetricLearner, MetricLearnerCV
+from structsvm.errors import DataWarning, VerdictWarning
+from structsvm.partitions.losses import adjusted_rand_index
+
+Floats = NDArray[np.float64]
+Rows = tuple[Floats, NDArray[np.int64]]
+
+DRAWS = 10
+FIRST_SEED = 100
+"""The menu was made with draws of other seeds."""
+SIZES = {"digits": (0.8, None), "letter": (50, 75)}
+"""Rows of a class to learn from, a number or a part, and rows of a class at all."""
+RIVALS = ("untrained", "rca", "lda")
+PARTS = ("default", "rows", "clusters")
+QUESTIONS = ("new clusters", "further rows")
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Rows to learn from, and rows to cluster for each question."""
+
+    learn: Rows
+    tests: dict[str, Rows]
+
+    @classmethod
+    def of(cls, name: str, folder: Path, seed: int) -> Draw:
+        """Divide the classes of a table in two, and the rows of the first half."""
+        table = read(name, folder)
+        X, y = table.X, np.unique(table.y, return_inverse=True)[1]
+        rng = np.random.default_rng(seed)
+        classes = rng.permutation(int(y.max()) + 1)
+        half = classes.size // 2
+        share, most = SIZES[name]
+        rows = {c: rng.permutation(np.flatnonzero(y == c))[:most] for c in classes.tolist()}
+        cut = {c: int(share if share >= 1 else share * len(rows[c])) for c in rows}
+        known, new = classes[:half].tolist(), classes[half:].tolist()
+
+        def part(pieces: Sequence[NDArray[np.int64]]) -> Rows:
+            chosen = np.concatenate(pieces)
+            return X[chosen], y[chosen]
+
+        return cls(
+            part([rows[c][: cut[c]] for c in known]),
+            {
+                "new clusters": part([rows[c] for c in new]),
+                "further rows": part([rows[c][cut[c] :] for c in known]),
+            },
+        )
+
+    def scores(self, find: Callable[[Floats, int], Any]) -> dict[str, float]:
+        """The adjusted Rand index for each question."""
+        found = {}
+        for question, (X, y) in self.tests.items():
+            truth = EquivalenceMatrix.from_labels(y)
+            (guess,) = find(X, truth.n_clusters)
+            found[question] = adjusted_rand_index(truth, guess)
+        return found
+
+
+def default(name: str, folder: Path, seed: int) -> dict[str, Any]:
+    """The default settings, and the metrics in closed form."""
+    draw, start = Draw.of(name, folder, seed), time.process_time()
+    learner = MetricLearner(Clustering()).fit(*draw.learn, rivals=["rca", "lda"])
+    seconds = time.process_time() - start
+    found = {"default": draw.scores(learner.predict_partitions)}
+    for rival in RIVALS:
+        found[rival] = draw.scores(partial(learner.decode_with, learner.baselines_[rival]))
+    return {"scores": found, "seconds": {"default": seconds}}
+
+
+def chosen(name: str, folder: Path, seed: int, split: str) -> dict[str, Any]:
+    """What model selection takes, learned or not, by its own question."""
+    draw, start = Draw.of(name, folder, seed), time.process_time()
+    search = MetricLearnerCV(Clustering(), split=split, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VerdictWarning)
+        warnings.simplefilter("ignore", DataWarning)  # pixels that are always white
+        search.fit(*draw.learn)
+    seconds = time.process_time() - start
+    best = partial(search.predict_partitions, use="best")
+    learned = f"{search.best_learned_}, lam={search.best_lam_:g}"
+    print(name, seed, split, learned, search.best_candidate_, f"{seconds:.0f} s", flush=True)
+    return {
+        "scores": {
+            split: draw.scores(search.predict_partitions),
+            f"best for {split}": draw.scores(best),
+        },
+        "seconds": {split: seconds},
+        "learned": learned,
+        "best": search.best_candidate_,
+        "verdict": str(search.verdict_),
+    }
+
+
+def rows_of(found: Sequence[dict[str, Any]]) -> list[Row]:
+    """A row for each method: a mean over the draws for each question, and the time it took."""
+    scores: dict[str, list[dict[str, float]]] = {}
+    seconds: dict[str, list[float]] = {}
+    for piece in found:
+        for method, values in piece["scores"].items():
+            scores.setdefault(method, []).append(values)
+        for method, value in piece["seconds"].items():
+            seconds.setdefault(method, []).append(value)
+    rows: list[Row] = []
+    for method, values in scores.items():
+        row: dict[str, Any] = {"metric": method}
+        for question in QUESTIONS:
+            indices = np.array([value[question] for value in values])
+            spread = indices.std(ddof=1) / np.sqrt(indices.size)
+            row[question] = f"{indices.mean():.2f} +- {spread:.2f}"
+        row["draws"] = len(values)
+        row["CPU seconds"] = f"{np.mean(seconds[method]):.0f}" if method in seconds else "-"
+        rows.append(row)
+    return rows
+
+
+def choices(found: Sequence[dict[str, Any]]) -> list[Row]:
+    """How often each candidate was chosen."""
+    rows: list[Row] = []
+    for split in ("rows", "clusters"):
+        pieces = [piece for piece in found if split in piece["seconds"]]
+        for key in ("learned", "best"):
+            names = [piece[key] for piece in pieces]
+            counts = {taken: names.count(taken) for taken in sorted(set(names))}
+            told = "; ".join(f"{taken} ({n})" for taken, n in counts.items())
+            rows.append({"chosen by": split if key == "learned" else f"best for {split}", "": told})
+    return [row for row in rows if row[""]]
+
+
+def main(
+    folder: Path, tables: Sequence[str], parts: Sequence[str], draws: int, seconds: float
+) -> None:
+    """Compute what is missing, and publish a table for each table."""
+    start = time.monotonic()
+    for name in tables:
+        found = []
+        for part in parts:
+            pieces = Pieces(f"new_clusters_{name}_{part}", seconds - (time.monotonic() - start))
+            for seed in range(FIRST_SEED, FIRST_SEED + draws):
+                job = partial(chosen, name, folder, seed, part)
+                if part == "default":
+                    job = partial(default, name, folder, seed)
+                found.append(pieces.get(str(seed), job))
+            pieces.finish()
+        publish(f"new_clusters_{name}", rows_of(found))
+        if set(parts) > {"default"}:
+            publish(f"new_clusters_{name}_chosen", choices(found))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=SHARED / "tables")
+    parser.add_argument("--tables", nargs="+", choices=list(SIZES), default=list(SIZES))
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--draws", type=int, default=DRAWS)
+    seconds_option(parser)
+    arguments = parser.parse_args()
+    main(arguments.data, arguments.tables, arguments.parts, arguments.draws, arguments.seconds)

@@ -1,0 +1,26 @@
+"""``structsvm diagnose``: what makes a fit poor."""
+
+from __future__ import annotations
+
+import argparse
+
+from structsvm.cli.inputs import measured, read_for
+from structsvm.cli.terminal import Terminal
+from structsvm.diagnosis import diagnose, diagnose_measured
+from structsvm.learner.files import load_metric_learner
+
+__all__ = ["run"]
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Look at the model, and at the files if there are any, and print what is found."""
+    learner = load_metric_learner(args.model)
+    if args.paths:
+        given = read_for(learner, args, terminal, need_labels=True, blanks=True)
+        samples = measured(learner, given, terminal)
+        with given.named(), terminal.working("looking"):
+            found = diagnose_measured(learner, samples, given.ys, names=given.names)
+    else:
+        found = diagnose(learner)
+    terminal.report(found.to_dict(), str(found))
+    return 0

@@ -1,0 +1,237 @@
+"""``structsvm try``: from labelled files to a decision, in one command.
+
+A part of the data is held out. What is learned is chosen on the others by cross-validation, every
+rival is tuned on them, and the verdict comes from the part that was held out; where that is too
+little, from the cross-validation, in which every sample was held out once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from structsvm.cli.columns import named_columns
+from structsvm.cli.evaluate import readable
+from structsvm.cli.inputs import Given, read, refuse_foreign_options, takes_images
+from structsvm.cli.outputs import check_outputs, writer_for
+from structsvm.cli.predict import answers_of
+from structsvm.cli.settings import Kind
+from structsvm.cli.terminal import Terminal
+from structsvm.datasets.recording import Recording
+from structsvm.errors import DataError, SettingsError, VerdictWarning, printable
+from structsvm.evaluation import Evaluation, evaluate
+from structsvm.learner.files import save
+from structsvm.learner.learner import MetricLearner
+from structsvm.model_selection import MetricLearnerCV
+from structsvm.model_selection.splits import CLUSTERS, ROWS, fewest_rows
+from structsvm.report import report_page
+from structsvm.storage.atomic import write_atomically
+from structsvm.support.interrupts import Interrupts
+from structsvm.support.plain import counted
+from structsvm.support.quiet import without_warnings
+from structsvm.verdict import rival_title
+
+__all__ = ["run"]
+
+Ints = NDArray[np.int64]
+
+SHARE = 0.3
+"""Of the groups, or of the rows of a table, that is held out for the verdict."""
+FEWEST = 4
+"""Independent samples that a verdict on held-out ones needs."""
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Split, choose, compare, write, and say what to do.
+
+    Raises
+    ------
+    SettingsError
+        When an option does not suit the problem.
+    DataError
+        When there is too little to hold anything out.
+    """
+    kind = Kind.typed(args.problem, dict(args.set))
+    refuse_foreign_options(args, kind.problem)
+    folder: Path = args.output
+    model, page, table = (folder / name for name in ("model.structsvm", "report.html", "predicted"))
+    check_outputs(args, [model, page])
+    contiguous = kind.problem.traits.contiguous
+    given = read(args, terminal, kind.problem, need_labels=True, ask=contiguous)
+    split, train, test, groups = _split(given, args, kind)
+    terminal.note(_about(train, test, split, groups))
+
+    search = MetricLearnerCV(
+        kind.problem,
+        features=kind.features,
+        split=split,
+        n_jobs=args.jobs,
+        random_state=0,
+    )
+    # The verdict is that on what is held out, not the one of choosing.
+    quiet = without_warnings(VerdictWarning)
+    with quiet, train.named(), terminal.working("choosing by cross-validation"):
+        search.fit(train.Xs, train.ys, groups=groups, feature_names=train.features)
+    learner = search.best_estimator_
+    learner.columns_ = dict(named_columns(args))
+    folder.mkdir(parents=True, exist_ok=True)
+    save(learner, model)
+    with test.named(), terminal.working("comparing on what was held out"):
+        measured = learner.measured(test.Xs)
+        result = evaluate(learner, test.Xs, test.ys, names=test.names, measured=measured)
+        text = report_page(
+            learner,
+            test.Xs,
+            test.ys,
+            names=test.names,
+            title=f"What was learned from {', '.join(map(str, args.paths))}",
+            measured=measured,
+            times=test.times,
+        )
+        writer = writer_for(kind.problem, "png")
+        answers = answers_of(learner, writer, test, measured)
+    with Interrupts():  # all the files or none
+        write_atomically(page, printable(text).encode())
+        writer.write_folder(table, test.items, answers)
+    chosen = f"{search.best_learned_}, lam {search.best_lam_:g}"
+    plain = result.to_dict() | {
+        "chosen": chosen,
+        "best": search.best_candidate_,
+        "model": str(model),
+        "report": str(page),
+        "predictions": str(table),
+    }
+    terminal.note(f"chosen on the labelled {train.words.whole}s: {chosen}")
+    *scores, judged = readable(result)
+    if not result.verdict.is_supported:
+        judged = f"cross-validated: {search.verdict_}"
+        plain["verdict"] = search.verdict_.to_dict()
+    terminal.report(plain, *scores, judged)
+    terminal.note(f"\nmodel        {model}\nreport       {page}\npredictions  {table}\n")
+    terminal.note(_next(search, learner, result, model))
+    return 0
+
+
+def _split(
+    given: Given, args: argparse.Namespace, kind: Kind
+) -> tuple[str | None, Given, Given, list[str] | None]:
+    """How a table is split, what is learned from, what is held out, and the groups of the former.
+
+    Whole samples are held out, by groups if there are any; of a single table rows or clusters.
+    """
+    tables = not (kind.problem.traits.contiguous or takes_images(kind.problem))
+    if args.split is not None and not (tables and len(given) == 1):
+        raise SettingsError(
+            f"--split is for a single table: of {given.words.wholes(len(given))} whole ones are "
+            "held out"
+        )
+    if tables and len(given) == 1:
+        if args.groups is not None:
+            raise SettingsError("--groups is for several files: a single table has one name")
+        split = args.split or ROWS
+        return split, *_split_table(given, split, kind), None
+    groups = _groups(given, args.groups)
+    units = np.unique(groups if groups is not None else np.arange(len(given)).astype(str))
+    if units.size < FEWEST:
+        what = given.words.wholes(units.size) if groups is None else counted(units.size, "group")
+        raise DataError(
+            f"{what}: holding any out leaves too few to choose from; label at least {FEWEST}, or "
+            "use structsvm fit, which holds nothing out"
+        )
+    _, held_out = train_test_split(units, test_size=SHARE, random_state=0)
+    names = np.arange(len(given)).astype(str) if groups is None else np.array(groups)
+    away = np.isin(names, held_out)
+    kept = (
+        None
+        if groups is None
+        else [name for name, out in zip(groups, away, strict=True) if not out]
+    )
+    return (
+        None,
+        _at(given, np.flatnonzero(~away), kind),
+        _at(given, np.flatnonzero(away), kind),
+        kept,
+    )
+
+
+def _groups(given: Given, pattern: str | None) -> list[str] | None:
+    """The part of each name that the pattern finds: whom or what it is of."""
+    if pattern is None:
+        return None
+    try:
+        regex = re.compile(pattern)
+    except re.error as error:
+        raise SettingsError(f"--groups {pattern!r} is no regular expression: {error}") from error
+    found = [regex.search(name) for name in given.names]
+    missing = next((n for n, m in zip(given.names, found, strict=True) if m is None), None)
+    if missing is not None:
+        raise SettingsError(f"--groups {pattern!r} finds nothing in the name {missing!r}")
+    return [match[1] if match.re.groups else match[0] for match in found if match is not None]
+
+
+def _split_table(given: Given, split: str, kind: Kind) -> tuple[Given, Given]:
+    """Rows of one table that are learned from, and rows or clusters that are held out."""
+    (item,) = given.items
+    assert isinstance(item, Recording)
+    y = np.asarray(item.y)
+    clusters, sizes = np.unique(y, return_counts=True)
+    if len(y) < 2 * fewest_rows(y) or sizes.min() < 2:
+        raise DataError(
+            f"{item.where} has {counted(len(y), 'row')} in {counted(clusters.size, 'cluster')}, of "
+            "which too few can be held out: label more, or use structsvm fit"
+        )
+    if split == CLUSTERS:
+        if clusters.size < 2 * FEWEST:
+            raise DataError(
+                f"{item.where} has {counted(clusters.size, 'cluster')}: to hold whole ones out "
+                f"takes {2 * FEWEST}; --split rows asks about further rows of the same clusters"
+            )
+        away = np.isin(y, train_test_split(clusters, test_size=SHARE, random_state=0)[1])
+    else:
+        rows = np.arange(len(y))
+        away = np.isin(rows, train_test_split(rows, test_size=SHARE, stratify=y, random_state=0)[1])
+    parts = [
+        replace(item, name=name, X=item.X[rows], y=y[rows], time=None, source=None, origin=None)
+        for name, rows in ((item.name, ~away), (f"{item.name}_held_out", away))
+    ]
+    return Given.of(parts[:1], kind.problem), Given.of(parts[1:], kind.problem)
+
+
+def _at(given: Given, which: Ints, kind: Kind) -> Given:
+    return Given.of([given.items[i] for i in which], kind.problem)
+
+
+def _about(train: Given, test: Given, split: str | None, groups: Sequence[str] | None) -> str:
+    """What is learned from and what is held out, and what to do if they are not independent."""
+    if split is not None:
+        sizes = [len(X) for X in (train.Xs[0], test.Xs[0])]
+        what = "rows of the same clusters" if split == ROWS else "clusters of their own"
+        return f"learning from {sizes[0]} rows; held out: {sizes[1]} {what}"
+    told = f"learning from {train.words.wholes(len(train))}; held out: {len(test)}"
+    if groups is not None:
+        return f"{told}, of other groups"
+    return (
+        f"{told}\n{train.words.whole}s are taken to be independent: if several are of one person "
+        "or machine, say so with --groups, a pattern that finds whose they are in their names"
+    )
+
+
+def _next(search: MetricLearnerCV, learner: MetricLearner, result: Evaluation, model: Path) -> str:
+    """One sentence, and the next command."""
+    best = search.best_candidate_
+    others = {**learner.baselines_, **learner.rivals_}
+    # A few held-out samples support no verdict; those of choosing were held out in turn.
+    verdict = result.verdict if result.verdict.is_supported else search.verdict_
+    answer, command = verdict.answer, f"structsvm predict {model} NEW"
+    if best in others:
+        return (
+            f"{answer} {rival_title(best)} is enough here; use it with\n  {command} --rival {best}"
+        )
+    return f"{answer} Partition new data with\n  {command}"

@@ -1,0 +1,124 @@
+"""Missing values of recordings: where they are, and what can be put in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.datasets.recording import Recording
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.support.plain import counted
+
+__all__ = ["MISSING", "check_missing", "without_gaps"]
+
+Floats = NDArray[np.float64]
+
+MISSING = ("error", "interpolate")
+"""What may be done about missing values."""
+LISTED = 4
+"""Blocks that a message names."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive samples in which one feature has no value."""
+
+    feature: str
+    start: int
+    end: int
+    """The samples are start, ..., end - 1."""
+
+
+def check_missing(missing: str) -> None:
+    """Refuse an unknown word for what is to be done.
+
+    Raises
+    ------
+    SettingsError
+        If it is none of :data:`MISSING`.
+    """
+    if missing not in MISSING:
+        raise SettingsError(f"missing must be one of {', '.join(MISSING)}, got {missing!r}")
+
+
+def without_gaps(recordings: Sequence[Recording], missing: str = "error") -> list[Recording]:
+    """Recordings without missing values, which are refused or interpolated.
+
+    A value that is missing is interpolated linearly between those of the same feature before and
+    after it, in the time of the recording if that is known; at either end it is the nearest.
+
+    Raises
+    ------
+    DataError
+        Naming the recording, the rows and the columns; for values that are infinite; and for a
+        column without any value, which cannot be interpolated.
+    SettingsError
+        For an unknown ``missing``.
+    """
+    check_missing(missing)
+    return [_without_gaps(recording, missing) for recording in recordings]
+
+
+def _without_gaps(recording: Recording, missing: str) -> Recording:
+    X, name = recording.X, recording.where
+    if np.isfinite(X).all():
+        return recording
+    endless = np.argwhere(np.isinf(X))
+    if endless.size:
+        row, column = endless[0].tolist()
+        raise DataError(
+            f"{name}: {X[row, column]} in {recording.place(row)}, column "
+            f"{recording.features[column]!r}; interpolate or drop it first"
+        )
+    blocks = _blocks(recording)
+    told = _in_words(recording, blocks)
+    if missing == "error":
+        raise DataError(
+            f"{name}: {told}; interpolate with --missing interpolate (missing='interpolate' in "
+            "Python), or drop them first"
+        )
+    empty = [feature for j, feature in enumerate(recording.features) if np.isnan(X[:, j]).all()]
+    if empty:
+        raise DataError(
+            f"{name}: column {empty[0]!r} of {recording.name} has no value that could be "
+            f"interpolated: leave it out with --ignore {empty[0]} (ignore= in Python)"
+        )
+    n = int(np.isnan(X).sum())
+    warn(f"{name}: {counted(n, 'value')} interpolated: {told}", DataWarning)
+    return replace(recording, X=_interpolated(recording))
+
+
+def _interpolated(recording: Recording) -> Floats:
+    at = np.arange(len(recording.X), dtype=np.float64)
+    if recording.time is not None:
+        at = np.concatenate([[0.0], np.cumsum(recording.time.steps)])
+    X = recording.X.copy()
+    for j in range(X.shape[1]):
+        gaps = np.isnan(X[:, j])
+        if gaps.any():
+            X[gaps, j] = np.interp(at[gaps], at[~gaps], X[~gaps, j])
+    return X
+
+
+def _blocks(recording: Recording) -> list[Block]:
+    found = []
+    for j, feature in enumerate(recording.features):
+        edges = np.flatnonzero(np.diff(np.isnan(recording.X[:, j]), prepend=False, append=False))
+        found += [Block(feature, a, b) for a, b in edges.reshape(-1, 2).tolist()]
+    return sorted(found, key=lambda block: (block.start, recording.features.index(block.feature)))
+
+
+def _in_words(recording: Recording, blocks: Sequence[Block]) -> str:
+    """The first in full, some more, and how many there are in all."""
+    said = []
+    for block in blocks[:LISTED]:
+        where = recording.place(block.start, block.end)
+        said.append(f"{where}, column {block.feature!r}")
+    n = sum(block.end - block.start for block in blocks)
+    what = "a missing value in " if n == 1 else "missing values in "
+    more = len(blocks) - LISTED
+    tail = f" and {more} more block{'' if more == 1 else 's'} of them" if more > 0 else ""
+    return what + "; ".join(said) + tail

@@ -1,0 +1,254 @@
+"""Tables in text files: how columns are separated, numbers and letters written, bytes packed."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import csv
+import gzip
+import io
+import lzma
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from structsvm.datasets.recording import listed
+from structsvm.errors import DataError, SettingsError
+from structsvm.storage import limits
+from structsvm.support.plain import counted
+
+__all__ = [
+    "AS_DETECTED",
+    "COMPRESSIONS",
+    "TEXT_KINDS",
+    "TextFormat",
+    "Typed",
+    "check_rows",
+    "kind_of",
+    "read_text",
+    "stem_of",
+]
+
+TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
+COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")
+SEPARATORS = (",", ";", "\t", "|")
+SPACES = r"\s+"
+"""What separates columns that stand below each other; pandas reads it so."""
+CALLED = {"\t": "tabs", SPACES: "spaces"}
+TYPED = {"tab": "\t", "\\t": "\t", "space": SPACES, "spaces": SPACES, " ": SPACES}
+"""Separators as they may be typed."""
+ROWS = 50
+"""Of a file, that tell how it is written."""
+CHUNK = 2**20
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""First bytes that tell an encoding."""
+OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
+POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """How the table of a text file is written."""
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+    def __str__(self) -> str:
+        """In words; nothing where it is as usual."""
+        said = []
+        if self.separator != ",":
+            between = CALLED.get(self.separator, repr(self.separator))
+            said.append(f"{between} between columns")
+        if self.decimal != ".":
+            said.append(f"{self.decimal!r} as the decimal mark")
+        if self.encoding not in ("utf-8", "utf-8-sig"):
+            said.append(f"the encoding {self.encoding}")
+        return ", ".join(said)
+
+    def rows(self, text: str) -> Iterable[list[str]]:
+        """The rows of a text as lists of texts, without blank lines."""
+        if self.separator == SPACES:
+            return (line.split() for line in text.splitlines() if line.strip())
+        reader = csv.reader(io.StringIO(text), delimiter=self.separator, skipinitialspace=True)
+        return (row for row in reader if row)
+
+
+@dataclass(frozen=True)
+class Typed:
+    """What was said of how text is written; None is found out."""
+
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no file can have."""
+        if self.separator is not None:
+            separator = TYPED.get(self.separator, self.separator)
+            if len(separator) != 1 and separator != SPACES:
+                raise SettingsError(
+                    f"separator must be one letter, 'tab' or 'space', got {self.separator!r}"
+                )
+            object.__setattr__(self, "separator", separator)
+        if self.decimal not in (None, ".", ","):
+            raise SettingsError(f"decimal must be '.' or ',', got {self.decimal!r}")
+        if self.decimal is not None and self.decimal == self.separator:
+            raise SettingsError(f"{self.decimal!r} cannot be decimal mark and separator at once")
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError:
+                raise SettingsError(
+                    f"encoding must be one that Python knows, such as utf-8 or cp1252, got "
+                    f"{self.encoding!r}"
+                ) from None
+
+
+AS_DETECTED = Typed()
+
+
+def kind_of(path: Path) -> str:
+    """How the name of a file ends, in lower case, not counting what packs it."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if len(suffixes) > 1 and suffixes[-1] in COMPRESSIONS and suffixes[-2] in TEXT_KINDS:
+        return suffixes[-2]
+    return suffixes[-1] if suffixes else ""
+
+
+def stem_of(path: Path) -> str:
+    """The name of a file without what tells its kind."""
+    stem = path.stem
+    return Path(stem).stem if path.suffix.lower() in COMPRESSIONS else stem
+
+
+def read_text(
+    path: Path, typed: Typed = AS_DETECTED, max_bytes: int | None = None
+) -> tuple[str, TextFormat]:
+    """The text of a file that may be compressed, and how the table in it is written.
+
+    Raises
+    ------
+    DataError
+        If it is in another encoding than the one that was typed, is no text, or is an archive of
+        several files.
+    TooLarge
+        If it expands to more than ``max_bytes``.
+    """
+    content = _content(path, max_bytes)
+    text, encoding = _decoded(path, content, typed.encoding)
+    separator = typed.separator or _separator(text, typed.decimal)
+    decimal = typed.decimal or _decimal(text, separator)
+    return text, TextFormat(separator, decimal, encoding)
+
+
+def check_rows(path: Path, text: str, written: TextFormat, suspicious: bool) -> None:
+    """Refuse columns of one name, and rows that are shorter than the header.
+
+    Parameters
+    ----------
+    suspicious : bool
+        Whether a value of the last column is blank, as it is in rows that are too short.
+
+    Raises
+    ------
+    DataError
+        Naming the columns, or the line.
+    """
+    rows = iter(written.rows(text))
+    header = [name.strip() for name in next(rows, [])]
+    repeated = sorted({name for name in header if name and header.count(name) > 1})
+    if repeated:
+        raise DataError(f"{path}: columns need different names, repeated: {listed(repeated)}")
+    if not suspicious or written.separator == SPACES:
+        return
+    reader = csv.reader(io.StringIO(text), delimiter=written.separator, skipinitialspace=True)
+    for row in reader:
+        if row and len(row) < len(header):
+            raise DataError(
+                f"{path}: cannot be read: line {reader.line_num} has "
+                f"{counted(len(row), 'column')} where "
+                f"{len(header)} are expected"
+            )
+
+
+def _content(path: Path, max_bytes: int | None) -> bytes:
+    """The bytes of a file, unpacked; no more of them than are allowed."""
+    suffix, size = path.suffix.lower(), path.stat().st_size
+    if suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            members = [info for info in archive.infolist() if not info.is_dir()]
+            if len(members) != 1:
+                names = listed([info.filename for info in members], 3)
+                raise DataError(f"{path}: an archive of one table is read, it holds {names}")
+            limits.check_bytes(members[0].file_size, size, max_bytes)
+            return archive.read(members[0])
+    if suffix not in OPENERS:
+        return path.read_bytes()
+    parts, total = [], 0
+    with OPENERS[suffix](path, "rb") as file:
+        while part := file.read(CHUNK):
+            parts.append(part)
+            total += len(part)
+            limits.check_bytes(total, size, max_bytes)
+    return b"".join(parts)
+
+
+def _decoded(path: Path, content: bytes, typed: str | None) -> tuple[str, str]:
+    """The text, and its encoding: the one that was typed, that of its mark, UTF-8, or Western."""
+    marked = next((name for mark, name in MARKS if content.startswith(mark)), None)
+    encoding = typed or marked or "utf-8"
+    try:
+        return content.decode(encoding), encoding
+    except UnicodeDecodeError as error:
+        if typed or marked or b"\0" in content:
+            raise DataError(
+                f"{path}: cannot be read: it is not in {encoding.upper()} (byte {error.start} is "
+                f"{content[error.start]:#04x}): name another encoding with --encoding (encoding= "
+                "in Python)"
+            ) from error
+    try:
+        return content.decode("cp1252"), "cp1252"
+    except UnicodeDecodeError:  # five bytes are no letter there
+        return content.decode("latin-1"), "latin-1"
+
+
+def _head(text: str, separator: str) -> list[list[str]]:
+    """The first rows, the header among them."""
+    try:
+        return list(islice(TextFormat(separator).rows(text[:CHUNK]), ROWS))
+    except csv.Error:  # a quoted text that does not end
+        return []
+
+
+def _separator(text: str, decimal: str | None) -> str:
+    """The one that takes the header apart into most columns, and the rows into as many."""
+    best, most = ",", 1
+    for separator in (*SEPARATORS, SPACES):
+        if separator == decimal or (separator == SPACES and most > 1):
+            continue
+        rows = _head(text, separator)
+        n = len(rows[0]) if rows else 0
+        alike = separator != SPACES or all(len(row) == n for row in rows[1:])
+        if n > most and alike and (len(rows) == 1 or max(map(len, rows[1:])) > 1):
+            best, most = separator, n
+    return best
+
+
+def _decimal(text: str, separator: str) -> str:
+    """A comma, if there are numbers with one and none with a point."""
+    values = [value for row in _head(text, separator)[1:] for value in row]
+    return "," if _some(COMMA_NUMBER, values) and not _some(POINT_NUMBER, values) else "."
+
+
+def _some(pattern: re.Pattern[str], values: Sequence[str]) -> bool:
+    return any(pattern.fullmatch(value) for value in values)

@@ -1,0 +1,193 @@
+"""The time of each sample, as it was recorded: samples are the unit of everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError, DataWarning, warn
+from structsvm.support.extras import require
+from structsvm.support.quiet import without_warnings
+
+__all__ = ["TimeAxis", "read_times", "time_axis", "warn_about_steps"]
+
+REGULAR = 1.5
+"""Times their median, up to which steps are those of regular sampling with some jitter."""
+NAMED = 3
+"""Recordings that a warning names."""
+
+
+@dataclass(frozen=True, eq=False)
+class TimeAxis:
+    """When each sample of a recording was measured.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.datasets import TimeAxis
+    >>> axis = TimeAxis("seconds", np.array([0.0, 0.5, 1.0]))
+    >>> axis.text(1), axis.sample_at(0.4)
+    ('0.5', 1)
+    """
+
+    name: str
+    """Of the column."""
+    values: NDArray[Any]
+    """Numbers or dates (datetime64), (T,), in order."""
+    written: tuple[str, ...] | None = None
+    """As the file has them, (T,)."""
+
+    def __len__(self) -> int:
+        """Return the number of samples, T."""
+        return len(self.values)
+
+    def text(self, sample: int) -> str:
+        """The time of a sample as it was written; the end of the recording is its last sample's."""
+        at = min(sample, len(self) - 1)
+        if self.written is not None:
+            return self.written[at]
+        value = self.values[at]
+        if self.values.dtype.kind == "M":
+            return str(np.datetime_as_string(value, unit="auto"))
+        return f"{value:.15g}" if self.values.dtype.kind == "f" else str(value)
+
+    def sample_at(self, moment: Any) -> int:
+        """The first sample that is not before a moment, a number or a date as text; T if none is.
+
+        Raises
+        ------
+        DataError
+            When it is no moment of this axis.
+        """
+        pandas = require("pandas", "files", "reading times")
+        try:
+            if self.values.dtype.kind == "M":
+                stamp = pandas.to_datetime(str(moment), utc=True).tz_localize(None)
+                value: Any = np.datetime64(stamp.to_datetime64())
+            else:
+                value = float(moment)
+        except (TypeError, ValueError):
+            kind = "date" if self.values.dtype.kind == "M" else "number"
+            raise DataError(f"{moment!r} is no {kind}, as {self.name!r} is") from None
+        return int(np.searchsorted(self.values, value, side="left"))
+
+    def at(self, rows: NDArray[np.int64]) -> TimeAxis:
+        """The times of some samples."""
+        written = None if self.written is None else tuple(self.written[i] for i in rows.tolist())
+        return TimeAxis(self.name, self.values[rows], written)
+
+    @property
+    def steps(self) -> NDArray[np.float64]:
+        """From each sample to the next, (T - 1,): seconds between dates."""
+        steps = np.diff(self.values)
+        if steps.dtype.kind == "m":
+            return np.asarray(steps / np.timedelta64(1, "s"), dtype=np.float64)
+        return np.asarray(steps, dtype=np.float64)
+
+    @property
+    def edges(self) -> NDArray[Any]:
+        """Where samples meet, halfway between their times, and both ends, (T + 1,)."""
+        values = self.values if self.values.dtype.kind == "M" else self.values.astype(np.float64)
+        half = np.diff(values) / 2
+        if not half.size:
+            half = np.array([np.timedelta64(500, "ms") if values.dtype.kind == "M" else 0.5])
+        inner = values[:-1] + half[: len(values) - 1]
+        return np.concatenate([[values[0] - half[0]], inner, [values[-1] + half[-1]]])
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether no step is much longer than the others."""
+        steps = self.steps
+        usual = float(np.median(steps)) if steps.size else 0.0  # 0 if a time stands for several
+        return usual == 0 or bool(steps.max() <= REGULAR * usual)
+
+
+def time_axis(times: Any, n_samples: int, name: str = "time") -> TimeAxis:
+    """The times of a recording as users hold them: numbers, dates, or an index of pandas.
+
+    Raises
+    ------
+    DataError
+        When there is not one for each sample, one is missing, or they fall.
+    """
+    if isinstance(times, TimeAxis):
+        found = times
+    else:
+        name = str(getattr(times, "name", None) or name)
+        if getattr(getattr(times, "dtype", None), "tz", None) is not None:
+            times = times.tz_convert(None) if hasattr(times, "tz_convert") else times
+        values = np.asarray(times)
+        if values.dtype.kind not in "iufM":
+            raise DataError(f"times must be numbers or dates, got {values.dtype} values")
+        found = TimeAxis(name, values)
+    if found.values.shape != (n_samples,):
+        raise DataError(f"{n_samples} samples but times of shape {found.values.shape}")
+    missing = np.isnat(found.values) if found.values.dtype.kind == "M" else np.isnan(found.values)
+    if missing.any():
+        raise DataError(f"the time of sample {int(np.flatnonzero(missing)[0])} is missing")
+    falls = np.flatnonzero(found.values[1:] < found.values[:-1])
+    if falls.size:
+        raise DataError(f"times fall after sample {int(falls[0])}: sort the samples by them")
+    return found
+
+
+def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np.intp] | None:
+    """A column of a pandas frame as times; None for words that are neither numbers nor dates.
+
+    Where some are missing, the rows in which they are.
+
+    Parameters
+    ----------
+    keep_text : bool
+        Whether its values are as the file has them, and are to be shown so.
+    """
+    pandas = require("pandas", "files", "reading tables")
+    found = column
+    if getattr(column.dtype, "kind", "O") not in "iufbmM":
+        found = pandas.to_numeric(column, errors="coerce")
+        if found.isna().any():
+            with without_warnings(Warning):  # pandas warns where it guesses how dates are written
+                found = pandas.to_datetime(column, errors="coerce", utc=True)
+        if found[column.notna()].isna().any():
+            return None
+    missing = np.flatnonzero(found.isna().to_numpy())
+    if missing.size:
+        return missing
+    kind = getattr(found.dtype, "kind", "M")
+    if kind == "m":
+        found, kind = found.dt.total_seconds(), "f"
+    if kind not in "iufb":
+        found = pandas.to_datetime(found, utc=True).dt.tz_localize(None)
+        values = found.to_numpy().astype("datetime64[ns]")
+    else:
+        values = found.to_numpy().astype(np.float64 if kind == "f" else np.int64)
+    texts = keep_text and kind == "M"
+    return TimeAxis(name, values, tuple(map(str, column)) if texts else None)
+
+
+def warn_about_steps(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> None:
+    """Warn of recordings that were sampled irregularly, in which every sample counts alike."""
+    odd = [
+        (name, axis)
+        for name, axis in zip(names, axes, strict=True)
+        if axis is not None and not axis.is_regular
+    ]
+    if not odd:
+        return
+    told = []
+    for name, axis in odd[:NAMED]:
+        steps, unit = axis.steps, " s" if axis.values.dtype.kind == "M" else ""
+        told.append(
+            f"{name} (steps of {axis.name!r} from {steps.min():.4g} to {steps.max():.4g}{unit}, "
+            f"the median is {np.median(steps):.4g}{unit})"
+        )
+    more = f" and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
+    warn(
+        f"sampled irregularly: {', '.join(told)}{more}. Every sample counts alike: resample to "
+        "equal steps if a second should",
+        DataWarning,
+    )

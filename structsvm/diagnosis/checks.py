@@ -1,0 +1,164 @@
+"""The door: what makes a fit poor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.diagnosis import fit, leakage, samples
+from structsvm.diagnosis.findings import Diagnosis, Finding
+from structsvm.diagnosis.samples import Given
+from structsvm.errors import DataError, SettingsError
+from structsvm.learner.learner import MetricLearner
+from structsvm.model_selection import MetricLearnerCV
+from structsvm.partial_labels.complete import read_labels
+from structsvm.partitions.sample import Sample, is_prepared
+from structsvm.partitions.traits import Words
+from structsvm.views.samples import partition_of, unscaled, words_of
+
+__all__ = ["diagnose", "diagnose_measured"]
+
+OF_THE_FIT: dict[str, Callable[[MetricLearner], Iterator[Finding]]] = {
+    "certificate": fit.certificate,
+    "price": fit.price,
+    "few labels": fit.few_labels,
+}
+OF_FEATURES: dict[str, Callable[[Given], Iterator[Finding]]] = {
+    "scale": samples.scale,
+    "spikes": samples.spikes,
+    "constant": samples.constant,
+    "copied features": samples.copied_features,
+    "copies": leakage.copies,
+    "leakage": leakage.leakage,
+}
+OF_LABELS: dict[str, Callable[[Given], Iterator[Finding]]] = {
+    "unrelated labels": samples.unrelated_labels,
+    "labels among features": samples.labels_among_features,
+}
+
+
+def diagnose(
+    learner: MetricLearner | MetricLearnerCV,
+    Xs: Any = None,
+    ys: Any = None,
+    *,
+    groups: Any = None,
+    names: Sequence[str] | None = None,
+) -> Diagnosis:
+    """Look for what makes a fit poor, and say what to do about each thing that is found.
+
+    Parameters
+    ----------
+    learner : MetricLearner or MetricLearnerCV
+        Fitted.
+    Xs : samples, as for :meth:`MetricLearner.fit`, optional
+        Those it was learned from, or others. Without them only what the learner itself tells is
+        looked at: certificate, price, path of ``lam``, and number of labels.
+    ys : their labels, optional
+        Full or in part. Without them nothing that needs labels is looked at.
+    groups : sequence of length N, optional
+        Whom or what each sample is of: samples of different groups must not share anything.
+    names : sequence of str, optional
+        What to call the samples; their numbers otherwise.
+
+    Returns
+    -------
+    Diagnosis
+        ``print`` it, or go through its findings. That nothing is found does not make a metric good:
+        :func:`structsvm.evaluate` measures that.
+
+    Raises
+    ------
+    NotFittedError
+        When the learner has not learned yet.
+    DataError, SettingsError
+        Naming the sample or the parameter.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner, diagnose
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> recordings = relevant_changes(6, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> in_mm = [X * [1.0, 1.0, 1.0, 1000.0] for X in Xs]
+    >>> learner = MetricLearner(metric="diagonal", standardize=None).fit(in_mm, ys)
+    >>> found = diagnose(learner, in_mm, ys)
+    >>> found.kinds, found.findings[0].values["feature"]
+    (('scale',), 'x3')
+    """
+    if not isinstance(learner, MetricLearner | MetricLearnerCV):
+        raise SettingsError(f"learner must be a MetricLearner, got {learner!r}")
+    check_is_fitted(learner)
+    fitted = learner.best_estimator_ if isinstance(learner, MetricLearnerCV) else learner
+    beside = {"ys": ys, "groups": groups, "names": names}
+    without = [name for name, value in beside.items() if value is not None]
+    if Xs is None and without:
+        raise SettingsError(f"{without[0]} of no samples: give Xs as well")
+    if Xs is not None and is_prepared(Xs):
+        raise SettingsError("give the samples as they are: of prepared ones the scale is lost")
+    measured = None if Xs is None else fitted.measured(Xs)
+    return diagnose_measured(learner, measured, ys, groups=groups, names=names)
+
+
+def diagnose_measured(
+    learner: MetricLearner | MetricLearnerCV,
+    measured: Sequence[Sample] | None,
+    ys: Any = None,
+    *,
+    groups: Any = None,
+    names: Sequence[str] | None = None,
+    prepared: Sequence[Sample] | None = None,
+) -> Diagnosis:
+    """As :func:`diagnose`, of samples that ``learner.measured`` has checked already.
+
+    ``prepared`` are the same as the metric sees them, if that is known.
+    """
+    fitted = learner.best_estimator_ if isinstance(learner, MetricLearnerCV) else learner
+    checks = {name: check(fitted) for name, check in OF_THE_FIT.items()}
+    if isinstance(learner, MetricLearnerCV):
+        checks["path"] = fit.path(learner)
+    if measured is not None:
+        given = _given(fitted, measured, ys, groups, names, prepared)
+        checks |= {name: check(given) for name, check in OF_FEATURES.items()}
+        if ys is not None:
+            checks |= {name: check(given) for name, check in OF_LABELS.items()}
+    findings = [finding for found in checks.values() for finding in found]
+    return Diagnosis(tuple(findings), tuple(checks))
+
+
+def _given(
+    learner: MetricLearner,
+    measured: Sequence[Sample],
+    ys: Any,
+    groups: Any,
+    names: Sequence[str] | None,
+    prepared: Sequence[Sample] | None,
+) -> Given:
+    """Samples and what is known of them, checked."""
+    words = words_of(learner, measured)
+    prepared = learner.inputs_(measured) if prepared is None else prepared
+    known = [] if ys is None else read_labels(learner.problem_, prepared, ys)
+    truths = [None if one.truth is None else partition_of(one.truth) for one in known]
+    return Given(
+        learner=learner,
+        words=words,
+        names=_one_each("names", names, measured, words) or [str(i) for i in range(len(measured))],
+        measured=measured,
+        prepared=prepared,
+        unscaled=unscaled(learner, measured),
+        truths=truths or [None] * len(measured),
+        groups=_one_each("groups", groups, measured, words),
+    )
+
+
+def _one_each(what: str, values: Any, samples: Sequence[Sample], words: Words) -> list[Any] | None:
+    if values is None:
+        return None
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        raise DataError(f"{what} must be a list, one for each {words.whole}, got {values!r}")
+    each = list(values)
+    if len(each) != len(samples):
+        raise DataError(f"{words.wholes(len(samples))} but {len(each)} {what}: give one for each")
+    return each

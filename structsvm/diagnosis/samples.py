@@ -1,0 +1,255 @@
+"""What samples tell, next to the learner: features and labels that make a fit poor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.diagnosis.findings import Finding, named
+from structsvm.learner.learner import MetricLearner
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import is_constant
+from structsvm.partitions.traits import Words
+
+__all__ = ["Given", "constant", "copied_features", "labels_among_features", "scale", "spikes"]
+__all__ += ["unrelated_labels"]
+
+Floats = NDArray[np.float64]
+
+DOMINATES = 0.5
+"""A share of the squared distances, of one feature out of several."""
+TIMES = 10.0
+"""And how much larger it is than that of the median feature."""
+SPIKY = 0.5
+"""A share of the variance of a feature that is due to its few largest values."""
+FEW_VALUES = 5e-3
+"""How many of the values are few."""
+SAME = 1 - 1e-4
+"""A correlation from which on two features say the same."""
+EXPLAINED = 1 - 1e-9
+"""A share of the variance from which on a feature is constant within the labelled parts."""
+ROTATIONS = 39
+"""Labels at other places, to compare the labelled places with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Samples that were given to look at, as they were measured and as the metric sees them."""
+
+    learner: MetricLearner
+    words: Words
+    names: Sequence[str]
+    """What the samples are called."""
+    measured: Sequence[Sample]
+    prepared: Sequence[Sample]
+    unscaled: Sequence[Floats]
+    """The features that the metric sees, not standardised, (T_i, P)."""
+    truths: Sequence[EquivalenceMatrix | None]
+    """None where they are not known, or only in part."""
+    groups: Sequence[Any] | None
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the features that the metric sees."""
+        return self.learner.metric_feature_names_
+
+    def called(self, columns: Any) -> list[str]:
+        """The names of some of the features."""
+        return [self.features[j] for j in np.asarray(columns).tolist()]
+
+
+def scale(given: Given) -> Iterator[Finding]:
+    """A feature that decides alone which partition is best, because of its unit."""
+    squares = sum(((s.X - s.X.mean(axis=0)) ** 2).sum(axis=0) for s in given.prepared)
+    shares = np.asarray(squares) / max(float(np.sum(squares)), 1e-300)
+    largest = int(shares.argmax())
+    others = np.delete(shares, largest)
+    others = others[others > 0]
+    if not others.size or shares[largest] <= max(DOMINATES, TIMES * np.median(others)):
+        return
+    name = given.features[largest]
+    kind = given.learner.inputs_.standardizer.kind
+    whole = given.words.whole
+    why = {
+        None: "features are not scaled",
+        "training": f"it varies more within these {whole}s than in training",
+    }.get(kind, f"features are scaled on each {whole}")
+    yield Finding(
+        "scale",
+        f"feature {name} makes {100 * shares[largest]:.0f} % of the squared distances of the "
+        f"untrained metric, {shares[largest] / np.median(others):.2g} times the median of the "
+        f"others: {why}, and the regularizer takes all features to be in one unit",
+        "learn with standardize='recording' (or 'training'), or give the feature in another unit",
+        {"feature": name, "share": float(shares[largest]), "standardize": kind},
+    )
+
+
+def constant(given: Given) -> Iterator[Finding]:
+    """Features that do not vary, in all samples or in many."""
+    flat = np.array([is_constant(X) for X in given.unscaled])
+    share, n, words = flat.mean(axis=0), len(flat), given.words
+    always = np.flatnonzero(share == 1)
+    often = np.flatnonzero((share >= 0.5) & (share < 1))
+    if always.size:
+        names = given.called(always)
+        yield Finding(
+            "constant",
+            f"constant in every {words.whole}, so without influence: feature {named(names)}",
+            "leave them out, or check the sensor"
+            if len(names) > 1
+            else "leave it out, or check the sensor",
+            {"features": names},
+        )
+    if often.size:
+        names = given.called(often)
+        counts = {name: int(flat[:, j].sum()) for name, j in zip(names, often, strict=True)}
+        yield Finding(
+            "constant",
+            f"constant in at least half of the {words.wholes(n)}: feature {named(names)}",
+            "check whether the sensor was off there: the metric weighs what it cannot see",
+            {"constant_in": counts},
+        )
+
+
+def spikes(given: Given) -> Iterator[Finding]:
+    """Features whose variance is that of a few values."""
+    centred = np.vstack([X - np.median(X, axis=0) for X in given.unscaled])
+    n = int(np.ceil(FEW_VALUES * len(centred)))
+    if len(centred) < 2 * n or len(centred) < 100:
+        return
+    squares = np.sort(centred**2, axis=0)
+    total = squares.sum(axis=0)
+    top = squares[-n:].sum(axis=0)
+    share = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
+    found = np.flatnonzero(share > SPIKY)
+    if found.size:
+        names = given.called(found)
+        yield Finding(
+            "spikes",
+            f"{n} of {len(centred)} {given.words.item}s {'makes' if n == 1 else 'make'} most of "
+            f"the variance of feature {named(names)}: scaling by it makes everything else small",
+            "clip or interpolate the outliers, or use ranks or a robust transformation",
+            {"shares": {given.features[j]: float(share[j]) for j in found.tolist()}},
+        )
+
+
+def copied_features(given: Given) -> Iterator[Finding]:
+    """Features that say the same as others."""
+    P = len(given.features)
+    if P < 2:
+        return
+    second: Floats = np.zeros((P, P))
+    for X in given.unscaled:
+        Z = X - X.mean(axis=0)
+        deviation = np.sqrt((Z**2).mean(axis=0))
+        Z = np.divide(Z, deviation, out=np.zeros_like(Z), where=~is_constant(X))
+        second += Z.T @ Z
+    deviation = np.sqrt(np.diag(second))
+    scaled = np.outer(deviation, deviation)
+    correlation = np.divide(second, scaled, out=np.zeros_like(second), where=scaled > 0)
+    pairs = np.argwhere(np.triu(np.abs(correlation) > SAME, 1)).tolist()
+    if not pairs:
+        return
+    said = [f"{given.features[a]} and {given.features[b]}" for a, b in pairs]
+    yield Finding(
+        "copied features",
+        f"always move together: {named(said)}; one may take the weight of both",
+        "leave out one of each pair, and read no meaning into which of them has the weight",
+        {"pairs": [[given.features[a], given.features[b]] for a, b in pairs]},
+    )
+
+
+def labels_among_features(given: Given) -> Iterator[Finding]:
+    """Features that hold the labels: they do not vary within any labelled part."""
+    known = _known(given)
+    if not known:
+        return
+    explained = np.array([_explained(X, truth.labels) for X, truth in known])
+    all_of_it = (explained[:, 0] >= EXPLAINED * explained[:, 1]) & (explained[:, 1] > 0)
+    found = np.flatnonzero(all_of_it.all(axis=0))
+    if found.size:
+        names = given.called(found)
+        yield Finding(
+            "labels among features",
+            f"constant within every labelled {given.words.part} and changing between them: "
+            f"feature {named(names)}",
+            "leave it out if it was made of the labels, which new samples do not have",
+            {"features": names},
+        )
+
+
+def unrelated_labels(given: Given) -> Iterator[Finding]:
+    """Labels that explain no feature better than the same labels at other places."""
+    known = _known(given)
+    if not known:
+        return
+    rng = np.random.default_rng(0)
+    contiguous = given.learner.problem_.traits.contiguous
+    here = _shares(known, [truth.labels for _, truth in known])
+    elsewhere = np.array(
+        [
+            _shares(known, [_moved(truth.labels, rng, contiguous) for _, truth in known])
+            for _ in range(ROTATIONS)
+        ]
+    )
+    centre, spread = elsewhere.mean(axis=0), elsewhere.std(axis=0) + 1e-12
+    score = float(((here - centre) / spread).max())
+    by_chance = ((elsewhere - centre) / spread).max(axis=1)
+    beaten = float(np.mean(by_chance >= score))
+    if beaten <= 0.05:
+        return
+    part = given.words.part
+    where = (
+        "the same labels moved along"
+        if contiguous
+        else f"the same labels in another order of {given.words.item}s"
+    )
+    yield Finding(
+        "unrelated labels",
+        f"no feature differs between the labelled {part}s more than by chance: {where} do as well "
+        f"in {100 * beaten:.0f} % of {ROTATIONS} trials",
+        "check that labels and samples belong together and start at the same time, or make "
+        "features that show what changes (docs/features.md)",
+        {"chance": beaten, "explained": float(here.max())},
+    )
+
+
+def _known(given: Given) -> list[tuple[Floats, EquivalenceMatrix]]:
+    """Features and partition of the samples whose partition is known and has several parts."""
+    pairs = zip(given.unscaled, given.truths, strict=True)
+    return [
+        (X, truth)
+        for X, truth in pairs
+        if truth is not None and truth.labels is not None and 1 < truth.n_clusters < len(X)
+    ]
+
+
+def _explained(X: Floats, labels: Any) -> Floats:
+    """The scatter of each feature between the parts, and in all, (2, P)."""
+    Z = X - X.mean(axis=0)
+    K = int(labels.max()) + 1
+    sizes = np.bincount(labels, minlength=K)
+    sums = np.array([np.bincount(labels, Z[:, j], minlength=K) for j in range(Z.shape[1])]).T
+    between = (sums**2 / np.maximum(sizes, 1)[:, None]).sum(axis=0)
+    total = (Z**2).sum(axis=0)
+    return np.stack([between, np.where(is_constant(X), 0.0, total)])
+
+
+def _shares(known: Sequence[tuple[Floats, EquivalenceMatrix]], labels: Sequence[Any]) -> Floats:
+    """The mean share of the scatter of each feature that is between the parts, (P,)."""
+    found = [_explained(X, y) for (X, _), y in zip(known, labels, strict=True)]
+    shares = [np.divide(b, t, out=np.zeros_like(b), where=t > 0) for b, t in found]
+    return np.asarray(np.mean(shares, axis=0))
+
+
+def _moved(labels: Any, rng: np.random.Generator, contiguous: bool) -> Any:
+    """The same sizes of parts at other places; what leaves at the end comes in at the start."""
+    if not contiguous:
+        return rng.permutation(labels)
+    moved = np.roll(labels, int(rng.integers(1, labels.size)))
+    return np.cumsum(np.r_[0, moved[1:] != moved[:-1]])

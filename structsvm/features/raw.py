@@ -1,0 +1,300 @@
+"""From a raw signal to one row of features for each window, and back to the time of the signal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.features.checks import column_names
+from structsvm.partitions.samples import check_samples
+from structsvm.support.checks import is_number
+from structsvm.support.plain import counted
+
+__all__ = ["Windows", "windows"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CHUNK = 2**21
+"""Values of windows that are computed with at a time."""
+
+
+def _mean(stack: Floats) -> Floats:
+    return np.asarray(stack.mean(axis=1))
+
+
+def _spread(stack: Floats) -> Floats:
+    return np.asarray(stack.std(axis=1))
+
+
+def _least(stack: Floats) -> Floats:
+    return np.asarray(stack.min(axis=1))
+
+
+def _most(stack: Floats) -> Floats:
+    return np.asarray(stack.max(axis=1))
+
+
+def _rms(stack: Floats) -> Floats:
+    return np.asarray(np.sqrt((stack**2).mean(axis=1)))
+
+
+STATISTICS: dict[str, Callable[[Floats], Floats]] = {
+    "mean": _mean,
+    "spread": _spread,
+    "min": _least,
+    "max": _most,
+    "rms": _rms,
+}
+"""Of windows (n, W, P), one value for each column, (n, P)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """The windows of a raw signal: their features, and the way back to its samples.
+
+    Made by :func:`windows`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.features import windows
+    >>> found = windows(np.zeros(100), rate=10, window=2.0, hop=1.0, statistics=["mean"])
+    >>> type(found).__name__, len(found), found.times[:3].tolist()
+    ('Windows', 9, [1.0, 2.0, 3.0])
+    """
+
+    X: Floats
+    """A row of features for each window, (n, P'): a recording for a learner."""
+    names: tuple[str, ...]
+    """Of the features, (P',)."""
+    starts: Ints
+    """The first sample of each window, (n,)."""
+    width: int
+    """Samples of a window, W."""
+    n_samples: int
+    """Of the raw signal."""
+    rate: float
+    """Samples of the raw signal in a second."""
+
+    def __len__(self) -> int:
+        """Return the number of windows, n."""
+        return len(self.X)
+
+    @property
+    def times(self) -> Floats:
+        """The middle of each window in seconds, (n,)."""
+        return np.asarray((self.starts + self.width / 2) / self.rate)
+
+    def labels(self, y: Any) -> NDArray[Any]:
+        """The label that most samples of each window have, (n,), of one label for each sample.
+
+        Raises
+        ------
+        DataError
+            If there is not one label for each sample.
+        """
+        values = np.asarray(y)
+        if values.shape != (self.n_samples,):
+            raise DataError(
+                f"{counted(self.n_samples, 'sample')} but labels of shape {values.shape}: give one "
+                "for each (structsvm.interop.breakpoints_to_labels makes them of breakpoints)"
+            )
+        names, codes = np.unique(values, return_inverse=True)
+        best = np.full(len(self), -1)
+        found = np.zeros(len(self), dtype=np.int64)
+        for code in range(names.size):  # one label at a time: there may be many samples
+            before = np.concatenate([[0], np.cumsum(codes == code)])
+            count = before[self.starts + self.width] - before[self.starts]
+            found[count > best] = code
+            best = np.maximum(best, count)
+        return np.asarray(names[found])
+
+    def breakpoints(self, ends: Any) -> list[int]:
+        """Segment ends in windows, as ``predict_breakpoints`` has them, in samples of the signal.
+
+        A change between two windows is halfway between their middles.
+
+        Raises
+        ------
+        DataError
+            If they do not increase, or the last is not the number of windows.
+        """
+        given = [int(end) for end in ends]
+        if sorted(set(given)) != given or not given or given[0] < 1 or given[-1] != len(self):
+            raise DataError(
+                f"breakpoints must increase from 1 to {len(self)}, the number of windows, got "
+                f"{given}"
+            )
+        return [*self._between[np.array(given[:-1], dtype=np.int64) - 1].tolist(), self.n_samples]
+
+    def spread(self, values: Any) -> NDArray[Any]:
+        """One value for each sample of the signal, that of the window nearest to it, (T, ...).
+
+        Raises
+        ------
+        DataError
+            If there is not one value for each window.
+        """
+        found = np.asarray(values)
+        if found.shape[:1] != (len(self),):
+            raise DataError(
+                f"{counted(len(self), 'window')} but values of shape {found.shape}: give one for "
+                "each"
+            )
+        edges = np.concatenate([[0], self._between, [self.n_samples]])
+        return np.repeat(found, np.diff(edges), axis=0)
+
+    @property
+    def _between(self) -> Ints:
+        """The first sample that is nearer to the next window, for each window but the last."""
+        sums = self.starts[:-1] + self.starts[1:] + self.width
+        return np.asarray((sums + 1) // 2, dtype=np.int64)
+
+
+def windows(
+    X: Any,
+    rate: float,
+    window: float,
+    hop: float | None = None,
+    *,
+    statistics: Sequence[str | Callable[[Floats], Any]] = ("mean", "spread"),
+    bands: Sequence[tuple[float, float]] = (),
+    names: Sequence[str] | None = None,
+) -> Windows:
+    """Cut a raw signal into windows and describe each of them by a row of features.
+
+    A metric is learned from the rows (``.X``); ``.labels`` makes labels of windows from those of
+    samples, and ``.breakpoints`` and ``.spread`` take predictions back to the samples.
+
+    Parameters
+    ----------
+    X : array or data frame of shape (T, P), or (T,)
+        The signal, one row for each sample.
+    rate : float
+        Samples in a second, in Hz.
+    window, hop : float
+        Length of a window, and from the start of one to that of the next, in seconds; by default
+        windows overlap by half.
+    statistics : sequence of {"mean", "spread", "min", "max", "rms"} or callables
+        Of each column in each window. A callable takes windows (n, W, P) and returns (n, F).
+    bands : sequence of (low, high)
+        Frequencies in Hz: the logarithm of the power of each column from low to below high.
+    names : sequence of str, optional
+        Of the columns; those of a data frame are its own.
+
+    Returns
+    -------
+    Windows
+        The samples after the last whole window belong to it.
+
+    Raises
+    ------
+    SettingsError
+        For a rate, window, hop, band or statistic that cannot be.
+    DataError
+        For a signal that is no numbers, or shorter than a window.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.features import windows
+    >>> t = np.arange(1000) / 50.0
+    >>> signal = np.sin(2 * np.pi * np.where(t < 10, 1.0, 5.0) * t)
+    >>> found = windows(signal, rate=50, window=1.0, bands=[(0, 3), (3, 8)], names=["acc"])
+    >>> found.names
+    ('acc mean', 'acc spread', 'acc power 0-3 Hz', 'acc power 3-8 Hz')
+    >>> found.breakpoints([20, 39])
+    [513, 1000]
+    """
+    for name, value in (("rate", rate), ("window", window), ("hop", hop)):
+        if not (value is None and name == "hop") and not (is_number(value) and 0 < value < np.inf):
+            raise SettingsError(f"{name} must be a finite number > 0, got {value!r}")
+    X = X[:, None] if getattr(X, "ndim", 2) == 1 and not hasattr(X, "index") else X
+    (signal,), own = check_samples([X.to_frame() if hasattr(X, "to_frame") else X], names)
+    columns = column_names(own, signal.shape[1])
+    W, H = round(window * rate), round((window / 2 if hop is None else hop) * rate)
+    if W < 1 or H < 1:
+        raise SettingsError(
+            f"window and hop must be a sample or more: at {rate:g} Hz that is {1 / rate:g} s, got "
+            f"window={window}, hop={hop}"
+        )
+    if len(signal) < W:
+        raise DataError(
+            f"the signal has {counted(len(signal), 'sample')}, a window has {W}: give a shorter one"
+        )
+    makers = [_maker(given) for given in statistics] + [_band(band, rate, W) for band in bands]
+    if not makers:
+        raise SettingsError("windows need statistics or bands: give at least one")
+    starts = np.arange(0, len(signal) - W + 1, H)
+    found = _features(signal, starts, W, [make for _, make in makers])
+    told = []
+    for (name, make), values in zip(makers, found, strict=True):
+        if values.shape[1] == len(columns):
+            told += [f"{column} {name}" for column in columns]
+        else:
+            told += [f"{name} {j}" for j in range(values.shape[1])]
+        if not np.isfinite(values).all():
+            raise DataError(f"{name} of a window is not finite: {make!r} must return numbers")
+    return Windows(np.hstack(found), tuple(told), starts, W, len(signal), float(rate))
+
+
+Maker = tuple[str, Callable[[Floats], Any]]
+
+
+def _maker(given: Any) -> Maker:
+    """A statistic by its name, or one of the user's own."""
+    if callable(given):
+        return getattr(given, "__name__", type(given).__name__), given
+    if not isinstance(given, str) or given not in STATISTICS:
+        raise SettingsError(
+            f"statistics must be some of {', '.join(STATISTICS)} or functions, got {given!r}"
+        )
+    return given, STATISTICS[given]
+
+
+def _band(band: Any, rate: float, W: int) -> Maker:
+    """The logarithm of the power between two frequencies."""
+    try:
+        low, high = (float(value) for value in band)
+    except (TypeError, ValueError):
+        raise SettingsError(f"a band must be a pair (low, high) in Hz, got {band!r}") from None
+    frequencies = np.fft.rfftfreq(W, 1 / rate)
+    inside = (frequencies >= low) & (frequencies < high)
+    if not inside.any():
+        raise SettingsError(
+            f"no frequency of a window is from {low:g} to below {high:g} Hz: they are multiples of "
+            f"{rate / W:g} Hz up to {rate / 2:g} Hz"
+        )
+
+    def power(stack: Floats) -> Floats:
+        spectrum = np.fft.rfft(stack, axis=1)[:, inside]
+        return np.asarray(np.log1p((np.abs(spectrum) ** 2).sum(axis=1) / W))
+
+    return f"power {low:g}-{high:g} Hz", power
+
+
+def _features(
+    signal: Floats, starts: Ints, W: int, makers: Sequence[Callable[[Floats], Any]]
+) -> list[Floats]:
+    """What each maker says of all windows, (n, F) each."""
+    views = sliding_window_view(signal, W, axis=0)  # (T - W + 1, P, W), no copy
+    step = max(1, CHUNK // (W * signal.shape[1]))
+    parts: list[list[Floats]] = [[] for _ in makers]
+    for first in range(0, len(starts), step):
+        stack = np.moveaxis(views[starts[first : first + step]], 2, 1)
+        for make, found in zip(makers, parts, strict=True):
+            values = np.asarray(make(stack), dtype=np.float64)
+            if values.shape[:1] != stack.shape[:1]:
+                raise DataError(
+                    f"{make!r} returned values of shape {values.shape} for "
+                    f"{counted(len(stack), 'window')}: a row for each is needed"
+                )
+            found.append(values.reshape(len(stack), -1))
+    return [np.concatenate(found) for found in parts]

@@ -1,0 +1,157 @@
+"""The forms in which samples are handed in, so that answers come back in the same form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast, runtime_checkable
+
+import numpy as np
+import scipy.sparse as sp
+
+from structsvm.errors import DataError
+from structsvm.partitions.traits import GRAPHS, IMAGES
+
+__all__ = ["Form", "Recorded", "same_form"]
+
+Arguments = ParamSpec("Arguments")
+Owner = TypeVar("Owner")
+
+
+@runtime_checkable
+class Recorded(Protocol):
+    """A recording with its labels and the names of its features, such as those of files."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def X(self) -> Any:
+        """(T, P)."""
+
+    @property
+    def y(self) -> Any:
+        """(T,), or None."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the columns."""
+
+    def with_features(self, features: Sequence[str], owner: str) -> Self:
+        """The same with its columns in this order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """One sample, a list of samples, or a mapping of samples by name."""
+
+    samples: Any
+    """What a problem reads: a list, or what it makes one of by itself."""
+    keys: tuple[Hashable, ...] | None = None
+    """The names, if the samples came in a mapping."""
+    single: bool = False
+    """Whether a single array, data frame or recording came."""
+    features: list[str] | None = None
+    """The names of the columns of recordings."""
+    recorded: tuple[Recorded, ...] = ()
+    """The recordings, if these came."""
+
+    @classmethod
+    def of(cls, Xs: Any, features: Sequence[Any] | None = None) -> Form:
+        """Take samples apart.
+
+        Parameters
+        ----------
+        Xs : what users hand in
+        features : sequence, optional
+            The names that recordings must have; those of the first by default.
+
+        Raises
+        ------
+        DataError
+            When recordings have different features, or come among other things.
+        """
+        by_name = isinstance(Xs, Mapping) and not sp.issparse(Xs)  # some sparse arrays are both
+        keys = tuple(Xs) if by_name else None
+        single = _is_matrix(Xs) or _is_frame(Xs) or isinstance(Xs, Recorded)
+        samples = list(Xs.values()) if by_name else [Xs] if single else Xs
+        if not isinstance(samples, list | tuple):
+            return cls(samples)
+        recorded = [x for x in samples if isinstance(x, Recorded)]
+        if not recorded:
+            return cls(samples, keys, single)
+        if len(recorded) < len(samples):
+            raise DataError("recordings and other things are mixed: give either of them")
+        names = [str(name) for name in (recorded[0].features if features is None else features)]
+        owner = recorded[0].name if features is None else "the model"
+        arrays = [one.with_features(names, owner).X for one in recorded]
+        return cls(arrays, keys, single, names, tuple(recorded))
+
+    @property
+    def names(self) -> list[str] | None:
+        """What the samples are called, if they have names."""
+        if self.keys is not None:
+            return [str(key) for key in self.keys]
+        return [one.name for one in self.recorded] or None
+
+    def labels(self, ys: Any) -> Any:
+        """Labels in the order of the samples: those that were given, or those of the recordings.
+
+        Raises
+        ------
+        DataError
+            When labels are given by other names than samples.
+        """
+        if ys is None and any(one.y is not None for one in self.recorded):
+            missing = [one.name for one in self.recorded if one.y is None]
+            if missing:
+                raise DataError(f"recording {missing[0]} has no labels")
+            return [one.y for one in self.recorded]
+        if self.keys is None or not isinstance(ys, Mapping):
+            return ys
+        strangers = [key for key in self.keys if key not in ys] + [
+            k for k in ys if k not in self.keys
+        ]
+        if strangers:
+            raise DataError(
+                f"samples and labels are given by different names: {strangers[0]!r} is only in one "
+                "of them"
+            )
+        return [ys[key] for key in self.keys]
+
+    def answer(self, found: list[Any], in_arrays: bool = True) -> Any:
+        """What was found of each sample, in the form in which these came."""
+        if self.keys is not None:
+            return dict(zip(self.keys, found, strict=True))
+        return found[0] if self.single and in_arrays else found
+
+
+def _is_frame(Xs: Any) -> bool:
+    """Whether this is a data frame; asking one that has not been read yet for its names warns."""
+    return not hasattr(type(Xs), "collect") and hasattr(Xs, "columns")
+
+
+def _is_matrix(Xs: Any) -> bool:
+    return isinstance(Xs, np.ndarray) and Xs.ndim == 2 and Xs.dtype != object
+
+
+def same_form(
+    method: Callable[Concatenate[Owner, Any, Arguments], list[Any]],
+) -> Callable[Concatenate[Owner, Any, Arguments], Any]:
+    """A method that answers for a list of samples, answering in the form in which they come.
+
+    One array or data frame has one answer, and a mapping has a mapping of answers. A single graph
+    or image is a list of one, as everywhere.
+    """
+
+    @wraps(method)
+    def answered(self: Owner, Xs: Any, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
+        learner: Any = self
+        form = Form.of(Xs, getattr(learner, "feature_names_in_", None))
+        found = method(self, form.samples, *args, **kwargs)
+        in_arrays = learner.problem_.traits.words not in (GRAPHS, IMAGES)
+        return form.answer(found, in_arrays)
+
+    return cast(Callable[Concatenate[Owner, Any, Arguments], Any], answered)

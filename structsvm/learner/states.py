@@ -1,0 +1,86 @@
+"""Names of what was found: a part has the state that is most probable over its items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import SettingsError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.sample import Sample
+
+__all__ = ["names_by_metric", "names_of_items", "segment_table", "segment_tables"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def names_of_items(M: EquivalenceMatrix, sample: Sample, states: NDArray[Any]) -> NDArray[Any]:
+    """The name of the state of each item, (T,), which is that of its part.
+
+    Parameters
+    ----------
+    M : EquivalenceMatrix
+        The partition that was found.
+    sample : Sample
+        Prepared by a learner that knows states.
+    states : array of shape (C,)
+        Their names.
+    """
+    best, _ = _states_of_parts(M, sample)
+    return np.asarray(states[best[M.labels]])
+
+
+def segment_table(
+    M: EquivalenceMatrix, sample: Sample, states: NDArray[Any]
+) -> list[dict[str, Any]]:
+    """A row for each segment: start, end, state, and its mean probability over the segment."""
+    best, probability = _states_of_parts(M, sample)
+    starts, ends, columns = M.boundaries[:-1], M.boundaries[1:], ("start", "end", "state")
+    segments = M.labels[starts] if M.labels is not None else np.arange(starts.size)
+    values = (starts, ends, states[best[segments]], probability[segments])
+    rows = zip(*(column.tolist() for column in values), strict=True)
+    return [dict(zip((*columns, "probability"), row, strict=True)) for row in rows]
+
+
+def segment_tables(
+    partitions: Sequence[EquivalenceMatrix], samples: Sequence[Sample], states: NDArray[Any] | None
+) -> list[list[dict[str, Any]]]:
+    """The table of each sample, empty where no states are known or it has no segments."""
+    return [
+        []
+        if states is None or sample.states is None or not M.is_contiguous
+        else segment_table(M, sample, states)
+        for M, sample in zip(partitions, samples, strict=True)
+    ]
+
+
+def names_by_metric(
+    guesses: Mapping[str, Sequence[EquivalenceMatrix]],
+    samples: Sequence[Sample],
+    states: NDArray[Any] | None,
+) -> dict[str, list[NDArray[Any]]]:
+    """What each metric found, named item by item; nothing where no states are known."""
+    if states is None or any(sample.states is None for sample in samples):
+        return {}
+    return {
+        metric: [names_of_items(M, x, states) for M, x in zip(found, samples, strict=True)]
+        for metric, found in guesses.items()
+    }
+
+
+def _states_of_parts(M: EquivalenceMatrix, sample: Sample) -> tuple[Ints, Floats]:
+    """Number of the most probable state of each part, and its mean probability, (K,) both."""
+    p, labels = sample.states, M.labels
+    if p is None:
+        raise SettingsError(
+            "these samples were not prepared by a learner that knows states: give the recordings, "
+            "or what learner.prepare makes of them"
+        )
+    assert labels is not None
+    sums = np.stack([np.bincount(labels, column, M.n_clusters) for column in p.T], axis=1)
+    means = sums / M.sizes[:, None]
+    return means.argmax(axis=1), means.max(axis=1)

@@ -1,0 +1,484 @@
+"""The estimator of any structured problem: labellings that are no partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.errors import DataError, DataWarning, PluginError, SettingsError, warn
+from structsvm.learner.parameters import ProblemParameters
+from structsvm.learner.settings import refuse_no_function, regularizer_from
+from structsvm.learner.structured_data import (
+    WORDS,
+    LabelledData,
+    Samples,
+    read_labelled,
+    read_samples,
+)
+from structsvm.parallel import Backend, backend_from
+from structsvm.partial_labels.alternate import Alternated, Completions, alternate
+from structsvm.partitions.samples import check_weights
+from structsvm.problem import CompletableProblem, Problem, RegularizedRisk, SignedProblem
+from structsvm.regularizers import Regularizer, check_lam
+from structsvm.solution import HistoryEntry, Solution
+from structsvm.solvers.auto import solver_from
+from structsvm.solvers.base import Solver
+from structsvm.solvers.first_answer import check_loss
+from structsvm.status import Status
+from structsvm.storage.unstored import refuse_unstored
+from structsvm.support.checks import is_whole
+from structsvm.support.contract import asked
+from structsvm.support.interrupts import Interrupts
+from structsvm.support.plain import read_only, shown
+from structsvm.support.progress import stage
+from structsvm.support.unchanged import Snapshot, nothing_written
+
+__all__ = ["StructuredSVM"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Minimisation:
+    """How to learn, whatever the samples."""
+
+    problem: Problem
+    """As it was given, its sizes perhaps open."""
+    regularizer: Regularizer
+    """``lam Omega``."""
+    constraints: Callable[[Any], list[Any]] | None
+    solver: Solver
+    backend: Backend
+    callback: Callable[[HistoryEntry], None] | None
+
+    @classmethod
+    def of(
+        cls,
+        parameters: Mapping[str, Any],
+        callback: Callable[[HistoryEntry], None] | None = None,
+    ) -> Minimisation:
+        """Read the parameters of a :class:`StructuredSVM`.
+
+        Raises
+        ------
+        SettingsError
+            Naming the parameter, what it was, and the way out.
+        """
+        refuse_unstored(parameters)
+        refuse_no_function("constraints", parameters["constraints"])
+        refuse_no_function("callback", callback)
+        problem, lam = parameters["problem"], parameters["lam"]
+        if not isinstance(problem, Problem):
+            raise SettingsError(
+                f"problem must be an instance of a class derived from structsvm.problem.Problem, "
+                f"got {shown(problem)}; partitions are for MetricLearner"
+            )
+        check_lam(lam)
+        return cls(
+            problem,
+            regularizer_from(parameters["regularizer"]).scaled(float(lam)),
+            parameters["constraints"],
+            solver_from(parameters["solver"]),
+            backend_from(parameters["backend"], parameters["n_jobs"]),
+            callback,
+        )
+
+    def sized(self, data: LabelledData) -> Minimisation:
+        """The same with the sizes of these samples.
+
+        Raises
+        ------
+        PluginError
+            When the problem makes something else than a problem of itself.
+        """
+        with asked(self.problem, "sized"):
+            problem = self.problem.sized(data.xs, data.ys)
+        if not isinstance(problem, Problem):
+            raise PluginError(
+                f"{type(self.problem).__name__}.sized returned {shown(problem)}: return a problem, "
+                "such as dataclasses.replace(self, n_features=...)"
+            )
+        return replace(self, problem=problem)
+
+    def risk(self, data: LabelledData) -> RegularizedRisk:
+        """What is minimised."""
+        return RegularizedRisk(
+            problem=self.problem,
+            xs=data.xs,
+            ys=data.ys,
+            regularizer=self.regularizer,
+            sample_weight=data.weights,
+            null=np.zeros(self.problem.weight_space().dim),
+            constraints=self.constraints,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class OpenLabellings(Completions):
+    """Learning from labellings that are known in part."""
+
+    settings: Minimisation
+    data: LabelledData
+    is_open: Sequence[bool]
+    """Of which samples something is not known."""
+
+    def complete(self, w: Floats) -> list[Any]:
+        """For every sample the best labelling that agrees with what is known.
+
+        Raises
+        ------
+        PluginError
+            When one is not complete.
+        """
+        problem = self.settings.problem
+        assert isinstance(problem, CompletableProblem)
+        found = list(self.data.ys)
+        for i in np.flatnonzero(self.is_open).tolist():
+            with asked(problem, "complete", f"sample {i}"):
+                found[i] = problem.complete(w, self.data.xs[i], self.data.ys[i])
+            if not problem.is_complete(found[i]):
+                raise PluginError(
+                    f"sample {i}: {type(problem).__name__}.complete returned {shown(found[i])}, "
+                    "which is_complete says is not complete"
+                )
+        return found
+
+    def risk(self, labels: Sequence[Any]) -> RegularizedRisk:
+        """The risk once the labellings are these."""
+        return self.settings.risk(replace(self.data, ys=list(labels)))
+
+    def same(self, a: Any, b: Any) -> bool:
+        """Whether two labellings hold the same values."""
+        return Snapshot(a).still_holds(b)
+
+    def held_out_loss(self, w: Floats) -> float | None:
+        """None: nothing is held out."""
+        return None
+
+
+class StructuredSVM(ProblemParameters):
+    r"""Learn the weights of a structured problem: classes, chains, trees, or anything else.
+
+    Minimises over ``w``, which lives in a cone of the problem,
+
+    .. math:: \lambda \Omega(w) + \sum_i \omega_i \max_y \left\{ \mathrm{loss}(y_i, y)
+       + \langle w, \phi(x_i, y) - \phi(x_i, y_i) \rangle \right\}, \quad \sum_i \omega_i = 1
+
+    with a certificate of how close to the optimum the answer is. A problem defines the joint
+    features, the loss, inference and loss-augmented inference (docs/plugins.md). Partitions and
+    their metrics are for :class:`~structsvm.MetricLearner`.
+
+    Parameters
+    ----------
+    problem : structsvm.problem.Problem
+        What is predicted. Settings of one that is a dataclass are parameters too:
+        ``set_params(problem__n_states=3)``.
+    lam : float
+        Strength of the regularizer, > 0. ``1 / (C N)`` is what ``C`` means to other SVMs.
+    regularizer : {"squared", "trace"} or Regularizer
+        "squared" is half the squared norm, "trace" the sum of the weights, or the trace, of a cone;
+        :class:`~structsvm.regularizers.Custom` takes any convex expression of cvxpy, such as
+        ``cp.norm1``.
+    constraints : callable, optional
+        Takes the weight as a cvxpy variable (a symmetric matrix for a cone of matrices) and returns
+        a list of convex constraints.
+    solver : str or Solver
+        A name, or a solver of :mod:`structsvm.solvers`, such as
+        ``CuttingPlane(Stopping(tol=1e-3), slack="one")``.
+    n_jobs : int or None
+        Workers that call the oracles, -1 for one per core; None for none. The result is the same.
+    backend : {"auto", "serial", "threads", "processes", "dask"} or Backend
+        What the workers are (docs/scaling.md).
+
+    Attributes
+    ----------
+    weight_ : array
+        The weight as its users see it: a vector (d,), or a symmetric matrix.
+    solution_ : Solution
+        The weight as a vector, ``solution_.w``, with certified bounds, status and history.
+    problem_ : structsvm.problem.Problem
+        The problem, with the sizes of the training samples if its settings left them open.
+    alternated_ : Alternated or None
+        What completing labellings that were known in part has brought; not stored.
+    n_iter_, converged_ : int, bool
+    n_features_in_, feature_names_in_ : int, array of str
+        Only if the samples were the rows of a matrix, or of a data frame.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from structsvm import StructuredSVM
+    >>> from structsvm.partitions import Quality
+    >>> from structsvm.problem import Problem, Separation
+    >>> from structsvm.weights import Free
+    >>> @dataclass(frozen=True)
+    ... class Signs(Problem):
+    ...     n_features: int = 2
+    ...
+    ...     def weight_space(self):
+    ...         return Free(self.n_features)
+    ...
+    ...     def joint_feature(self, x, y):
+    ...         return y * x / 2.0
+    ...
+    ...     def loss(self, y, y_hat):
+    ...         return float(y != y_hat)
+    ...
+    ...     def predict(self, w, x):
+    ...         return 1 if w @ x > 0 else -1
+    ...
+    ...     def separate(self, w, x, y):
+    ...         worst = max((1, -1), key=lambda s: self.loss(y, s) + s * (w @ x) / 2.0)
+    ...         return Separation(worst, 0.0, Quality.EXACT)
+    >>> X, y = np.array([[1.0, 0.2], [2.0, 0.1], [-1.0, 0.1]]), [1, 1, -1]
+    >>> svm = StructuredSVM(Signs(), lam=0.1).fit(X, y)
+    >>> svm.predict(X), svm.score(X, y)
+    ([1, 1, -1], -0.0)
+    >>> svm.solution_.status.name
+    'OPTIMAL'
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        lam: float = 0.01,
+        *,
+        regularizer: str | Regularizer = "squared",
+        constraints: Callable[[Any], list[Any]] | None = None,
+        solver: str | Solver = "auto",
+        n_jobs: int | None = None,
+        backend: str | Backend = "auto",
+    ) -> None:
+        self.problem = problem
+        self.lam = lam
+        self.regularizer, self.constraints = regularizer, constraints
+        self.solver = solver
+        self.n_jobs, self.backend = n_jobs, backend
+
+    # ---- learning
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        max_rounds: int = 10,
+        resume: str | PathLike[str] | None = None,
+        callback: Callable[[HistoryEntry], None] | None = None,
+    ) -> Self:
+        """Learn from labelled samples.
+
+        Ctrl-C ends learning with the best certified weight so far, if there is one.
+
+        Parameters
+        ----------
+        X : sequence of N samples
+            Whatever the problem takes; the rows of a matrix or of a data frame are samples.
+        y : sequence of N labellings
+            Of a :class:`~structsvm.problem.CompletableProblem` they may be known in part, but for
+            one at least: learning begins with those that are known in full.
+        sample_weight : array of shape (N,), optional
+            How much each sample counts; 2 stands for one that is there twice, 0 for one that is
+            not.
+        max_rounds : int
+            Most times that labellings are completed; 0 learns from the full ones alone.
+        resume : path, optional
+            File in which the state is kept while learning; if it is there, learning goes on from
+            it, to the same result. Not for labellings that are known in part.
+        callback : callable, optional
+            Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
+
+        Raises
+        ------
+        DataError, SettingsError
+            Naming the sample or the parameter, the value, and the way out.
+        PluginError
+            When the problem breaks its contract, naming the method and the sample.
+        CheckpointError
+            When ``resume`` was written with other data or settings.
+        KeyboardInterrupt
+            For Ctrl-C before there is a weight.
+        """
+        settings = self._settings(callback)
+        if not (is_whole(max_rounds) and max_rounds >= 0):
+            raise SettingsError(f"max_rounds must be an integer >= 0, got {max_rounds!r}")
+        if resume is not None and not isinstance(resume, str | PathLike):
+            raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
+        data = read_labelled(X, y, sample_weight)
+        is_open = _open(settings.problem, data.ys)
+        if any(is_open) and resume is not None:
+            raise SettingsError(
+                "resume= keeps one convex problem: it is not for labellings that are known in part"
+            )
+        full = _full(data, is_open)
+        settings = settings.sized(full)
+        with Interrupts():  # what was learned is kept before Ctrl-C is answered
+            solve = partial(settings.solver.solve, callback=callback, backend=settings.backend)
+            solution, alternated = solve(settings.risk(full), resume=resume), None
+            if any(is_open) and max_rounds > 0 and solution.status is not Status.INTERRUPTED:
+                task = OpenLabellings(settings, data, is_open)
+                alternated = _completed(task, solution, max_rounds)
+            if alternated is not None:
+                solution = alternated.solution
+            self._keep(settings.problem, data.samples, solution, alternated)
+        _warn_of(solution, self.lam)
+        return self
+
+    def risk(self, X: Any, y: Any, *, sample_weight: Any = None) -> RegularizedRisk:
+        """The objective that :meth:`fit` minimises, of fully labelled samples.
+
+        Whoever compares solvers, or writes one, begins here (docs/solvers.md).
+
+        Raises
+        ------
+        DataError
+            When a labelling is known in part only.
+        """
+        settings, data = self._settings(), read_labelled(X, y, sample_weight)
+        is_open = _open(settings.problem, data.ys)
+        if any(is_open):
+            raise DataError(
+                f"the labelling of sample {list(is_open).index(True)} is known in part only, which "
+                "is enough to learn from but not for this"
+            )
+        return settings.sized(data).risk(data)
+
+    # ---- prediction
+
+    def predict(self, X: Any) -> list[Any]:
+        """The best labelling of each sample, as the problem writes it."""
+        check_is_fitted(self)
+        samples = read_samples(X, self._learned_from)
+        w, found = read_only(self.solution_.w), []
+        for i, x in enumerate(stage("predicting", samples.xs)):
+            method = f"sample {i}: {type(self.problem_).__name__}.predict"
+            with asked(self.problem_, "predict", f"sample {i}"), nothing_written(method):
+                found.append(self.problem_.predict(w, x))
+        return found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Minus the mean loss, for model selection: larger is better, and 0 is perfect."""
+        guesses = self.predict(X)
+        truths = read_labelled(X, y).ys
+        weights = check_weights(sample_weight, len(truths), WORDS)
+        problem, losses = self.problem_, []
+        signed = isinstance(problem, SignedProblem) and problem.signed_losses
+        for i, (truth, guess) in enumerate(zip(truths, guesses, strict=True)):
+            with asked(problem, "loss", f"sample {i}"):
+                losses.append(check_loss(problem, problem.loss(truth, guess), i, signed=signed))
+        return -float(np.average(losses, weights=weights))
+
+    @property
+    def weight_(self) -> Any:
+        """The weight as its users see it: a vector (d,), or a symmetric matrix."""
+        check_is_fitted(self, "solution_")
+        return self.problem_.weight_space().to_metric(self.solution_.w.copy())
+
+    @property
+    def interrupted_(self) -> bool:
+        """Whether Ctrl-C ended learning."""
+        return self.solution_.status is Status.INTERRUPTED
+
+    # ---- inside
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _settings(self, callback: Callable[[HistoryEntry], None] | None = None) -> Minimisation:
+        return Minimisation.of(self.get_params(deep=False), callback)
+
+    @property
+    def _learned_from(self) -> Samples:
+        """What is known of the columns of the training samples."""
+        names = getattr(self, "feature_names_in_", None)
+        known = None if names is None else [str(name) for name in names]
+        return Samples([], getattr(self, "n_features_in_", None), known)
+
+    def _keep(
+        self,
+        problem: Problem,
+        samples: Samples,
+        solution: Solution,
+        alternated: Alternated | None = None,
+    ) -> None:
+        """Take what was learned."""
+        self.problem_, self.solution_ = problem, solution
+        self.alternated_ = alternated
+        self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        if samples.n_features is not None:
+            self.n_features_in_ = samples.n_features
+        if samples.names is not None:
+            self.feature_names_in_ = np.asarray(samples.names, dtype=object)
+
+
+def _open(problem: Problem, ys: Sequence[Any]) -> list[bool]:
+    """Which labellings are known in part only."""
+    if not isinstance(problem, CompletableProblem):
+        return [False] * len(ys)
+    found = []
+    for i, y in enumerate(ys):
+        with asked(problem, "is_complete", f"sample {i}"):
+            found.append(not problem.is_complete(y))
+    return found
+
+
+def _full(data: LabelledData, is_open: Sequence[bool]) -> LabelledData:
+    """The samples whose labellings are known in full."""
+    if not any(is_open):
+        return data
+    kept = np.flatnonzero(~np.asarray(is_open)).tolist()
+    if not kept:
+        raise DataError(
+            "every labelling is known in part only: label one sample in full, at least, for "
+            "learning to begin with"
+        )
+    weights = data.weights[kept]
+    samples = replace(data.samples, xs=[data.xs[i] for i in kept])
+    return LabelledData(samples, [data.ys[i] for i in kept], weights / weights.sum())
+
+
+def _completed(task: OpenLabellings, first: Solution, max_rounds: int) -> Alternated | None:
+    """Complete and learn in turns; None if Ctrl-C ends it before there is anything new."""
+    settings = task.settings
+    try:
+        return alternate(
+            task,
+            settings.solver,
+            task.complete(first.w),
+            first.w,
+            max_rounds=max_rounds,
+            callback=settings.callback,
+            backend=settings.backend,
+        )
+    except KeyboardInterrupt:
+        warn(
+            "interrupted while labellings were completed: the weight is that of the full ones "
+            "alone",
+            ConvergenceWarning,
+        )
+        return None
+
+
+def _warn_of(solution: Solution, lam: float) -> None:
+    if not solution.status.converged:
+        warn(solution.summary(), ConvergenceWarning)
+    elif not solution.w.any():
+        warn(
+            f"the best weight is zero: the regularizer outweighs the labellings; lower lam={lam}",
+            DataWarning,
+        )

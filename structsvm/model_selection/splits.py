@@ -1,0 +1,313 @@
+"""What is held out of labelled samples: whole ones, groups of their rows, or some clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
+from structsvm.model_selection.folds import Folds, split
+from structsvm.partitions.traits import Words
+from structsvm.support.checks import among, is_whole
+from structsvm.support.quiet import without_warnings
+from structsvm.verdict import contents
+
+__all__ = [
+    "CLUSTERS",
+    "MOST_PARTS",
+    "PARTS",
+    "ROWS",
+    "SPLITS",
+    "Split",
+    "check_split",
+    "fewest_rows",
+    "question_in_words",
+    "rule_for",
+    "split_clusters",
+    "split_rows",
+    "split_samples",
+]
+
+Ints = NDArray[np.int64]
+
+SPLITS = (ROWS, CLUSTERS)
+MOST_PARTS = 10
+"""Groups of rows, or of clusters, over all draws."""
+ROWS_OF_A_CLUSTER = 4
+"""In each group of rows, on average."""
+FEWEST_CLUSTERS = 4
+"""Two to learn from and two to find."""
+ATTEMPTS = 100
+"""To draw folds of clusters that were not drawn before."""
+PARTS = {
+    ROWS: Words("row group", "cluster", "row"),
+    CLUSTERS: Words("cluster group", "cluster", "row"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """What is held out, in folds, and what is learned from meanwhile."""
+
+    held_out: TrainingSet
+    """M samples: those that were given, or parts of them."""
+    folds: Folds
+    """Of these samples."""
+    training: Sequence[TrainingSet]
+    """What is learned from while a fold is held out, for each fold."""
+    words: Words
+    """What the samples that are held out are called."""
+    numbers: Ints
+    """A number for each of them, the same for copies, (M,)."""
+    question: str = ""
+    """A sentence that says what is answered by holding these out, and what is not."""
+    pieces: Sequence[tuple[int, Ints]] = ()
+    """Of which sample each is a part, and of which of its rows; empty if samples are whole."""
+
+    def test(self, k: int) -> TrainingSet:
+        """What is held out in fold ``k``."""
+        return self.held_out.at(self.folds.test(k))
+
+
+def check_split(split: Any) -> None:
+    """Refuse what names no way of splitting a table.
+
+    Raises
+    ------
+    SettingsError
+        When it is neither "rows" nor "clusters" nor None.
+    """
+    if not among(split, (None, *SPLITS)):
+        raise SettingsError(f"split must be 'rows', 'clusters' or None, got {split!r}")
+
+
+def question_in_words(asked: str, n: int, learned_again: bool = True) -> str:
+    """What ``n`` held-out parts of tables say, and what only others can tell."""
+    groups = f"each of {n} groups of {asked}"
+    if asked == CLUSTERS:
+        return (
+            "This says what the metric is worth on clusters that it was not learned from: the rows "
+            f"of {groups} were clustered by a metric learned from the rows of the other clusters."
+        )
+    how = "by a metric learned from the others" if learned_again else "by itself"
+    return (
+        "This says what the metric is worth on further rows of the same clusters: "
+        f"{groups} was clustered {how}. "
+        "What it is worth on other tables or clusters only they can tell."
+    )
+
+
+def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: int | None) -> Split:
+    """Hold whole samples out, or groups of rows, or clusters."""
+    if asked == ROWS:
+        return split_rows(data, cv, random_state)
+    if asked == CLUSTERS:
+        return split_clusters(data, cv, random_state)
+    return _split_wholes(data, cv, random_state)
+
+
+def rule_for(asked: str | None) -> str:
+    """How to choose by default: see :func:`structsvm.verdict.chosen`.
+
+    A few groups of clusters tell so little that nearly everything is within one standard error of
+    the best, the untrained metric included; there the best is taken.
+    """
+    return "min" if asked == CLUSTERS else "one_se"
+
+
+def _split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
+    numbers, words = contents(data.arrays), data.problem.traits.words
+    folds = split(cv, data.truths, data.groups, random_state, words, data.weights, numbers)
+    training = [data.at(folds.train(k)) for k in range(len(folds))]
+    return Split(data, folds, training, words, numbers)
+
+
+def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
+    """Hold groups of rows out, which have rows of every cluster; identical rows are in one group.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        Tables with a label for each row.
+    n_folds : int
+        Lowered to as many groups as every table has rows for.
+
+    Raises
+    ------
+    DataError
+        When a table has too few different rows, or its rows have an order.
+    SettingsError
+        When ``n_folds`` is no number.
+    """
+    _check(data, n_folds, ROWS)
+    truths, words = data.truths, data.problem.traits.words
+    each = [int(n_folds), *(M.n_samples // (ROWS_OF_A_CLUSTER * M.n_clusters) for M in truths)]
+    n, first = min(each), int(np.argmin(each[1:]))
+    tables = np.repeat(np.arange(len(data)), [M.n_samples for M in truths])
+    same = np.unique(np.vstack(data.arrays), axis=0, return_inverse=True)[1].ravel()
+    if n < 2 or same.max() + 1 < n:
+        name = f"the {words.whole}" if len(data) == 1 else f"{words.whole} {first}"
+        M = truths[first]
+        raise DataError(
+            f"{name} has {words.items(M.n_samples)} in {words.parts(M.n_clusters)}, of which none "
+            f"can be held out: {fewest_rows(M.labels)} different {words.item}s are the fewest"
+        )
+    offsets = np.cumsum([0] + [M.n_clusters for M in truths])
+    strata = np.concatenate([_labels(M) + k for M, k in zip(truths, offsets, strict=False)])
+    # A rare cluster is not in every group.
+    with without_warnings(UserWarning, beginning="The least populated class"):
+        if same.max() + 1 == same.size:
+            kind = StratifiedKFold(n, shuffle=True, random_state=random_state)
+            groups = [test for _, test in kind.split(strata, strata)]
+        else:
+            grouped = StratifiedGroupKFold(n, shuffle=True, random_state=random_state)
+            groups = [test for _, test in grouped.split(strata, strata, same)]
+    starts = np.searchsorted(tables, np.arange(len(data)))
+    out = [_by_table(test, tables, starts) for test in groups if len(test)]
+    return _parts(data, out, ROWS, draws=1)
+
+
+def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
+    """Hold whole clusters out, equally many at a time, in several draws of folds.
+
+    The rows of the clusters of a fold are a table of their own, which is clustered by what was
+    learned from the rows of all other clusters. Clusters of the same label are one, in whatever
+    table they are.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        Tables with a label for each row.
+    n_folds : int
+        Lowered to as many as have two clusters each; clusters that are left over in a draw are
+        learned from in all of its folds.
+
+    Raises
+    ------
+    DataError
+        When there are fewer than four clusters, two to learn from and two to find, or their rows
+        have an order.
+    SettingsError
+        When ``n_folds`` is no number.
+    """
+    _check(data, n_folds, CLUSTERS)
+    words = data.problem.traits.words
+    labels = _label_numbers(data)
+    K = 1 + max(int(y.max()) for y in labels)
+    if K < FEWEST_CLUSTERS:
+        raise DataError(
+            f"{words.parts(K)}: split='clusters' needs at least {FEWEST_CLUSTERS}, two to learn "
+            f"from and two to find; label more {words.part}s, or use split='rows', which asks "
+            f"about further {words.item}s of these"
+        )
+    F = min(int(n_folds), K // 2)
+    clusters = [set(y.tolist()) for y in labels]
+    rng = np.random.default_rng(random_state)
+    drawn: list[frozenset[frozenset[int]]] = []
+    for _ in range(ATTEMPTS):
+        if len(drawn) * F >= MOST_PARTS:
+            break
+        parts = rng.permutation(K)[: K // F * F].reshape(F, -1)
+        draw = frozenset(frozenset(part.tolist()) for part in parts)
+        if draw not in drawn and all(_is_judged(part, clusters) for part in draw):
+            drawn.append(draw)
+    if not drawn:
+        raise DataError(
+            f"the {words.wholes(len(data))} have too few {words.part}s in common: of those held "
+            f"out together, as of the others, some {words.whole} must have two; label more in each"
+        )
+    held = [sorted(part) for draw in drawn for part in sorted(draw, key=sorted)]
+    out = [[(i, np.flatnonzero(np.isin(y, part))) for i, y in enumerate(labels)] for part in held]
+    shares = np.array([[bool(set(a) & set(b)) for b in held] for a in held])
+    return _parts(data, out, CLUSTERS, draws=len(drawn), shares=shares)
+
+
+def fewest_rows(y: Any) -> int:
+    """How many rows a table with these clusters needs to be split by rows."""
+    return 2 * ROWS_OF_A_CLUSTER * np.unique(np.asarray(y)).size
+
+
+def _check(data: TrainingSet, n_folds: Any, asked: str) -> None:
+    words = data.problem.traits.words
+    if not data.has_rows:
+        raise DataError(
+            f"split={asked!r} is for tables: the {words.item}s of a {words.whole} have an order or "
+            f"neighbours, and are not split like the rows of a table; leave split out, and "
+            f"{words.whole}s are held out as a whole"
+        )
+    data.problem.check_training(data.truths)
+    if data.groups is not None:
+        raise SettingsError(
+            f"groups are of whole {words.whole}s, which split={asked!r} divides: leave one out"
+        )
+    if not (is_whole(n_folds) and n_folds >= 2):
+        raise SettingsError(f"with split={asked!r}, cv must be at least 2 folds, got {n_folds!r}")
+
+
+def _parts(
+    data: TrainingSet,
+    out: Sequence[Sequence[tuple[int, Ints]]],
+    asked: str,
+    draws: int,
+    shares: NDArray[np.bool_] | None = None,
+) -> Split:
+    """Tables without the rows of each fold, and these rows.
+
+    ``out`` has for each fold the rows of each table that it holds out.
+    """
+    truths = data.truths
+    pieces: list[tuple[int, Ints]] = []
+    held_out: list[int] = []
+    training = []
+    for k, fold in enumerate(out):
+        rest = [(i, np.setdiff1d(np.arange(truths[i].n_samples), rows)) for i, rows in fold]
+        training.append(data.cut([(i, left) for i, left in rest if left.size]))
+        fewest = 2 if asked == CLUSTERS else 1
+        judged = [
+            (i, rows) for i, rows in fold if np.unique(_labels(truths[i])[rows]).size >= fewest
+        ]
+        pieces += judged
+        held_out += [k] * len(judged)
+    units = np.arange(len(pieces)) if asked == ROWS else np.array(held_out)
+    folds = Folds(np.array(held_out), units, grouped=False, draws=draws, shares=shares)
+    return Split(
+        data.cut(pieces),
+        folds,
+        training,
+        PARTS[asked],
+        np.arange(len(pieces)),
+        question_in_words(asked, len(pieces)),
+        pieces,
+    )
+
+
+def _is_judged(part: frozenset[int], clusters: Sequence[set[int]]) -> bool:
+    """Whether some table has two of the clusters of a fold, and some table two of the others."""
+    return any(len(own & part) > 1 for own in clusters) and any(
+        len(own - part) > 1 for own in clusters
+    )
+
+
+def _by_table(rows: Ints, tables: Ints, starts: Ints) -> list[tuple[int, Ints]]:
+    """Rows of all tables stacked, as those of each, (number of the table, rows)."""
+    return [(i, rows[tables[rows] == i] - start) for i, start in enumerate(starts.tolist())]
+
+
+def _labels(M: Any) -> Ints:
+    assert M.labels is not None
+    return np.asarray(M.labels)
+
+
+def _label_numbers(data: TrainingSet) -> list[Ints]:
+    """A number for the label of each row, the same in all tables, (T_i,) each."""
+    numbers: dict[str, int] = {}
+    return [
+        np.array([numbers.setdefault(name, len(numbers)) for name in names])
+        for names in data.names_of_items
+    ]

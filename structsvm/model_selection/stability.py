@@ -1,0 +1,146 @@
+"""How much the weights of features depend on which recordings there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
+from structsvm.learner.learner import MetricLearner
+from structsvm.learner.training_set import TrainingSet
+from structsvm.support.checks import is_whole
+from structsvm.support.progress import stage
+from structsvm.support.quiet import without_warnings
+
+__all__ = ["WeightStability", "weight_stability"]
+
+Floats = NDArray[np.float64]
+
+MOST_DRAWS = 10
+"""Draws for each resample, where some teach nothing, until it is given up."""
+
+
+@dataclass(frozen=True, eq=False)
+class WeightStability:
+    """Shares of the features in the metric, learned from resampled recordings."""
+
+    features: tuple[str, ...]
+    """Names of the features that the metric sees, P of them."""
+    shares: Floats
+    """``B_jj / Tr(B)`` of each feature in each resample, (n_resamples, P)."""
+    share: Floats
+    """The same of all recordings, (P,)."""
+
+    @property
+    def low(self) -> Floats:
+        """The 5 % quantile of each share, (P,)."""
+        return np.asarray(np.quantile(self.shares, 0.05, axis=0))
+
+    @property
+    def high(self) -> Floats:
+        """The 95 % quantile of each share, (P,)."""
+        return np.asarray(np.quantile(self.shares, 0.95, axis=0))
+
+    @property
+    def used(self) -> Floats:
+        """In which part of the resamples a feature has a tenth of an even share or more, (P,)."""
+        return np.asarray((self.shares >= 0.1 / len(self.features)).mean(axis=0))
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns for ``pandas.DataFrame``, the features with the largest shares first."""
+        order = np.argsort(-self.share, kind="stable")
+        return {
+            "feature": [self.features[j] for j in order],
+            "share": self.share[order].tolist(),
+            "low": self.low[order].tolist(),
+            "high": self.high[order].tolist(),
+            "used": self.used[order].tolist(),
+        }
+
+
+def weight_stability(
+    learner: MetricLearner,
+    Xs: Any,
+    ys: Any = None,
+    *,
+    groups: Any = None,
+    n_resamples: int = 20,
+    random_state: int | None = 0,
+) -> WeightStability:
+    """Learn again from resampled recordings, to see which weights are there whatever the sample.
+
+    The bootstrap of Efron (1979): as many recordings as there are, drawn with replacement; whole
+    groups where groups are given. A resample is a weight for each recording.
+
+    Parameters
+    ----------
+    learner : MetricLearner
+        Fitted or not; it is cloned, and learns once more than there are resamples.
+    Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
+    groups : sequence of length N, optional
+        Whom or what each is of.
+    n_resamples : int
+    random_state : int or None
+
+    Raises
+    ------
+    DataError
+        When there is one recording or one group only, or hardly any resample teaches anything.
+    SettingsError
+        When ``n_resamples`` is no integer >= 2.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner, weight_stability
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> recordings = relevant_changes(6, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> learner = MetricLearner(metric="diagonal")
+    >>> found = weight_stability(learner, *arrays_and_labels(recordings), n_resamples=5)
+    >>> found.to_dict()["feature"][0], bool((found.low <= found.high).all())
+    ('x0', True)
+    """
+    if not isinstance(learner, MetricLearner):
+        raise SettingsError(f"learner must be a MetricLearner, got {learner!r}")
+    if not (is_whole(n_resamples) and n_resamples >= 2):
+        raise SettingsError(f"n_resamples must be an integer >= 2, got {n_resamples!r}")
+    data = Xs if isinstance(Xs, TrainingSet) else learner.read(Xs, ys, groups=groups)
+    labels = range(len(data)) if data.groups is None else data.groups
+    units = np.unique(np.asarray(labels), return_inverse=True)[1]
+    if units.max() == 0:
+        words = data.problem.traits.words
+        raise DataError(
+            f"one {words.whole if data.groups is None else 'group'}: there is nothing to resample"
+        )
+    with without_warnings(DataWarning, ConvergenceWarning):
+        whole = clone(learner).fit(data)
+        rng = np.random.default_rng(random_state)
+        resamples = stage("resamples", list(range(n_resamples)))
+        shares = [_shares(_resampled(learner, data, units, rng)) for _ in resamples]
+    return WeightStability(tuple(whole.metric_feature_names_), np.array(shares), _shares(whole))
+
+
+def _resampled(
+    learner: MetricLearner, data: TrainingSet, units: NDArray[np.intp], rng: np.random.Generator
+) -> MetricLearner:
+    """The same learner, of recordings drawn with replacement."""
+    G = int(units.max()) + 1
+    for _ in range(MOST_DRAWS):
+        counts = np.bincount(rng.integers(G, size=G), minlength=G)[units]
+        try:
+            own: MetricLearner = clone(learner).fit(data.weighted(data.weights * counts))
+        except (DataError, LearningError):
+            continue  # nothing changes in what was drawn
+        return own
+    raise DataError(
+        f"{MOST_DRAWS} resamples running taught nothing: too few of the labels have a change"
+    )
+
+
+def _shares(learner: MetricLearner) -> Floats:
+    diagonal = np.asarray((learner.metric_.factor**2).sum(axis=1))
+    return np.asarray(diagonal / diagonal.sum())

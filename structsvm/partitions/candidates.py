@@ -1,0 +1,98 @@
+"""What a learned metric is compared with and chosen from, as problems declare it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Candidate", "Rival", "named_candidate"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """Another way to partition than by a metric, to compare with: an estimator that is not fitted.
+
+    It has ``fit(Xs, ys, groups=None)`` and ``predict(Xs, n_clusters=None)``, which returns one
+    label for each item of each sample. ``Xs`` are the features of the samples as they were
+    measured, (T_i, P) each, ``ys`` their labels as :meth:`PartitionProblem.item_labels` has them,
+    and ``n_clusters`` a number for each sample, for all, or None.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import Rival
+    >>> from structsvm.rivals import FrameClassifier
+    >>> Rival("frame-logistic", FrameClassifier("logistic")).quick
+    True
+    """
+
+    name: str
+    """Key of ``rivals_``, of tables and of JSON; sentences may call it otherwise."""
+    estimator: Any
+    quick: bool = True
+    """Whether it takes so little time that it is fitted unless it is left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One of those that model selection chooses from: learned, tuned only, or a rival.
+
+    Examples
+    --------
+    >>> from structsvm.features import Lags
+    >>> from structsvm.partitions import Candidate
+    >>> str(Candidate("lags-full", 0.2, settings={"metric": "full", "features": Lags()}))
+    'lags-full, lam=0.2'
+    >>> Candidate("rca", baseline="rca").is_learned
+    False
+    """
+
+    name: str
+    lam: float | None = None
+    """Strength of the regularizer; None stands for each of those of the search, or for none where
+    nothing is learned."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What it has in place of the settings of the search, by name as in
+    :class:`structsvm.MetricLearner`; for a baseline, settings of :func:`structsvm.baselines.fit`,
+    and ``features`` and ``standardize``."""
+    lams: tuple[float, ...] = ()
+    """Strengths to choose from in place of those of the search; none for the latter."""
+    baseline: str | None = None
+    """The metric of :func:`structsvm.baselines.fit` that it is, if it is not learned."""
+    rival: Rival | None = None
+    """The estimator that it is, if it is no metric."""
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether structured learning makes it."""
+        return self.baseline is None and self.rival is None
+
+    def __str__(self) -> str:
+        """The name and ``lam``, for people."""
+        name = "RCA" if self.name == "rca" else self.name
+        return name if self.lam is None else f"{name}, lam={self.lam:g}"
+
+    @property
+    def kind(self) -> str:
+        """Its name where it is learned; "" where it needs no structured learning."""
+        return self.name if self.is_learned else ""
+
+
+LEARNED: dict[str, dict[str, Any]] = {
+    "diagonal": {"metric": "diagonal", "whiten": None},
+    "full": {"metric": "full"},
+}
+"""Settings of the learned candidates that every problem has."""
+
+
+def named_candidate(name: str) -> Candidate:
+    """The candidate that a name stands for in every problem: a learned metric, or a baseline.
+
+    Examples
+    --------
+    >>> named_candidate("diagonal").settings["metric"], named_candidate("rca").baseline
+    ('diagonal', 'rca')
+    """
+    if name in LEARNED:
+        return Candidate(name, settings=LEARNED[name])
+    return Candidate(name, baseline=name)

@@ -1,0 +1,173 @@
+"""How sure a change is: what the best segmentation without it costs more, and how often that errs.
+
+The margin of a boundary t of the best segmentation M is
+
+    (Tr(A M) - max { Tr(A M') : M' has no boundary within w samples of t }) / price,
+
+0 where another segmentation is as good, and infinite where a constraint forces the boundary. It is
+exact, because the oracles keep constraints exactly. With w = 0 it is about the very sample, since
+the best segmentation without t then usually has a boundary right beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError, OracleError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.metric import Metric
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Quality
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample
+
+__all__ = ["MarginRates", "boundary_margins", "hits"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+SMALLEST = 1e-6
+"""Margins below this count as this: below it they are rounding."""
+
+LARGEST = 1e6
+"""Margins above this, infinite ones among them, count as this."""
+
+
+def boundary_margins(
+    problem: PartitionProblem,
+    sample: Sample,
+    metric: Metric,
+    n_clusters: int | None = None,
+    constraint: Constraint = UNCONSTRAINED,
+    tolerance: int = 0,
+) -> tuple[EquivalenceMatrix, Floats]:
+    """The best segmentation of a recording, and the margin of each of its changes.
+
+    Parameters
+    ----------
+    tolerance : int
+        Samples on either side of a change where the other segmentation has none either.
+
+    Returns
+    -------
+    M : EquivalenceMatrix
+        As :meth:`PartitionProblem.partition` gives it.
+    margins : array of shape (K - 1,)
+        In units of the price of a change; one decision of the oracle each.
+
+    Raises
+    ------
+    DataError
+        When the problem's partitions are no segmentations, or its oracle is not exact.
+    OracleError
+        When the constraint cannot be satisfied.
+    """
+    if not problem.traits.contiguous:
+        raise DataError(
+            f"margins are those of the boundaries of segments: {type(problem).__name__} makes "
+            f"{problem.traits.words.part}s without an order"
+        )
+    oracle, objective = (
+        problem.decoder(sample),
+        problem.decoding_objective(sample, metric, n_clusters),
+    )
+    constraint = constraint.with_clusters(n_clusters)
+    best = oracle.ask(objective, constraint)
+    if best.quality is not Quality.EXACT:
+        raise DataError(
+            f"margins need an exact oracle, and the answer of {type(oracle).__name__} is "
+            f"{best.quality.value}"
+        )
+    margins = np.full(best.y.n_clusters - 1, np.inf)
+    for k, t in enumerate(best.y.breakpoints[:-1]):
+        near = range(max(t - tolerance, 1), min(t + tolerance, sample.n_samples - 1) + 1)
+        if any(s in constraint.forced for s in near):
+            continue
+        without = replace(constraint, forbidden=(*constraint.forbidden, *near))
+        try:
+            margins[k] = max(best.value - oracle.ask(objective, without).value, 0.0)
+        except OracleError:  # no segmentation is left
+            continue
+    return best.y, margins / metric.price if metric.price else margins
+
+
+def hits(found: EquivalenceMatrix, truth: EquivalenceMatrix, tolerance: int) -> Bools:
+    """Whether each change found is within ``tolerance`` samples of a true one, (K - 1,)."""
+    at = np.array(found.breakpoints[:-1], dtype=np.int64)
+    true = np.array(truth.breakpoints[:-1], dtype=np.int64)
+    if true.size == 0:
+        return np.zeros(at.size, dtype=np.bool_)
+    return np.asarray(np.abs(at[:, None] - true).min(axis=1) <= tolerance)
+
+
+@dataclass(frozen=True)
+class MarginRates:
+    """How often changes with a margin were right, on recordings they were not learned from.
+
+    A logistic regression of "there is a labelled change within ``tolerance`` samples" on the
+    logarithm of the margin; it never says 0 or 1, and a larger margin is never less sure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import MarginRates
+    >>> margins = np.array([0.1, 0.2, 0.3, 1.0, 2.0, 4.0])
+    >>> right = np.array([False, False, True, False, True, True])
+    >>> rates = MarginRates.of(margins, right, tolerance=5, n_recordings=3)
+    >>> rates(np.array([0.1, 4.0])).round(1).tolist()
+    [0.2, 0.8]
+    """
+
+    intercept: float
+    slope: float
+    """Of the logarithm of the margin; 0 or more."""
+    tolerance: int
+    """In samples."""
+    n_changes: int
+    """Changes that were found in the held-out recordings."""
+    n_right: int
+    """Those among them that were right."""
+    n_recordings: int
+
+    @classmethod
+    def of(cls, margins: Floats, right: Bools, tolerance: int, n_recordings: int) -> MarginRates:
+        """Learn the rates from changes with their margins, (n,), and whether they were right, (n,).
+
+        Raises
+        ------
+        DataError
+            When there are none.
+        """
+        n, n_right = right.size, int(right.sum())
+        if n == 0:
+            raise DataError(
+                "no change was found in the held-out recordings: there are no margins to learn from"
+            )
+        intercept, slope = np.log((n_right + 1) / (n - n_right + 1)), 0.0
+        if 0 < n_right < n:
+            from sklearn.linear_model import LogisticRegression
+
+            model = LogisticRegression().fit(_logarithms(margins)[:, None], right)
+            if model.coef_[0, 0] > 0:
+                intercept, slope = model.intercept_[0], model.coef_[0, 0]
+        counts = (tolerance, int(n), n_right, n_recordings)
+        return cls(float(intercept), float(slope), *counts)
+
+    def __call__(self, margins: Any) -> Floats:
+        """The share of changes with such margins that are right, (n,)."""
+        scores = self.intercept + self.slope * _logarithms(np.asarray(margins, dtype=np.float64))
+        return np.asarray(1.0 / (1.0 + np.exp(-scores)))
+
+    def __str__(self) -> str:
+        """What the rates rest on."""
+        return (
+            f"{self.n_right} of {self.n_changes} changes found in {self.n_recordings} held-out "
+            f"recordings were within {self.tolerance} samples of a labelled one"
+        )
+
+
+def _logarithms(margins: Floats) -> Floats:
+    return np.asarray(np.log(np.clip(margins, SMALLEST, LARGEST)))

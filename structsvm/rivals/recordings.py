@@ -1,0 +1,197 @@
+"""What a metric of recordings has to beat, and is chosen from, by what its labels say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataWarning, warn
+from structsvm.features.base import RecordingTransformer
+from structsvm.features.compose import Chain, Union
+from structsvm.features.context import Columns, Lags
+from structsvm.features.names import is_missing
+from structsvm.features.scores import StateScores
+from structsvm.partitions.candidates import Candidate, Rival, named_candidate
+from structsvm.partitions.sample import Sample
+from structsvm.rivals.boundary_classifier import BoundaryClassifier
+from structsvm.rivals.frame_classifier import FrameClassifier
+
+__all__ = ["are_names", "candidates_of_recordings", "rivals_of_recordings"]
+
+CHOSEN_FROM = ("frame-logistic", "frame-boosting", "boundary-boosting")
+"""Classifiers that model selection tries; quick ones only where slow ones do not do much better."""
+
+QUICK = 1_000_000
+"""Values of all recordings, their lags apart, up to which a logistic classifier is quick."""
+
+LONGEST = max(map(abs, Lags().lags))
+"""The lag that every recording has to exceed for candidates with context."""
+
+FEWEST = 4
+"""Recordings from which scores are learned: of those that are learned from while a fold is held
+out, each is scored by a model that has seen the others."""
+
+
+def rivals_of_recordings(
+    samples: Sequence[Sample],
+    labels: Sequence[Any],
+    features: RecordingTransformer | None = None,
+) -> list[Rival]:
+    """The classifiers that apply to labelled recordings, the quick ones first.
+
+    Those of boundaries need the change points of a recording, in full. Those of samples need names
+    of states that mean the same in several recordings.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+    labels : sequence of labels of each sample, (T_i,), of breakpoints, or of PartialLabels
+    features : RecordingTransformer, optional
+        Those of the metric; the classifiers of samples see the same, but for scores of states.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import Sample
+    >>> from structsvm.rivals import rivals_of_recordings
+    >>> samples = [Sample(np.zeros((10, 1)))] * 2
+    >>> [rival.name for rival in rivals_of_recordings(samples, [[4, 10], [6, 10]])]
+    ['boundary-logistic', 'boundary-boosting']
+    >>> y = np.repeat(["rest", "walk"], 5)
+    >>> [rival.name for rival in rivals_of_recordings(samples, [y, y])][:2]
+    ['frame-logistic', 'boundary-logistic']
+    """
+    context = _context(features)
+    lags = Lags() if context is None else context
+    named = are_names(samples, labels)
+    small = sum(sample.X.size for sample in samples) <= QUICK
+    found = []
+    for name in ("logistic", "boosting"):
+        quick = small and name == "logistic"
+        if named:
+            found.append(Rival(f"frame-{name}", FrameClassifier(name, lags), quick))
+        if any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True)):
+            found.append(Rival(f"boundary-{name}", BoundaryClassifier(name), quick))
+    return found
+
+
+def candidates_of_recordings(
+    samples: Sequence[Sample],
+    labels: Sequence[Any],
+    features: RecordingTransformer | None = None,
+    names: Sequence[str] = (),
+) -> list[Candidate]:
+    """What model selection chooses from: metrics without and with context, and classifiers.
+
+    Parameters
+    ----------
+    samples, labels : as for :func:`rivals_of_recordings`
+    features : RecordingTransformer, optional
+        Those of the search. Candidates have features of their own only where it has none.
+    names : sequence of str
+        The candidates without context, such as "untrained", "diagonal" and "full".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import Sample
+    >>> from structsvm.rivals import candidates_of_recordings
+    >>> samples = [Sample(np.zeros((10, 1)))] * 4
+    >>> found = candidates_of_recordings(samples, [[4, 10]] * 4, names=("untrained", "full"))
+    >>> [candidate.name for candidate in found]
+    ['untrained', 'full', 'boundary-boosting', 'lags-full']
+    """
+    plain = [named_candidate(name) for name in names]
+    rivals = {rival.name: rival for rival in rivals_of_recordings(samples, labels, features)}
+    found = [Candidate(name, rival=rivals[name]) for name in CHOSEN_FROM if name in rivals]
+    if features is not None or min(sample.n_samples for sample in samples) <= LONGEST:
+        return plain + found
+    lags = Lags()
+    for candidate in plain:
+        if candidate.is_learned:
+            settings = {**candidate.settings, "features": lags}
+            found.append(Candidate(f"lags-{candidate.name}", settings=settings))
+    if "frame-boosting" in rivals and len(samples) >= FEWEST:
+        settings = {**named_candidate("diagonal").settings, "features": Union(lags, StateScores())}
+        found.append(Candidate("scores-diagonal", settings=settings))
+    return plain + found
+
+
+def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:
+    """Whether labels are names of states, some of which occur in several recordings.
+
+    Breakpoints are none, nor are the numbers of the segments of a recording: 0, 1, 2, ... Names
+    beside breakpoints are not used, with a :class:`~structsvm.errors.DataWarning`.
+    """
+    vectors = [_vector(y, x.n_samples) for x, y in zip(samples, labels, strict=True)]
+    without = [i for i, y in enumerate(vectors) if y is None]
+    states = [_states(y) for y in vectors if y is not None]
+    if all(_is_counted(found) for found in states):
+        return False
+    names, counts = _occurrences(states)
+    if len(names) < 2 or max(counts) < 2:
+        return False
+    if without:
+        named = next(i for i, y in enumerate(vectors) if y is not None)
+        warn(
+            f"recording {named} has names of states and recording {without[0]} has breakpoints: "
+            "classifiers of samples need names in all of them, and are left out",
+            DataWarning,
+        )
+    return not without
+
+
+def _context(features: RecordingTransformer | None) -> RecordingTransformer | None:
+    """The features without scores of states and plain copies; None if nothing is left."""
+    if isinstance(features, StateScores):
+        return None
+    if isinstance(features, Columns) and features.which is None:
+        return None
+    if isinstance(features, Union | Chain):
+        inner = {name: _context(stage) for name, stage in features.named_stages.items()}
+        kept = [(name, stage) for name, stage in inner.items() if stage is not None]
+        return type(features)(*kept) if kept else None
+    return features
+
+
+def _vector(y: Any, T: int) -> NDArray[Any] | None:
+    """A label for each sample; None where there are breakpoints instead."""
+    labels = getattr(y, "labels", y)  # of PartialLabels
+    if labels is None:
+        return None
+    values = np.asarray(labels)
+    return values if values.ndim == 1 and values.size == T else None
+
+
+def _states(y: NDArray[Any]) -> list[Any]:
+    """The names of its segments, one after the other; samples without a name are none."""
+    values = [name for name in y.tolist() if not is_missing(name)]
+    return [name for i, name in enumerate(values) if i == 0 or name != values[i - 1]]
+
+
+def _is_counted(states: Sequence[Any]) -> bool:
+    """Whether these are numbers of segments, each one more than the last."""
+    if not all(isinstance(state, int) for state in states):
+        return False
+    return all(after == before + 1 for before, after in pairwise(states))
+
+
+def _occurrences(states: Sequence[Sequence[Any]]) -> tuple[list[Any], list[int]]:
+    """The names, and in how many recordings each occurs."""
+    counts: dict[Any, int] = {}
+    for found in states:
+        for name in dict.fromkeys(found):
+            counts[name] = counts.get(name, 0) + 1
+    return list(counts), list(counts.values())
+
+
+def _is_full(y: Any, T: int) -> bool:
+    """Whether everything is known of a recording."""
+    if getattr(y, "labels", y) is None:
+        return False
+    vector = _vector(y, T)
+    return vector is None or not any(is_missing(name) for name in vector.tolist())

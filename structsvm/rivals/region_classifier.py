@@ -1,0 +1,307 @@
+"""A classifier of the regions of an image: each superpixel by itself, without any cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.features.base import RecordingTransformer
+from structsvm.features.checks import read_recordings
+from structsvm.features.compose import Union
+from structsvm.features.context import Columns
+from structsvm.features.frames import HeldOut
+from structsvm.features.names import UNNAMED, States, is_missing
+from structsvm.features.regions import RegionScores, region_recipe
+from structsvm.graphs.convert import as_graph
+from structsvm.graphs.graph import FeatureGraph
+from structsvm.graphs.images import GraphOfImage
+from structsvm.graphs.inputs import as_list
+from structsvm.graphs.labels import node_names
+from structsvm.partitions.candidates import Candidate, Rival, named_candidate
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import Counts, cluster_counts
+from structsvm.partitions.traits import GRAPHS
+
+__all__ = ["RegionClassifier", "candidates_of_graphs", "rivals_of_graphs"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+USUAL_THRESHOLD = 0.5
+"""Of the second of two regions, where nothing says otherwise."""
+
+THRESHOLDS = np.linspace(0.1, 0.9, 33)
+
+FEWEST = 4
+"""Graphs from which scores are learned: of those that are learned from while a fold is held out,
+each is scored by a model that has seen the others."""
+
+QUICK_NODES = 20_000
+"""Nodes of all graphs together up to which a forest is learned in a few seconds."""
+
+
+class RegionClassifier(BaseEstimator):  # type: ignore[misc]
+    """Names every node by a classifier: the rival of a learned cut of images or graphs.
+
+    A node, such as a superpixel, has the region that is most probable for it; no cut is made. Of
+    two regions, the second, by order of names, is where its probability is above a threshold. That
+    is chosen by the mean loss ``|M - M_i|_F^2`` of the nodes on the training images, each scored by
+    a classifier that has not seen it, nor its group: of all thresholds that are no worse than the
+    best by more than one standard error, the one nearest to 0.5, because ten images say little
+    about a threshold.
+
+    It needs names of regions that mean the same in all images, such as masks, and knows no others.
+
+    Parameters
+    ----------
+    estimator : "forest", "boosting", "logistic" or a classifier of scikit-learn, optional
+        As for :class:`structsvm.features.RegionScores`; "forest" by default.
+    relative : bool
+        Whether it also sees how each feature differs from its mean over the image.
+    n_folds : int
+        Lowered to the number of groups, or of images where there are no groups.
+    random_state : int, optional
+        Of the folds, and of an estimator whose ``random_state`` is None.
+    image : GraphOfImage, optional
+        How images become graphs, as ``NormalizedCut(image=)`` has it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (C,)
+        Names of the regions.
+    threshold_ : float
+        Of the probability of the second of two regions; 0.5 where nothing can be held out.
+    thresholds_, losses_ : array of shape (n,)
+        What it was chosen from, and the mean losses on held-out images; 0.5 alone, and NaN, where
+        nothing was chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.rivals import RegionClassifier
+    >>> rng, y = np.random.default_rng(0), np.repeat(["sea", "sky"], 20)
+    >>> Xs = [(y == "sky")[:, None] + rng.normal(scale=0.1, size=(40, 1)) for _ in range(4)]
+    >>> rival = RegionClassifier().fit(Xs, [y] * 4)
+    >>> rival.predict_states(Xs[:1])[0][[0, 30]].tolist()
+    ['sea', 'sky']
+    >>> rival.predict(Xs[:1])[0][[0, 30]].tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        relative: bool = True,
+        n_folds: int = 5,
+        random_state: int | None = 0,
+        image: GraphOfImage | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.relative = relative
+        self.n_folds = n_folds
+        self.random_state = random_state
+        self.image = image
+
+    def fit(self, Xs: Any, ys: Any, groups: Any = None) -> Self:
+        """Learn the classifier, and choose the threshold of two regions.
+
+        Parameters
+        ----------
+        Xs : list of images (H, W, C), of graphs, or of the features of their nodes (T_i, P)
+            Whatever becomes a graph in :class:`~structsvm.NormalizedCut`, but for grey images,
+            which need a third axis, (H, W, 1).
+        ys : list of label maps (H, W), or of vectors (T_i,) or mappings of the nodes
+            Names of regions; None, "" or NaN, and -1 among numbers, where there is none.
+        groups : sequence of length N, optional
+            Whom or what an image is of.
+
+        Raises
+        ------
+        SettingsError
+            When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
+        DataError
+            When labels cannot be read, or name fewer than two regions.
+        LearningError
+            When the classifier fails, naming the fold.
+        """
+        recipe = region_recipe(
+            self.estimator, self.relative, self.random_state, type(self).__name__
+        )
+        graphs = self._graphs(Xs)
+        arrays = read_recordings([_features(x) for x in graphs])
+        given = [] if ys is None else list(ys)
+        if len(given) == len(graphs):
+            given = [_names(y, x) for y, x in zip(given, graphs, strict=True)]
+        regions = States.read(given, arrays, recipe.owner, recipe.words)
+        self.thresholds_, self.losses_ = np.array([USUAL_THRESHOLD]), np.array([np.nan])
+        self.threshold_ = USUAL_THRESHOLD
+        if regions.n_classes == 2 and HeldOut.is_possible(len(arrays), groups):
+            folds = HeldOut.draw(
+                self.n_folds,
+                len(arrays),
+                groups,
+                self.random_state,
+                regions,
+                recipe.owner,
+                every_state=False,
+                words=recipe.words,
+            )
+            self._tune(recipe.held_out(arrays, regions, folds, groups), regions)
+        self.model_ = recipe.fit(arrays, regions, groups)
+        self.classes_, self.n_features_in_ = regions.classes, int(arrays[0].shape[1])
+        return self
+
+    def predict_proba(self, Xs: Any) -> list[Floats]:
+        """Probabilities of the regions ``classes_`` at each node, (T_i, C) each."""
+        check_is_fitted(self)
+        arrays = [_features(x) for x in self._graphs(Xs)]
+        return self.model_.probabilities(
+            read_recordings(arrays, self.n_features_in_), type(self).__name__, GRAPHS
+        )
+
+    def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
+        """Return the name of the region of each node, (T_i,) each; ``n_clusters`` as below."""
+        return [self.classes_[code] for code in self._codes(Xs, n_clusters)]
+
+    def predict(self, Xs: Any, n_clusters: Counts = None) -> list[Ints]:
+        """Return the number of the region of each node in ``classes_``, (T_i,) each.
+
+        Parameters
+        ----------
+        n_clusters : int or sequence of int, optional
+            At most so many regions in each image, the most probable ones.
+        """
+        return self._codes(Xs, n_clusters)
+
+    def _codes(self, Xs: Any, n_clusters: Counts) -> list[Ints]:
+        probabilities = self.predict_proba(Xs)
+        counts = cluster_counts(n_clusters, [len(p) for p in probabilities], GRAPHS)
+        return [self._code(p, K) for p, K in zip(probabilities, counts, strict=True)]
+
+    def _code(self, p: Floats, K: int | None) -> Ints:
+        kept = np.argsort(-p.mean(axis=0), kind="stable")[: p.shape[1] if K is None else K]
+        if p.shape[1] == 2 and kept.size == 2:
+            return (p[:, 1] > self.threshold_).astype(np.int64)
+        return np.asarray(np.sort(kept)[p[:, np.sort(kept)].argmax(axis=1)], dtype=np.int64)
+
+    def _tune(self, probabilities: list[Floats], regions: States) -> None:
+        """Choose the threshold by the nodes that have names."""
+        losses = []
+        for p, code in zip(probabilities, regions.codes, strict=True):
+            known = code != UNNAMED
+            if known.any():
+                truth = EquivalenceMatrix.from_labels(code[known])
+                losses.append([_loss(truth, p[known, 1] > t) for t in THRESHOLDS])
+        self.thresholds_, self.losses_ = THRESHOLDS, np.mean(losses, axis=0)
+        excess = np.array(losses) - np.array(losses)[:, [int(self.losses_.argmin())]]
+        n = len(losses)
+        error = excess.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(THRESHOLDS.size)
+        usable = THRESHOLDS[excess.mean(axis=0) <= error + 1e-12]
+        self.threshold_ = float(usable[np.abs(usable - USUAL_THRESHOLD).argmin()])
+
+    def _graphs(self, Xs: Any) -> list[FeatureGraph | Floats]:
+        """Graphs, and the features of nodes where these are given alone."""
+        if not isinstance(self.image, GraphOfImage | None):
+            raise SettingsError(f"image must be a GraphOfImage or None, got {self.image!r}")
+        found: list[FeatureGraph | Floats] = []
+        for i, x in enumerate(as_list(Xs)):
+            if isinstance(x, np.ndarray) and x.ndim == 2:
+                found.append(x)
+                continue
+            try:
+                found.append(as_graph(x, self.image))
+            except DataError as error:
+                raise DataError(f"graph {i}: {error}") from error
+        return found
+
+
+def rivals_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> list[Rival]:
+    """The classifier of nodes, if labels are names of regions that occur in several graphs.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+    labels : sequence of names of the nodes, (T_i,), or of PartialLabels
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import Sample
+    >>> from structsvm.rivals import rivals_of_graphs
+    >>> samples, y = [Sample(np.zeros((4, 1)))] * 2, np.array(["sea", "sky", "sky", "sky"])
+    >>> [rival.name for rival in rivals_of_graphs(samples, [y, y])]
+    ['region-forest']
+    >>> rivals_of_graphs(samples, [y, np.array(["a", "b", "b", "a"])])
+    []
+    """
+    counts: dict[Any, int] = {}
+    for y in labels:
+        values = getattr(y, "labels", y)  # of PartialLabels
+        for name in {name for name in _listed(values) if not is_missing(name)}:
+            counts[name] = counts.get(name, 0) + 1
+    if sum(n > 1 for n in counts.values()) < 2:
+        return []
+    nodes = sum(sample.n_samples for sample in samples)
+    return [Rival("region-forest", RegionClassifier("forest"), nodes <= QUICK_NODES)]
+
+
+def candidates_of_graphs(
+    samples: Sequence[Sample],
+    labels: Sequence[Any],
+    features: RecordingTransformer | None = None,
+    names: Sequence[str] = (),
+) -> list[Candidate]:
+    """What model selection chooses from: metrics without and with scores, and the classifier.
+
+    Parameters
+    ----------
+    samples, labels : as for :func:`rivals_of_graphs`
+    features : RecordingTransformer, optional
+        Those of the search. The candidate with scores is there only where it has none.
+    names : sequence of str
+        The candidates without scores, such as "untrained", "diagonal" and "full".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import Sample
+    >>> from structsvm.rivals import candidates_of_graphs
+    >>> samples, y = [Sample(np.zeros((4, 1)))] * 4, np.array(["sea", "sky", "sky", "sky"])
+    >>> found = candidates_of_graphs(samples, [y] * 4, names=("untrained", "full"))
+    >>> [candidate.name for candidate in found]
+    ['untrained', 'full', 'region-forest', 'scores-full']
+    """
+    found = [named_candidate(name) for name in names]
+    quick = [rival for rival in rivals_of_graphs(samples, labels) if rival.quick]
+    found += [Candidate(rival.name, rival=rival) for rival in quick]
+    if quick and features is None and len(samples) >= FEWEST:
+        settings = {
+            **named_candidate("full").settings,
+            "features": Union(Columns(), RegionScores()),
+        }
+        found.append(Candidate("scores-full", settings=settings))
+    return found
+
+
+def _listed(values: Any) -> list[Any]:
+    return [] if values is None else np.asarray(values).tolist()
+
+
+def _features(x: FeatureGraph | Floats) -> Floats:
+    return x.X if isinstance(x, FeatureGraph) else x
+
+
+def _names(y: Any, x: FeatureGraph | Floats) -> Any:
+    return node_names(y, x) if isinstance(x, FeatureGraph) else y
+
+
+def _loss(truth: EquivalenceMatrix, inside: NDArray[np.bool_]) -> float:
+    return partition_loss(truth, EquivalenceMatrix.from_labels(inside.astype(np.int64)))

@@ -1,0 +1,133 @@
+"""A classifier of the rows of tables: what to beat where the clusters are known classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.neighbors import NearestCentroid
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.partitions.candidates import Rival
+from structsvm.partitions.samples import Counts
+from structsvm.partitions.values import label_values, missing_labels
+from structsvm.support.checks import among
+
+__all__ = ["RowClassifier", "rivals_of_tables"]
+
+Floats = NDArray[np.float64]
+
+KINDS = ("lda", "centroid")
+
+
+class RowClassifier(BaseEstimator):  # type: ignore[misc]
+    """Names the class of every row: the rival of a metric where clusters are known classes.
+
+    It knows the classes it has learned and no others, so that it says nothing of new clusters. The
+    rows of all tables are scaled together, as on the training rows.
+
+    Parameters
+    ----------
+    kind : {"lda", "centroid"}
+        Linear discriminant analysis as a classifier, or the nearest centre of a class.
+
+    Attributes
+    ----------
+    classes_ : array of shape (C,)
+        Labels of the classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.rivals import RowClassifier
+    >>> X = np.array([[0.0], [0.1], [1.0], [1.1]])
+    >>> rival = RowClassifier("centroid").fit([X], [["a", "a", "b", "b"]])
+    >>> rival.predict([np.array([[0.9], [0.2]])])[0].tolist()
+    ['b', 'a']
+    """
+
+    def __init__(self, kind: str = "lda") -> None:
+        self.kind = kind
+
+    def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
+        """Learn from the rows of tables.
+
+        Parameters
+        ----------
+        Xs : sequence of arrays of shape (T_i, P)
+        ys : sequence of labels, (T_i,) each
+        groups : ignored
+            Nothing is held out.
+
+        Raises
+        ------
+        SettingsError
+            When there is no such kind of classifier.
+        DataError
+            When the labels do not name two classes of rows at least.
+        """
+        if not among(self.kind, KINDS):
+            raise SettingsError(f"kind must be one of {KINDS}, got {self.kind!r}")
+        X, y = np.vstack(Xs), np.concatenate([label_values(labels) for labels in ys])
+        if len(X) != len(y) or np.unique(y).size < 2:
+            raise DataError(
+                f"{len(X)} rows with {len(y)} labels of {np.unique(y).size} classes: a classifier "
+                "needs one label for each row, and two classes"
+            )
+        own = LinearDiscriminantAnalysis() if self.kind == "lda" else NearestCentroid()
+        self.model_ = Pipeline([("scale", StandardScaler()), ("classify", own)]).fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[NDArray[Any]]:
+        """Return the class of every row, (T_i,) for each table.
+
+        Parameters
+        ----------
+        n_clusters : ignored
+            The classes are those that were learned.
+        """
+        check_is_fitted(self)
+        return [self.model_.predict(X) for X in Xs]
+
+
+def rivals_of_tables(labels: Sequence[Any]) -> list[Rival]:
+    """The classifiers that apply to fully labelled tables, whose clusters have the same labels.
+
+    Parameters
+    ----------
+    labels : sequence of labels of each table, (T_i,), or of PartialLabels
+
+    Examples
+    --------
+    >>> from structsvm.rivals import rivals_of_tables
+    >>> [rival.name for rival in rivals_of_tables([["a", "b"], ["b", "a", "a"]])]
+    ['lda-classifier', 'nearest-centroid']
+    >>> rivals_of_tables([["a", "b"], ["c", "d"]])
+    []
+    """
+    classes = [_classes(y) for y in labels]
+    if any(found is None or len(found) < 2 or found != classes[0] for found in classes):
+        return []
+    return [
+        Rival("lda-classifier", RowClassifier("lda")),
+        Rival("nearest-centroid", RowClassifier("centroid")),
+    ]
+
+
+def _classes(y: Any) -> set[Any] | None:
+    """The labels of a table; None if some are not known."""
+    if not np.iterable(y):  # partial labels
+        return None
+    values = label_values(y)
+    numbers = values.dtype.kind in "if"
+    if values.ndim != 1 or missing_labels(values).any() or (numbers and (values == -1).any()):
+        return None
+    return set(values.tolist())

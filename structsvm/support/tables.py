@@ -1,0 +1,109 @@
+"""Short tables of results: as text, in notebooks, and as data frames."""
+
+from __future__ import annotations
+
+import html
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from structsvm.errors import SettingsError, printable
+from structsvm.support.extras import require
+
+__all__ = ["Printed", "ShortTable"]
+
+
+@dataclass(frozen=True)
+class ShortTable:
+    """Rows of a name and some numbers, under a line that says what they are.
+
+    Examples
+    --------
+    >>> from structsvm.support.tables import ShortTable
+    >>> print(ShortTable("two walks", ("metric", "loss"), (("learned", 1.25), ("untrained", None))))
+    two walks
+    metric      loss
+    learned    1.250
+    untrained      -
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    notes: tuple[str, ...] = ()
+    """Sentences below it."""
+
+    def __str__(self) -> str:
+        """Plain text, names on the left and numbers on the right."""
+        cells = [self.columns, *(tuple(map(_shown, row)) for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [
+            "  ".join(
+                cell.rjust(width) if j else cell.ljust(width)
+                for j, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in cells
+        ]
+        return "\n".join([self.title, *lines, *self.notes])
+
+    @property
+    def as_html(self) -> str:
+        """The same for a notebook."""
+
+        def row(cells: tuple[Any, ...], tag: str) -> str:
+            inner = "".join(f"<{tag}>{html.escape(_shown(cell))}</{tag}>" for cell in cells)
+            return f"<tr>{inner}</tr>"
+
+        body = "".join(row(cells, "td") for cells in self.rows)
+        notes = "".join(f"<p>{html.escape(printable(note))}</p>" for note in self.notes)
+        return (
+            f"<div><p>{html.escape(printable(self.title))}</p><table><thead>"
+            f"{row(self.columns, 'th')}</thead><tbody>{body}</tbody></table>{notes}</div>"
+        )
+
+    def to_frame(self, container: str = "pandas") -> Any:
+        """Return the rows as a data frame of pandas or polars.
+
+        Raises
+        ------
+        SettingsError
+            For any other container.
+        MissingExtraError
+            When the library is not installed.
+        """
+        columns = [list(column) for column in zip(*self.rows, strict=True)]
+        table = dict(zip(self.columns, columns, strict=True))
+        if container == "pandas":
+            return require("pandas", "files", "a pandas frame").DataFrame(table)
+        if container == "polars":
+            return require("polars", "polars", "a polars frame").DataFrame(table)
+        raise SettingsError(f"container must be 'pandas' or 'polars', got {container!r}")
+
+
+class Printed(ABC):
+    """A result that prints as a short table."""
+
+    @abstractmethod
+    def short_table(self) -> ShortTable:
+        """What is worth seeing of it."""
+
+    def summary(self) -> str:
+        """The result as a short table of text, which printing it shows too."""
+        return str(self.short_table())
+
+    def to_frame(self, container: str = "pandas") -> Any:
+        """The numbers of the table as a data frame of pandas or polars."""
+        return self.short_table().to_frame(container)
+
+    def __repr__(self) -> str:
+        """The short table."""
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.short_table().as_html
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else printable(str(value))

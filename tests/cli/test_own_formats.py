@@ -1,0 +1,98 @@
+"""Tables of other programs, from the command line: what is said of them, and what is remembered."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from cli_kit import TEST, TRAIN
+
+from structsvm import load
+
+
+def frame_of(recording):
+    frame = pd.DataFrame(recording.X, columns=recording.features).round(6)
+    return frame.assign(label=recording.y)
+
+
+@pytest.fixture(scope="module")
+def german(tmp_path_factory):
+    """Return a folder of tables as a German spreadsheet writes them, and one of the same digits."""
+    folder = tmp_path_factory.mktemp("german")
+    for kind in ("german", "plain"):
+        (folder / kind).mkdir()
+    for recording in TRAIN:
+        frame = frame_of(recording)
+        name = f"{recording.name}.csv"
+        frame.to_csv(folder / "german" / name, sep=";", decimal=",", index=False)
+        frame.to_csv(folder / "plain" / name, index=False)
+    return folder
+
+
+def fitted(run, place, folder, *options):
+    model = place / "m.structsvm"
+    code, _, err = run(
+        "fit change-point", folder, *options, "-o", model, "--force", "--metric", "diagonal"
+    )
+    assert code == 0, err
+    return model, err
+
+
+def test_the_format_is_told_in_a_line_and_changes_nothing(run, german, tmp_path):
+    first, err = fitted(run, tmp_path, german / "german")
+    assert "read with ';' between columns, ',' as the decimal mark" in err
+    weights = load(first).metric_.factor
+    second, err = fitted(run, tmp_path, german / "plain")
+    assert "read with" not in err
+    np.testing.assert_array_equal(load(second).metric_.factor, weights)
+
+
+def test_predictions_are_written_as_the_table_is(run, german, tmp_path):
+    model, _ = fitted(run, tmp_path, german / "german")
+    table = german / "german" / f"{TRAIN[0].name}.csv"
+    assert run("predict", model, table, "-o", tmp_path / "out")[0] == 0
+    (file,) = (tmp_path / "out").iterdir()
+    before, after = table.read_text().splitlines(), file.read_text().splitlines()
+    assert after[0] == f"{before[0]};segment"
+    assert after[1] == f"{before[1]};0"
+
+
+def test_columns_can_be_left_out(run, german, tmp_path, refused):
+    frame = frame_of(TRAIN[0]).assign(place="here")
+    frame.to_csv(tmp_path / "one.csv", index=False)
+    said = refused("fit change-point", tmp_path / "one.csv", "-o", tmp_path / "m")
+    assert "column 'place'" in said
+    assert "--ignore place leaves it out" in said
+    model, _ = fitted(run, tmp_path, tmp_path / "one.csv", "--ignore", "place")
+    assert load(model).feature_names_in_.tolist() == list(TRAIN[0].features)
+    few = TRAIN[0].features[:2]
+    model, _ = fitted(
+        run, tmp_path, tmp_path / "one.csv", *[x for f in few for x in ("--features", f)]
+    )
+    assert load(model).feature_names_in_.tolist() == list(few)
+    assert run("predict", model, tmp_path / "one.csv")[0] == 0
+
+
+def test_gaps_are_refused_or_filled_as_the_model_remembers(run, tmp_path, refused):
+    frame = frame_of(TRAIN[0])
+    frame.loc[10:12, frame.columns[0]] = np.nan
+    frame.to_csv(tmp_path / "one.csv", index=False)
+    said = refused("fit change-point", tmp_path / "one.csv", "-o", tmp_path / "m")
+    assert "missing values in rows 10 to 12 (lines 12 to 14)" in said
+    assert "--missing interpolate" in said
+    model, err = fitted(run, tmp_path, tmp_path / "one.csv", "--missing", "interpolate")
+    assert "3 values interpolated: missing values in rows 10 to 12" in err
+    code, _, err = run("predict", model, tmp_path / "one.csv")
+    assert code == 0, err
+    assert "interpolated" in err
+    assert run("predict", model, tmp_path / "one.csv", "--missing", "error")[0] == 1
+
+
+def test_spellings_of_missing_labels_are_remembered(run, tmp_path):
+    for recording, name in ((TRAIN[0], "one"), (TEST[0], "two")):
+        frame = frame_of(recording).astype({"label": str})
+        frame.loc[:9, "label"] = "NA"
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    model, err = fitted(run, tmp_path, tmp_path / "one.csv", "--missing-label", "NA")
+    assert "unlabelled: 10 of 200 samples" in err
+    code, _, err = run("evaluate", model, tmp_path / "two.csv")
+    assert code == 1
+    assert "no label, row 0 (line 2)" in err

@@ -1,0 +1,109 @@
+"""Time columns on the command line: predictions and regions are in the user's time."""
+
+import csv
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from cli_kit import TEST, TRAIN
+
+from structsvm import load
+
+START = pd.Timestamp("2024-05-01 08:00")
+
+
+def timed(recording):
+    frame = pd.DataFrame(recording.X, columns=recording.features)
+    times = START + pd.to_timedelta(np.arange(len(frame)) / 2, unit="s")
+    frame.insert(0, "clock", times.strftime("%Y-%m-%d %H:%M:%S.%f").str[:-5])
+    return frame.assign(label=recording.y)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("timed")
+    for name, recordings in (("train", TRAIN), ("test", TEST)):
+        (folder / name).mkdir()
+        for recording in recordings:
+            timed(recording).to_csv(folder / name / f"{recording.name}.csv", index=False)
+    return folder
+
+
+@pytest.fixture
+def model(run, place):
+    model = place / "m.structsvm"
+    if not model.exists():
+        line = f"fit change-point {place / 'train'} --time-column clock --metric diagonal -o"
+        code, _, err = run(line, model)
+        assert code == 0, err
+    return model
+
+
+def test_predictions_are_in_the_time_of_the_table(run, place, model, tmp_path):
+    file = place / "test" / f"{TEST[0].name}.csv"
+    clock = timed(TEST[0])["clock"]
+    code, out, err = run("predict --json", model, file)
+    assert code == 0, err
+    (found,) = json.loads(out)["recordings"]
+    changes = found["breakpoints"][:-1]
+    assert changes
+    assert found["change_times"] == [clock[change] for change in changes]
+    out = run("predict", model, file)[1]
+    assert out.strip().endswith(f"(clock {', '.join(clock[change] for change in changes)})")
+    assert run("predict", model, file, "-o", tmp_path / "all.csv")[0] == 0
+    rows = list(csv.DictReader((tmp_path / "all.csv").read_text().splitlines()))
+    assert [row["start_time"] for row in rows] == [clock[t] for t in (0, *changes)]
+    assert [row["end_time"] for row in rows] == [*(clock[t] for t in changes), clock[199]]
+    assert run("predict", model, file, "-o", tmp_path / "folder")[0] == 0
+    (table,) = (tmp_path / "folder").iterdir()
+    assert pd.read_csv(table)["clock"].tolist() == clock.tolist()
+
+
+def test_recordings_with_and_without_times_in_one_table(run, place, model, tmp_path):
+    timed(TEST[0]).drop(columns="clock").to_csv(tmp_path / "bare.csv", index=False)
+    file = place / "test" / f"{TEST[0].name}.csv"
+    assert run("predict", model, file, tmp_path / "bare.csv", "-o", tmp_path / "all.csv")[0] == 0
+    rows = list(csv.DictReader((tmp_path / "all.csv").read_text().splitlines()))
+    assert {bool(row["start_time"]) for row in rows if row["recording"] == "bare"} == {False}
+    assert {bool(row["start_time"]) for row in rows if row["recording"] != "bare"} == {True}
+
+
+def test_pictures_and_reports_are_written(run, place, model, tmp_path):
+    file = place / "test" / f"{TEST[0].name}.csv"
+    assert run("plot", model, file, "-o", tmp_path / "f.svg")[0] == 0
+    assert "08:01" in (tmp_path / "f.svg").read_text()
+    assert run("report", model, place / "test", "-o", tmp_path / "r.html")[0] == 0
+    assert '"name":"clock","date":true' in (tmp_path / "r.html").read_text()
+
+
+def test_regions_in_time(run, place, tmp_path):
+    changes = np.flatnonzero(np.diff(TRAIN[0].y)) + 1
+    first = timed(TRAIN[0])["clock"][int(changes[0]) + 3]
+    samples, times = tmp_path / "samples.csv", tmp_path / "times.csv"
+    samples.write_text(
+        f"recording,start,end,changes\n{TRAIN[0].name},0,{changes[0] + 3},1\n"
+        f"{TRAIN[0].name},{changes[0] + 3},200,1+\n"
+    )
+    times.write_text(
+        f"recording,start_time,end_time,changes\n{TRAIN[0].name},2024-05-01,{first},1\n"
+        f"{TRAIN[0].name},{first},2024-05-02,1+\n"
+    )
+    file = tmp_path / f"{TRAIN[0].name}.csv"
+    timed(TRAIN[0]).drop(columns="label").to_csv(file, index=False)
+    weights = []
+    for regions in (samples, times):
+        model = tmp_path / f"{regions.stem}.structsvm"
+        code, _, err = run(
+            "fit change-point", file, "--regions", regions, ["--time-column", "clock"][0],
+            "clock", "--metric", "diagonal", "-o", model,
+        )  # fmt: skip
+        assert code == 0, err
+        weights.append(load(model).metric_.factor)
+    np.testing.assert_array_equal(*weights)
+    code, _, err = run(
+        "fit change-point", file, "--regions", times, ["--ignore", "clock", "-o"][0], "clock",
+        "-o", tmp_path / "none",
+    )  # fmt: skip
+    assert code == 1
+    assert "has no times: name their column with --time-column" in err

@@ -1,0 +1,122 @@
+"""An error of a plugin is one line on the command line: the plugin, the sample, and the way on."""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import pytest
+
+from structsvm.oracles import SequentialOracle
+from structsvm.partitions import Oracle, Traits
+from structsvm.problems import SegmentProblem
+
+
+@dataclass(frozen=True)
+class Stumbling(Oracle):
+    """An oracle that fails for long recordings."""
+
+    at: int
+
+    def maximize(self, objective, constraint=None):
+        if objective.n_samples >= self.at:
+            raise ZeroDivisionError("no labelling")
+        return SequentialOracle().maximize(objective, constraint)
+
+
+@dataclass(frozen=True)
+class Failing(SegmentProblem):
+    """A problem that fails in one method."""
+
+    where: str = ""
+    longest: int = 0
+
+    def allows(self, start, end, n_samples):
+        return end > start
+
+    def _fail(self, where):
+        if where == self.where:
+            raise ZeroDivisionError("boom")
+
+    def read(self, Xs, feature_names=None, n_features=None):
+        self._fail("read")
+        return super().read(Xs, feature_names, n_features)
+
+    def encode(self, y, sample):
+        self._fail("encode")
+        return super().encode(y, sample)
+
+    def decode(self, M, sample):
+        self._fail("decode")
+        return super().decode(M, sample)
+
+    def decoder(self, sample):
+        self._fail("decoder")
+        return Stumbling(self.longest) if self.where == "maximize" else super().decoder(sample)
+
+    def training_sample(self, sample, truth):
+        self._fail("training_sample")
+        return super().training_sample(sample, truth)
+
+    def agreement(self, truth, guess):
+        self._fail("agreement")
+        return super().agreement(truth, guess)
+
+    @property
+    def traits(self):
+        return Traits(contiguous=True)
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """As if a distribution declared it."""
+    point = SimpleNamespace(name="failing", value="it:Failing", dist=None, load=lambda: Failing)
+
+    def points(group):
+        return [point] if group == "structsvm.problems" else []
+
+    monkeypatch.setattr("structsvm.plugins.entry_points", points)
+
+
+FILE = "train/synthetic_00.npz"
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("read", "Failing.read raised ZeroDivisionError: boom"),
+        ("encode", f"{FILE}: Failing.encode raised ZeroDivisionError: boom"),
+        ("decoder", f"{FILE}: Failing.decoder raised ZeroDivisionError: boom"),
+        ("training_sample", f"{FILE}: Failing.training_sample raised ZeroDivisionError: boom"),
+        ("maximize", "sample 0: Stumbling.maximize raised ZeroDivisionError: no labelling"),
+    ],
+)
+def test_fit_names_the_plugin_and_the_sample(refused, installed, tmp_path, where, said):
+    error = refused(f"fit failing train -q --set where={where} -o {tmp_path}/m")
+    assert error == f"{said}; --verbose shows the traceback"
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.DataWarning")
+@pytest.mark.parametrize("where", ["decode", "decoder", "agreement"])
+def test_other_commands_do_too(refused, run, installed, tmp_path, monkeypatch, where):
+    model = tmp_path / "m"
+    assert run(f"fit failing train -q --metric diagonal -o {model}")[0] == 0
+    monkeypatch.setattr(Failing, "_fail", lambda self, at: _boom(at == where))
+    if where == "agreement":
+        error = refused(f"evaluate {model} test -q")
+        assert error.startswith("Failing.agreement raised ZeroDivisionError: boom")
+    else:
+        error = refused(f"predict {model} test -q -o {tmp_path}/out")
+        assert f": Failing.{where} raised ZeroDivisionError: boom" in error
+    assert error.endswith("; --verbose shows the traceback")
+
+
+def _boom(when):
+    if when:
+        raise ZeroDivisionError("boom")
+
+
+def test_verbose_shows_the_traceback(run, installed, tmp_path):
+    line = f"fit failing train --verbose --set where=encode -o {tmp_path}/m"
+    code, _, err = run(line)
+    assert code == 1
+    assert "ZeroDivisionError" in err
+    assert "self._fail" in err

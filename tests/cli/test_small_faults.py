@@ -1,0 +1,77 @@
+"""What newcomers met: notes that say nothing, options that Python is named for, models lost."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from cli_kit import table
+
+from structsvm import MetricLearner, load
+from structsvm.errors import SettingsError
+from structsvm.features import Lags
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("fit change-point nowhere --lam -1 -o m", "lam must be > 0, got -1.0"),
+        (
+            "fit distribution-change nowhere --set n_moments=0 -o m",
+            "n_moments must be from 1 to 50, got 0",
+        ),
+    ],
+)
+def test_settings_are_refused_before_any_file_is_read(refused, line, message):
+    assert refused(line) == message
+
+
+def test_nothing_is_said_of_labels_that_are_all_there(run, tmp_path):
+    line = "fit change-point train --metric diagonal -o"
+    assert "unlabelled" not in run(line, tmp_path / "m")[2]
+
+
+def test_a_true_number_without_labels_is_asked_for_in_options(refused, tmp_path):
+    (tmp_path / "new").mkdir()
+    names = ",".join(load("m.structsvm").feature_names_in_)
+    file = table(tmp_path / "new.csv", names + "\n" + "\n".join(["1,2,3,4,5,6", "6,5,4,3,2,1"]))
+    said = refused(f"plot m.structsvm {file} --n-clusters true -o {tmp_path}/f.png")
+    assert said == "--n-clusters true needs the true labels: give --label-column, or a number"
+
+
+def test_a_class_in_the_place_of_its_instance():
+    with pytest.raises(SettingsError, match=r"make an instance, Lags\(\)"):
+        MetricLearner(features=Lags).fit([[[0.0], [1.0]]], [[0, 1]])
+    from sklearn.preprocessing import StandardScaler
+
+    with pytest.raises(SettingsError, match=r"give Rows\(StandardScaler\(\)\)"):
+        MetricLearner(features=StandardScaler()).fit([[[0.0], [1.0]]], [[0, 1]])
+
+
+def test_what_was_learned_from_gives_no_verdict(run):
+    code, out, err = run("evaluate m.structsvm train")
+    assert code == 0
+    assert "the model was learned from 4 of these 4 recordings" in err
+    assert "No verdict: nothing was held out" in out
+    assert "pays" not in out
+
+
+def test_a_process_that_is_killed_while_rivals_are_tuned_leaves_its_model(folder, tmp_path):
+    """SIGKILL, which no handler sees."""
+    code = (
+        "import os, signal, sys\n"
+        "from structsvm import baselines\n"
+        "from structsvm.cli import main\n"
+        "baselines.fit = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "main(sys.argv[1:])\n"
+    )
+    line = ["fit", "change-point", "train", "--metric", "diagonal", "-o", str(tmp_path / "m")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *line], cwd=folder, env=environment, capture_output=True
+    )
+    assert done.returncode == -signal.SIGKILL
+    learner = load(tmp_path / "m")
+    assert learner.baselines_.keys() == {"untrained"}
+    assert learner.converged_

@@ -1,0 +1,90 @@
+"""``fit --split``: a table is split by rows or by clusters, and the model knows the question."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from structsvm.cli import main
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with two tables of five clusters and one of other clusters."""
+    folder = tmp_path_factory.mktemp("split")
+    rng = np.random.default_rng(0)
+    centres = 4 * rng.standard_normal((8, 3))
+    for name, clusters in (("learn", range(5)), ("same", range(5)), ("other", range(3, 8))):
+        y = np.repeat(list(clusters), 16)
+        X = centres[y] + rng.standard_normal((80, 3))
+        with (folder / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["a", "b", "c", "label"])
+            writer.writerows([*x, f"kind {label}"] for x, label in zip(X, y, strict=True))
+    return folder
+
+
+@pytest.fixture
+def run(folder, capsys, monkeypatch):
+    """Return a function that runs a command line in the folder: code, stdout, stderr."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(line):
+        code = main(line.split())
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("split", "answers"),
+    [
+        ("rows", "made for further rows of the clusters it was learned from, not for new clusters"),
+        ("clusters", "made for new clusters: chosen on clusters that were held out"),
+    ],
+)
+def test_the_question_is_asked_and_stored(run, split, answers):
+    code, _, err = run(f"fit clustering learn.csv -o {split}.structsvm --force --split {split}")
+    assert code == 0, err
+    assert f"chosen on held-out {split}" in err
+    assert "This says what the metric is worth on" in " ".join(err.split())
+    assert answers in err
+    code, out, _ = run(f"show {split}.structsvm")
+    assert answers in out
+    assert json.loads(run(f"show {split}.structsvm --json")[1])["question"] == split
+    code, out, err = run(f"evaluate {split}.structsvm learn.csv")
+    assert code == 0, err
+    parts = {"rows": 4, "clusters": 10}
+    assert f"mean of {parts[split]} groups of {split} of learn" in out
+    code, out, err = run(f"evaluate {split}.structsvm other.csv")
+    assert code == 0, err
+    assert ("are new: kind 5, kind 6, kind 7" in err) == (split == "rows")
+    assert ("are new" in run(f"evaluate {split}.structsvm same.csv")[2]) is False
+    run(f"report {split}.structsvm same.csv -o {split}.html --force")
+    assert f"The metric was {answers}." in Path(f"{split}.html").read_text()
+
+
+def test_a_default_fit_says_what_it_answers(run):
+    code, _, err = run("fit clustering learn.csv -o plain.structsvm --force")
+    assert code == 0, err
+    assert "made for further rows of the clusters it was learned from" in err
+    assert "structsvm evaluate plain.structsvm learn.csv" in err
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("change-point learn.csv --split rows", "--split is for tables, whose rows have no order"),
+        ("normalized-cut learn.csv --split rows", "--split is for tables"),
+        ("clustering learn.csv --split rows --lam 1", "--split chooses what --lam gives"),
+        ("clustering learn.csv --split rows --metric diagonal", "chooses what --metric gives"),
+    ],
+)
+def test_what_split_does_not_go_with(run, line, complaint):
+    code, _, err = run(f"fit {line} -o no.structsvm")
+    assert code != 0
+    assert complaint in " ".join(err.split())

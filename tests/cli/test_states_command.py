@@ -1,0 +1,145 @@
+"""Named states on the command line: what is found is named, and the names are judged."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from structsvm import MetricLearner, save
+from structsvm.datasets import Recording
+from structsvm.features import Lags, StateScores, Union
+
+NAMES = np.repeat(["rest", "walk", "turn", "rest"], [12, 15, 10, 8])
+LEVELS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0), "[red]sit": (-2.0, -2.0)}
+
+
+def recording(name, names, seed):
+    levels = np.array([LEVELS[state] for state in names])
+    X = levels + np.random.default_rng(seed).normal(scale=0.5, size=levels.shape)
+    return Recording(name, X, np.asarray(names), ("a", "b"))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Return a folder with a model of states, recordings, and one with a state of its own."""
+    place = tmp_path_factory.mktemp("states")
+    train = [recording(f"r{i}", NAMES, i) for i in range(5)]
+    features = Union(Lags((-1, 0, 1)), StateScores("logistic", lags=(-1, 0, 1)))
+    learner = MetricLearner(metric="diagonal", features=features)
+    Xs, ys = [r.X for r in train], [r.y for r in train]
+    learner.fit(Xs, ys, feature_names=("a", "b"), rivals=True)
+    save(learner, place / "m.structsvm")
+    new = np.where(NAMES == "turn", "[red]sit", NAMES)
+    for folder, names in (("test", NAMES), ("new", new)):
+        (place / folder).mkdir()
+        for i in range(5):
+            made = recording(f"t{i}", names, 10 + i)
+            rows = [[*x, y] for x, y in zip(made.X.tolist(), made.y, strict=True)]
+            with (place / folder / f"t{i}.csv").open("w", newline="") as file:
+                csv.writer(file).writerows([["a", "b", "label"], *rows])
+    return place
+
+
+@pytest.fixture
+def run(place, run, monkeypatch):
+    monkeypatch.chdir(place)
+    return run
+
+
+def test_predict_prints_and_writes_states(run, place):
+    code, out, _ = run("predict m.structsvm test/t0.csv")
+    assert code == 0
+    assert out == "t0: rest until 12, walk until 27, turn until 37, rest until 45\n"
+    _, out, _ = run("predict m.structsvm test/t0.csv --json")
+    (found,) = json.loads(out)["recordings"]
+    assert found["states"] == ["rest", "walk", "turn", "rest"]
+    assert all(0.5 < p <= 1 for p in found["probabilities"])
+
+
+def test_a_table_has_the_state_of_each_segment(run, place):
+    code, _, _ = run("predict m.structsvm test -o segments.csv --force")
+    assert code == 0
+    rows = list(csv.DictReader((place / "segments.csv").read_text().splitlines()))
+    assert list(rows[0]) == ["recording", "segment", "start", "end", "state", "probability"]
+    assert [(r["end"], r["state"]) for r in rows[:2]] == [("12", "rest"), ("27", "walk")]
+
+
+def test_a_folder_has_the_state_of_each_sample(run, place):
+    code, _, _ = run("predict m.structsvm test -o out --force")
+    assert code == 0
+    rows = list(csv.DictReader((place / "out" / "t1_segments.csv").read_text().splitlines()))
+    assert list(rows[0]) == ["a", "b", "label", "segment", "state", "probability"]
+    assert np.mean([r["state"] == r["label"] for r in rows]) > 0.9
+
+
+def test_columns_that_are_there_keep_their_names(run, place):
+    text = (place / "test" / "t0.csv").read_text().replace("label", "state", 1)
+    (place / "odd.csv").write_text(text)
+    code, _, err = run("predict m.structsvm odd.csv -o odd --force --label-column state")
+    assert code == 0, err
+    header = (place / "odd" / "odd_segments.csv").read_text().partition("\n")[0]
+    assert header == "a,b,state,segment,state_predicted,probability"
+
+
+def test_evaluate_shows_accuracy_and_what_states_are_taken_for(run):
+    code, out, err = run("evaluate m.structsvm test")
+    assert code == 0, err
+    assert "accuracy" in out
+    assert "macro F1" in out
+    assert "taken for" in out
+    _, out, _ = run("evaluate m.structsvm test --json")
+    plain = json.loads(out)
+    assert plain["confusion"]["learned"]["states"] == ["rest", "turn", "walk"]
+    assert plain["learned"]["accuracy"] > 0.9
+
+
+def test_unseen_states_are_refused_with_the_option_to_count_them(run, refused, place):
+    message = refused("evaluate m.structsvm new")
+    assert "name a state that training did not: '[red]sit' (new/t0.csv and 4 more)" in message
+    assert "(--unseen-states count)" in message
+    code, out, err = run("evaluate m.structsvm new --unseen-states count")
+    assert code == 0, err
+    assert "[red]sit" in out
+    assert refused("report m.structsvm new -o page.html").startswith("the labels name")
+    code, _, err = run("report m.structsvm new -o page.html --unseen-states count")
+    assert code == 0, err
+
+
+def test_plot_shows_states(run, place):
+    code, _, err = run("plot m.structsvm test/t0.csv -o t0.png --force")
+    assert code == 0, err
+    assert (place / "t0.png").stat().st_size > 5000
+
+
+def test_show_names_the_states(run):
+    code, out, _ = run("show m.structsvm")
+    assert code == 0
+    assert "rest, turn, walk" in out
+    _, out, _ = run("show m.structsvm --json")
+    plain = json.loads(out)
+    assert plain["states"] == ["rest", "turn", "walk"]
+    assert plain["problem"]["settings"]["lags"] == "Lags(lags=(-1, 0, 1))"
+
+
+def test_a_classifier_of_samples_names_what_it_finds_itself(run):
+    code, out, err = run("predict m.structsvm test/t0.csv --rival frame-logistic --json")
+    assert code == 0, err
+    (found,) = json.loads(out)["recordings"]
+    assert found["states"] == ["rest", "walk", "turn", "rest"]
+    _, out, _ = run("predict m.structsvm test/t0.csv --rival boundary-logistic")
+    assert "until" not in out
+
+
+def test_a_model_of_change_points_shows_the_states_of_its_rivals(run, place):
+    (place / "train").mkdir(exist_ok=True)
+    for i in range(4):
+        made = recording(f"r{i}", NAMES, 30 + i)
+        rows = [[*x, y] for x, y in zip(made.X.tolist(), made.y, strict=True)]
+        with (place / "train" / f"r{i}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([["a", "b", "label"], *rows])
+    code, _, err = run("fit change-point train -o c.structsvm --metric diagonal --rivals quick")
+    assert code == 0, err
+    code, out, err = run("evaluate c.structsvm test")
+    assert code == 0, err
+    assert "state (frame-logistic)" in out

@@ -1,0 +1,74 @@
+"""structsvm try: one command from labelled files to a decision."""
+
+import json
+
+import pandas as pd
+import pytest
+from cli_kit import TEST, TRAIN
+from sklearn.datasets import load_iris
+
+from structsvm.datasets.files import write_recording
+from structsvm.learner.files import load
+
+
+@pytest.fixture
+def recordings(tmp_path):
+    (tmp_path / "r").mkdir()
+    for i, recording in enumerate((*TRAIN, *TEST)):
+        write_recording(recording, tmp_path / "r" / f"p{i // 2}_{i % 2}.npz")
+    return tmp_path / "r"
+
+
+@pytest.fixture
+def iris(tmp_path):
+    frame = load_iris(as_frame=True).frame.rename(columns={"target": "label"})
+    frame.to_csv(tmp_path / "iris.csv", index=False)
+    return tmp_path / "iris.csv"
+
+
+def test_recordings_give_a_model_a_report_predictions_and_a_next_command(run, recordings, tmp_path):
+    code, out, err = run("try change-point", recordings, "--groups ^p[0-9] -o", tmp_path / "out")
+    assert code == 0
+    learner = load(tmp_path / "out" / "model.structsvm")
+    assert len(learner.training_data_) == 4  # two groups of four are held out
+    assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
+    assert len(list((tmp_path / "out" / "predicted").iterdir())) == 4
+    assert "learned" in out
+    assert f"structsvm predict {tmp_path / 'out' / 'model.structsvm'} NEW" in err.splitlines()[-1]
+
+
+def test_a_table_is_split_by_its_rows(run, iris, tmp_path):
+    code, out, err = run("try clustering", iris, "--json -o", tmp_path / "out")
+    assert code == 0
+    report = json.loads(out)
+    assert report["verdict"]["is_supported"]
+    assert "learning from 105 rows; held out: 45 rows of the same clusters" in err
+    (found,) = (tmp_path / "out" / "predicted").iterdir()
+    assert len(pd.read_csv(found)) == 45
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--groups (", "--groups '(' is no regular expression"),
+        ("--groups ^q", "--groups '^q' finds nothing in the name 'p0_0'"),
+        ("--groups ^p", "1 group: holding any out leaves too few to choose from"),
+        ("--split rows", "--split is for a single table"),
+    ],
+)
+def test_what_cannot_be_split_is_refused(refused, recordings, tmp_path, options, message):
+    said = refused("try change-point", recordings, options, "-o", tmp_path / "out")
+    assert said.startswith(message)
+    assert not (tmp_path / "out").exists()
+
+
+def test_three_clusters_are_too_few_to_hold_whole_ones_out(refused, iris, tmp_path):
+    said = refused("try clustering", iris, "--split clusters -o", tmp_path / "out")
+    assert "has 3 clusters: to hold whole ones out takes 8" in said
+
+
+def test_nothing_is_written_over(refused, recordings, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "report.html").write_text("mine", encoding="utf-8")
+    said = refused("try change-point", recordings, "-o", tmp_path / "out")
+    assert "report.html exists: name another file, or replace it with --force" in said

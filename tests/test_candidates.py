@@ -1,0 +1,235 @@
+"""Candidates with settings of their own, and estimators among them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from structsvm import MetricLearner, MetricLearnerCV, baselines
+from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
+from structsvm.features import Lags, RecordingTransformer, StateScores
+from structsvm.model_selection.candidates import menu
+from structsvm.partitions import Candidate, EquivalenceMatrix, Rival
+from structsvm.problems import ChangePoint
+from structsvm.rivals import FrameClassifier
+
+NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
+MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
+FRAMES = Rival("frames", FrameClassifier("logistic", Lags((-1, 0, 1))))
+
+pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng, means = np.random.default_rng(0), np.array([MEANS[name] for name in NAMES])
+
+    def recording():
+        relevant = means + rng.normal(scale=1.2, size=means.shape)
+        return np.hstack([relevant, rng.normal(scale=2.0, size=means.shape)])
+
+    return [recording() for _ in range(6)], [NAMES] * 6
+
+
+def search(*candidates, **settings):
+    usual = {"lams": (1.0, 0.1), "cv": 2, "random_state": 0}
+    return MetricLearnerCV(candidates=("untrained", *candidates), **(usual | settings))
+
+
+class Counting(RecordingTransformer):
+    """The columns twice, which counts how often it was fitted, and fails where it is told to."""
+
+    def __init__(self, calls, fails=False):
+        self.calls = calls
+        self.fails = fails
+
+    def __sklearn_clone__(self):
+        return Counting(self.calls, self.fails)
+
+    def fit(self, Xs, ys=None, groups=None):
+        self.calls.append((len(Xs), groups))
+        if self.fails:
+            raise LearningError("it cannot")
+        return self
+
+    def transform(self, Xs):
+        return [np.hstack([X, X]) for X in Xs]
+
+    def get_feature_names_out(self, input_features=None):
+        return np.array([*input_features, *input_features], dtype=object)
+
+
+def test_the_menu_begins_with_what_is_tuned_then_fitted_then_learned():
+    own = Candidate("own", 0.3, {"metric": "full", "whiten": 0.2})
+    rival = Candidate("frames", rival=FRAMES)
+    found = menu(["full", own, "rca", rival, "diagonal", "untrained"], [0.1, 1.0])
+    assert [str(c) for c in found] == [
+        *("untrained", "RCA", "frames", "diagonal, lam=1", "diagonal, lam=0.1"),
+        *("full, lam=1", "full, lam=0.1", "own, lam=0.3"),
+    ]
+    assert [c.kind for c in found] == ["", "", "", *["diagonal"] * 2, *["full"] * 2, "own"]
+
+
+def test_names_stand_for_what_the_problem_knows():
+    known = [Candidate("lags", settings={"features": Lags()})]
+    (lags,) = menu(["untrained", "lags"], [1.0], known)[1:]
+    assert lags.settings["features"] is known[0].settings["features"]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        (("untrained", "full", Candidate("full")), "two candidates are called 'full'"),
+        (("untrained", 3), "must be a list of names or Candidates"),
+        (("untrained", Candidate("frames", rival=FRAMES)), "at least one that is learned"),
+    ],
+)
+def test_what_is_no_menu_is_refused(candidates, message):
+    with pytest.raises(SettingsError, match=message):
+        menu(candidates, [1.0])
+
+
+def test_a_setting_that_there_is_not_is_refused(data):
+    odd = Candidate("odd", settings={"lags": 3})
+    with pytest.raises(SettingsError, match="candidate 'odd' sets 'lags': MetricLearner has no"):
+        search("full", odd).fit(*data)
+
+
+def test_features_of_a_candidate_are_learned_again_with_it(data):
+    lags = Candidate("lags", settings={"metric": "diagonal", "features": Lags((-1, 0, 1))})
+    found = search("diagonal", lags, rule="min").fit(*data)
+    assert [c.name for c in found.candidates_] == ["untrained", *["diagonal"] * 2, *["lags"] * 2]
+    means = dict(zip(map(str, found.candidates_), found.cv_results_["mean_criterion"], strict=True))
+    best = min(list(means)[1:], key=means.get)
+    assert best.startswith("lags")
+    assert str(found.best_estimator_.features) == str(Lags((-1, 0, 1)))
+    assert found.best_estimator_.metric_.factor.shape[0] == 12
+
+
+def test_the_losses_of_a_candidate_are_those_of_its_own_learner(data):
+    Xs, ys = data
+    settings = {"metric": "full", "whiten": 0.3, "regularizer": "trace"}
+    found = search(Candidate("own", 0.2, settings), cv=3).choose(Xs, ys)
+    assert (found.whiten, found.regularizer, found.lam) == (0.3, "trace", 0.2)
+    model = search(Candidate("own", 0.2, settings), cv=3)
+    model.choose(Xs, ys)
+    train, test = np.flatnonzero(model.fold_ != 0), np.flatnonzero(model.fold_ == 0)
+    alone = MetricLearner(lam=0.2, **settings).fit([Xs[i] for i in train], [NAMES] * 4)
+    held_out, truths = [Xs[i] for i in test], [NAMES] * 2
+    losses = [
+        -alone.problem_.agreement(truth, guess)
+        for truth, guess in zip(
+            alone.encode(held_out, truths), alone.predict_partitions(held_out), strict=True
+        )
+    ]
+    np.testing.assert_allclose(model.losses_[test, 1], losses)
+
+
+def test_features_are_made_once_for_all_that_share_them(data):
+    calls = []
+    twice = Counting(calls)
+    kinds = [
+        Candidate(name, settings={"metric": name, "features": twice})
+        for name in ("diagonal", "full")
+    ]
+    wide = [Candidate(f"wide-{c.name}", settings=c.settings) for c in kinds]
+    search("diagonal", *wide).choose(*data, groups=list("aabbcc"))
+    assert sorted(n for n, _ in calls) == [2, 4]
+    assert sorted(name for _, groups in calls for name in groups) == list("aabbcc")
+
+
+def test_features_that_fail_in_a_fold_are_named_and_out_of_the_question(data):
+    odd = Candidate("odd", settings={"metric": "diagonal", "features": Counting([], True)})
+    with pytest.warns(DataWarning, match=r"odd is not compared: it cannot \(fold 0\)"):
+        found = search("diagonal", odd).fit(*data)
+    assert found.best_estimator_.features is None
+    assert found.cv_results_["failure"][-1] == "it cannot (fold 0)"
+    with pytest.raises(LearningError, match="it cannot") as raised:
+        search("diagonal", features=Counting([], True)).fit(*data)
+    assert raised.value.__notes__ == ["in fold 0"]
+
+
+def test_a_baseline_may_have_settings_of_its_own(data):
+    Xs, ys = data
+    round_one = Candidate("rca 1", baseline="rca", settings={"shrinkage": 1.0})
+    model = search("rca", round_one, "diagonal")
+    model.choose(Xs, ys)
+    names = [c.name for c in model.candidates_]
+    assert names[:3] == ["untrained", "rca", "rca 1"]
+    losses = dict(zip(names[:3], model.losses_.T[:3], strict=True))
+    np.testing.assert_allclose(losses["rca 1"], losses["untrained"])
+    assert not np.allclose(losses["rca"], losses["untrained"])
+
+
+def test_a_rival_is_chosen_and_predicts(data):
+    Xs, ys = data
+    found = search(Candidate("frames", rival=FRAMES), "diagonal", rule="min").fit(Xs, ys)
+    assert found.best_candidate_ == "frames"
+    alone = FrameClassifier("logistic", Lags((-1, 0, 1))).fit(Xs, ys)
+    labels = found.predict(Xs, use="best")
+    for mine, theirs in zip(labels, alone.predict(Xs), strict=True):
+        assert EquivalenceMatrix.from_labels(mine) == EquivalenceMatrix.from_labels(theirs)
+    known = found.predict_breakpoints(Xs, 4, use="best")
+    assert known == alone.predict_breakpoints(Xs, 4)
+    assert found.predict_breakpoints(Xs) == found.best_estimator_.predict_breakpoints(Xs)
+    assert list(found.rivals_) == ["frames"]
+    with pytest.raises(SettingsError, match="frames partitions samples as they are"):
+        found.predict(found.prepare(Xs), use="best")
+    assert "frames" in found.verdict_.contrasts
+
+
+def test_a_baseline_that_is_best_predicts_as_it_saw_the_recordings(data):
+    Xs, ys = [X[:, :2] for X in data[0]], data[1]
+    lags = Candidate("lags", 0.1, {"metric": "diagonal", "features": Lags((-9, 9))})
+    found = search(lags).fit(Xs, ys)
+    assert found.best_candidate_ == "untrained"
+    plain = MetricLearner(metric="diagonal").fit(Xs, ys)
+    expected = plain.decode_with(plain.baselines_["untrained"], Xs)
+    assert found.predict_partitions(Xs, use="best") == expected
+    assert found.best_inputs_.features is None
+    with pytest.raises(SettingsError, match="untrained sees other features than the learned"):
+        found.predict(found.prepare(Xs), use="best")
+
+
+def test_a_rival_that_fails_in_a_fold_is_named(data):
+    long = Rival("long", FrameClassifier("logistic", Lags((-50, 0))))
+    with pytest.warns(DataWarning, match="long is not compared: recording 0 has 30 samples, too"):
+        found = search(Candidate("long", rival=long), "diagonal").choose(*data)
+    assert found.metric == "diagonal"
+
+
+@dataclass(frozen=True)
+class WithMenu(ChangePoint):
+    """Change points whose menu depends on the labels."""
+
+    def candidates(self, samples, labels, features=None):
+        assert len(samples) == len(labels)
+        tuned = [Candidate(name, baseline=name) for name in ("untrained", "pca")]
+        return [*tuned, Candidate("own", settings={"metric": "diagonal", "whiten": None})]
+
+
+def test_a_problem_declares_its_menu(data):
+    found = MetricLearnerCV(WithMenu(), lams=(0.1,), cv=2, random_state=0).fit(*data)
+    assert [c.name for c in found.candidates_] == ["untrained", "pca", "own"]
+    some = MetricLearnerCV(WithMenu(), ["untrained", "own"], lams=(0.1,), cv=2, random_state=0)
+    assert some.choose(*data).metric == "diagonal"
+
+
+def test_baselines_of_a_learner_with_scores_are_tuned_on_cross_fitted_ones(data):
+    Xs, ys = data
+    learner = MetricLearner(metric="diagonal", features=StateScores("logistic", n_folds=2))
+    learner.fit(Xs, ys, rivals=True)
+    prices = {name: metric.price for name, metric in learner.baselines_.items()}
+    learner.fit_baselines(Xs, ys)
+    again = {name: metric.price for name, metric in learner.baselines_.items()}
+    assert again == prices
+    leaky = learner.prepare(Xs)
+    truths = learner.encode(leaky, ys)
+    assert baselines.fit("rca", learner.problem_, leaky, truths).price != prices["rca"]
+
+
+def test_a_search_without_groups_of_recordings_is_refused_as_before(data):
+    with pytest.raises(DataError, match="nothing can be held out"):
+        search("diagonal").fit(*data, groups=["a"] * 6)
+    with pytest.warns(VerdictWarning):
+        search("diagonal").fit(*data, groups=list("aabbcc"))

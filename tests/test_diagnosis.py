@@ -1,0 +1,216 @@
+"""What makes a fit poor is found, named and told with what to do; a good fit has no findings."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from structsvm import (
+    Clustering,
+    DataError,
+    MetricLearner,
+    MetricLearnerCV,
+    NormalizedCut,
+    PartialLabels,
+    SettingsError,
+    diagnose,
+    load,
+    save,
+)
+from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.diagnosis import fit
+from structsvm.graphs import FeatureGraph
+from structsvm.report import report_page
+from structsvm.solvers import CuttingPlane, Stopping
+
+XS, YS = arrays_and_labels(
+    relevant_changes(12, n_samples=200, n_features=6, n_relevant=2, random_state=0)
+)
+GOOD = MetricLearner(metric="diagonal").fit(XS, YS)
+
+
+def changed(change):
+    """Copies of the recordings, changed in place, one by one."""
+    made = [X.copy() for X in XS]
+    for X, y in zip(made, YS, strict=True):
+        change(X, y)
+    return made
+
+
+def one(found, kind):
+    """The finding of a kind, which has what to do."""
+    (finding,) = [f for f in found if f.kind == kind]
+    assert finding.remedy
+    return finding
+
+
+def test_a_good_fit_has_no_findings_and_says_what_was_looked_for():
+    found = diagnose(GOOD, XS, YS, groups=range(12))
+    assert len(found) == 0
+    assert {"certificate", "scale", "leakage", "unrelated labels"} <= set(found.checked)
+    assert "nothing was found" in str(found)
+
+
+def test_what_needs_labels_or_samples_is_not_looked_for_without_them():
+    assert diagnose(GOOD).checked == ("certificate", "price", "few labels")
+    without = diagnose(GOOD, XS).checked
+    assert "copies" in without
+    assert "unrelated labels" not in without
+
+
+def test_a_feature_that_dominates_by_its_unit():
+    Xs = changed(lambda X, y: X.__imul__([1, 1, 1, 500, 1, 1]))
+    learner = MetricLearner(metric="diagonal", standardize=None).fit(Xs, YS)
+    finding = one(diagnose(learner, Xs, YS), "scale")
+    assert finding.values["feature"] == "x3"
+    assert finding.values["share"] > 0.99
+    assert "features are not scaled" in finding.found
+    assert "scale" not in diagnose(GOOD, Xs, YS).kinds  # which scales them
+
+
+def test_features_that_are_constant_everywhere_or_often():
+    Xs = changed(lambda X, y: X.__setitem__((slice(None), 4), 3.0))
+    finding = one(diagnose(GOOD, Xs, YS), "constant")
+    assert finding.values["features"] == ["x4"]
+    for i, X in enumerate(XS[:4]):
+        Xs[i] = X
+    finding = one(diagnose(GOOD, Xs, YS), "constant")
+    assert finding.values["constant_in"] == {"x4": 8}
+
+
+def test_a_feature_of_spikes():
+    Xs = changed(lambda X, y: X.__setitem__((7, 2), 1e4))[:12]
+    finding = one(diagnose(GOOD, Xs, YS), "spikes")
+    assert list(finding.values["shares"]) == ["x2"]
+
+
+def test_features_that_move_together():
+    Xs = changed(lambda X, y: X.__setitem__((slice(None), 5), -2 * X[:, 1] + 3))
+    finding = one(diagnose(GOOD, Xs, YS), "copied features")
+    assert finding.values["pairs"] == [["x1", "x5"]]
+
+
+def test_a_feature_that_holds_the_labels():
+    Xs = changed(lambda X, y: X.__setitem__((slice(None), 3), np.asarray(y)))
+    finding = one(diagnose(GOOD, Xs, YS), "labels among features")
+    assert finding.values["features"] == ["x3"]
+
+
+def test_labels_that_belong_elsewhere():
+    finding = one(diagnose(GOOD, XS, [np.roll(y, 97) for y in YS]), "unrelated labels")
+    assert finding.values["chance"] > 0.05
+
+
+def test_copies():
+    found = diagnose(GOOD, [*XS, XS[2]], [*YS, YS[2]], names=[f"walk{i}" for i in range(13)])
+    assert one(found, "copies").values["copies"] == [["walk2", "walk12"]]
+    assert "leakage" not in found.kinds  # a copy is told once
+
+
+def test_overlaps_and_what_was_learned_from():
+    cut = [XS[0][:150], XS[0][50:], *XS[1:]]
+    found = diagnose(GOOD, cut, [YS[0][:150], YS[0][50:], *YS[1:]])
+    seen, overlap = [f for f in found if f.kind == "leakage"]
+    assert len(seen.values["learned_from"]) == 11
+    (pair,) = overlap.values["pairs"]
+    assert (pair["first"], pair["second"]) == ("0", "1")
+    assert 0.6 < pair["share"] < 0.7
+
+
+def test_leakage_between_groups():
+    cut, groups = [XS[0][:150], XS[0][50:], *XS[2:]], [0, 1, *range(2, 12)]
+    ys = [YS[0][:150], YS[0][50:], *YS[2:]]
+    assert any("groups" in f.found for f in diagnose(GOOD, cut, ys, groups=groups))
+    groups[1] = 0
+    assert not any("groups" in f.found for f in diagnose(GOOD, cut, ys, groups=groups))
+    few = diagnose(GOOD, XS, YS, groups=["a", "b", "c"] * 4)
+    assert one(few, "leakage").values["groups"] == 3
+    copy = diagnose(GOOD, [*XS[:5], XS[0]], [*YS[:5], YS[0]], groups=[0, 1, 2, 3, 4, 5])
+    assert {"copies", "leakage"} <= set(copy.kinds)  # across groups it is both
+
+
+def test_too_few_recordings_and_too_many_weights():
+    learner = MetricLearner().fit(XS[:2], YS[:2])
+    few = [f for f in diagnose(learner) if f.kind == "few labels"]
+    assert few[0].values == {"n_recordings": 2, "needed": 5}
+    assert few[1].values["weights"] == 21
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_an_open_certificate():
+    learner = MetricLearner(solver=CuttingPlane(Stopping(max_iter=2))).fit(XS, YS)
+    finding = one(diagnose(learner), "certificate")
+    assert finding.values["status"] == "MAX_ITER"
+    assert "max_iter" in finding.remedy
+
+
+@pytest.mark.parametrize(("end", "word"), [(0, "lowest"), (-1, "highest")])
+def test_a_price_at_the_end_of_those_tried(end, word, tmp_path):
+    save(GOOD, tmp_path / "m")
+    learner = load(tmp_path / "m")
+    losses = np.linspace(0, 5, learner.calibration_.penalties.size)
+    learner.calibration_ = replace(learner.calibration_, losses=losses[:: 1 if end == 0 else -1])
+    assert word in one(diagnose(learner), "price").found
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+def test_a_strength_at_the_edge_of_its_path():
+    search = MetricLearnerCV(candidates=["untrained", "diagonal"], lams=[1e-3, 1e-4], cv=3)
+    finding = one(diagnose(search.fit(XS, YS), XS, YS), "path")
+    assert finding.values["tried"] == [1e-4, 1e-3]
+    search.best_lam_ = 5e-4  # within
+    assert not list(fit.path(search))
+
+
+def test_a_table_of_clusters_and_partial_labels():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), 50)
+    X = rng.normal(size=(150, 3)) + 3 * np.eye(3)[y]
+    learner = MetricLearner(Clustering()).fit([X], [y])
+    assert len(diagnose(learner, [X], [y])) == 0
+    shuffled = diagnose(learner, [X], [rng.permutation(y)])
+    assert shuffled.kinds == ("unrelated labels",)
+    partial = [np.where(np.arange(200) < 150, YS[0], -1), *YS[1:11], PartialLabels()]
+    assert len(diagnose(GOOD, XS, partial)) == 0
+
+
+def test_graphs():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 20)
+    graphs = [FeatureGraph(rng.normal(size=(40, 3)) + 2 * y[:, None]) for _ in range(3)]
+    learner = MetricLearner(NormalizedCut()).fit(graphs, [y] * 3)
+    assert len(diagnose(learner, graphs, [y] * 3)) == 0
+    assert diagnose(learner, graphs[:2] * 2, [y] * 4).kinds == ("copies",)
+
+
+def test_findings_are_plain_values_and_a_table():
+    found = diagnose(GOOD, [*XS, XS[2]], [*YS, YS[2]])
+    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert plain["findings"][0]["kind"] == "copies"
+    lines = str(found).splitlines()
+    assert lines[0].startswith("copies")
+    assert max(map(len, lines)) <= 100
+
+
+def test_what_cannot_be_diagnosed():
+    with pytest.raises(SettingsError, match="learner must be a MetricLearner"):
+        diagnose("m.structsvm")
+    with pytest.raises(SettingsError, match="ys of no samples"):
+        diagnose(GOOD, ys=YS)
+    with pytest.raises(SettingsError, match="as they are"):
+        diagnose(GOOD, GOOD.prepare(XS), YS)
+    with pytest.raises(DataError, match="12 recordings but 2 groups"):
+        diagnose(GOOD, XS, YS, groups=[1, 2])
+    with pytest.raises(DataError, match="names must be a list"):
+        diagnose(GOOD, XS, YS, names="abc")
+
+
+def test_the_report_has_the_findings_escaped():
+    Xs = [X.copy() for X in XS[:6]]
+    Xs[1] = Xs[0]
+    names = ["<b>one</b>", "two", *"abcd"]
+    page = report_page(GOOD, Xs, [YS[0], YS[0], *YS[2:6]], names=names)
+    assert "What may make it poor" in page
+    assert "&lt;b&gt;one&lt;/b&gt; = two" in page
+    assert "<b>one</b>" not in page

@@ -1,0 +1,99 @@
+"""When a classifier does as well as the learned metric, the verdict says so."""
+
+import json
+
+import numpy as np
+import pytest
+
+from structsvm.evaluation import Evaluation, SampleScores
+from structsvm.verdict import Contrast, Verdict, rival_in_words, rival_title
+
+NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])
+BAD, FAR = 3 + NOISE, 2 + NOISE
+FRAMES, WHO = "frame-boosting", "a frame classifier (boosting)"
+
+
+def judged(classifiers=(FRAMES,), **losses):
+    """An evaluation with these losses of each metric, by recording."""
+    found = {"learned": 1 + 0 * NOISE, "untrained": BAD, **losses}
+
+    def scores(loss):
+        return {"loss": loss, "adjusted_rand": 0.5, "disagreement": loss}
+
+    rows = [
+        SampleScores(str(i), 3, {name: scores(row[i]) for name, row in found.items()})
+        for i in range(NOISE.size)
+    ]
+    return Evaluation(tuple(rows), tolerance=5, classifiers=frozenset(classifiers)).verdict
+
+
+@pytest.mark.parametrize(
+    ("frames", "rca", "but"),
+    [
+        (1 + NOISE, BAD, f"{WHO} does as well: use it"),
+        (0.5 + NOISE / 2, BAD, f"{WHO} does better: use it"),
+        (1.2 + NOISE, BAD, f"{WHO} may do as well"),
+        (FAR, BAD, ""),
+        (1 + NOISE, 0.9 + NOISE, f"{WHO} does as well: use it"),
+        (1 + NOISE, 0.4 + NOISE / 9, "RCA pays more"),
+        (FAR, 1 + NOISE, "RCA may do as well"),
+    ],
+)
+def test_a_classifier_that_does_as_well_is_to_be_used(frames, rca, but):
+    verdict = judged(**{FRAMES: frames}, rca=rca)
+    assert verdict.answer == (f"Learning pays, but {but}." if but else "Learning pays.")
+    plain = json.loads(json.dumps(verdict.to_dict()))
+    assert plain["enough"] == (FRAMES if "use it" in but or "RCA pays" in but else None)
+    assert plain["sentence"] == str(verdict)
+    if WHO in but:
+        assert f"than that of {WHO} (95 % interval of the gain" in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("untrained", "said"),
+    [
+        (1 + NOISE, "Nothing shows that learning pays: the difference may be chance."),
+        (0.7 + NOISE / 3, "Learning harms."),
+    ],
+)
+def test_where_learning_does_not_pay_a_better_classifier_is_named_too(untrained, said):
+    better = judged(untrained=untrained, **{FRAMES: 0.4 + NOISE / 3})
+    assert better.answer == f"{said} A frame classifier (boosting) does better: use it."
+    assert judged(untrained=untrained, **{FRAMES: 1 + NOISE}).answer == said
+
+
+def test_metrics_are_never_called_classifiers():
+    verdict = judged((), rca=1 + NOISE)
+    assert verdict.enough is None
+    assert verdict.answer == "Learning pays, but RCA may do as well."
+
+
+def test_a_rival_of_ones_own_is_named_as_one_names_it():
+    verdict = judged(("my forest",), **{"my forest": 1 + NOISE})
+    assert verdict.answer == "Learning pays, but my forest does as well: use it."
+
+
+def test_too_few_recordings_say_nothing_of_classifiers():
+    few = np.arange(3)
+    gains = {"untrained": 1.0 - few / 10, FRAMES: -few / 10}
+    contrasts = [Contrast.of(name, gain, few) for name, gain in gains.items()]
+    verdict = Verdict(*contrasts, 1.0, None, False, classifiers=frozenset({FRAMES}))
+    assert verdict.answer.startswith("Too few to tell")
+    assert verdict.enough is None
+
+
+@pytest.mark.parametrize("best", [FRAMES, "full"])
+def test_the_way_to_use_it_is_told_where_it_was_chosen(best):
+    units = np.arange(6)
+    contrasts = [Contrast.of("untrained", 2 + NOISE, units), Contrast.of(FRAMES, NOISE, units)]
+    verdict = Verdict(*contrasts, 1.0, best, False, classifiers=frozenset({FRAMES}))
+    way = "predict(..., use='best') uses a frame classifier (boosting)."
+    assert str(verdict).endswith(way) == (best == FRAMES)
+
+
+def test_names_in_sentences_and_in_tables():
+    assert rival_in_words("boundary-logistic") == "a boundary classifier (logistic)"
+    assert rival_title("boundary-logistic") == "boundary classifier (logistic)"
+    assert [rival_title(name) for name in ("untrained", "rca", "grid", "my own")] == [
+        *("untrained", "RCA", "grid", "my own")
+    ]

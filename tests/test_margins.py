@@ -1,0 +1,255 @@
+"""Rules that predicted partitions keep, and how sure each change is."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_blobs
+
+from structsvm import (
+    ChangePoint,
+    Clustering,
+    MetricLearner,
+    PartialLabels,
+    load,
+    margin_rates,
+    save,
+    weight_stability,
+)
+from structsvm.errors import DataError, OracleError, SettingsError
+from structsvm.oracles import SequentialOracle, all_segmentations
+from structsvm.partitions import Constraint, EquivalenceMatrix, MarginRates, Metric, Sample
+from structsvm.partitions.margins import boundary_margins, hits
+from structsvm.partitions.trace_objective import TraceObjective
+
+T = 60
+
+
+def steps(rng, n=6, jumps=(0.0, 3.0, 0.0, 3.0)):
+    levels = np.repeat(jumps, T // len(jumps))
+    noise = rng.normal(size=(n, T, 3))
+    noise[:, :, 0] += levels
+    return list(noise), [np.repeat(np.arange(len(jumps)), T // len(jumps))] * n
+
+
+@pytest.fixture(scope="module")
+def learned():
+    Xs, ys = steps(np.random.default_rng(0))
+    return MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4]), Xs, ys
+
+
+@pytest.fixture(scope="module")
+def tables():
+    X, y = load_iris(return_X_y=True)
+    return MetricLearner(Clustering()).fit([X[::2]], [y[::2]]), X[1::2]
+
+
+def enumerated(X, price, K=None, without=None, tolerance=0):
+    """The best value over all segmentations, or those without a boundary near a place."""
+    objective = TraceObjective(X - X.mean(axis=0), shift=0.0 if K else -price)
+    rows = map(EquivalenceMatrix.from_labels, all_segmentations(len(X)))
+    return max(
+        objective.value(M)
+        for M in rows
+        if (K is None or M.n_clusters == K)
+        and not any(without and abs(t - without) <= tolerance for t in M.breakpoints[:-1])
+    )
+
+
+class TestMargins:
+    @pytest.mark.parametrize("tolerance", [0, 2])
+    @pytest.mark.parametrize("K", [None, 3])
+    @pytest.mark.parametrize("seed", range(4))
+    def test_they_are_those_of_enumeration(self, seed, K, tolerance):
+        X = np.random.default_rng(seed).normal(size=(9, 2))
+        metric = Metric(np.eye(2), price=1.5)
+        M, margins = boundary_margins(ChangePoint(), Sample(X), metric, K, tolerance=tolerance)
+        best = enumerated(X, 1.5, K)
+        others = [enumerated(X, 1.5, K, t, tolerance) for t in M.breakpoints[:-1]]
+        expected = [(best - other) / 1.5 for other in others]
+        assert M == ChangePoint().partition(Sample(X), metric, K)
+        np.testing.assert_allclose(margins, expected, atol=1e-9)
+
+    def test_a_forced_change_is_sure(self):
+        X = np.random.default_rng(0).normal(size=(9, 2))
+        constraint = Constraint(forced=(4,))
+        M, margins = boundary_margins(
+            ChangePoint(), Sample(X), Metric(np.eye(2), 1.0), None, constraint
+        )
+        assert margins[M.breakpoints.index(4)] == np.inf
+
+    def test_with_as_many_segments_as_samples_every_change_is_sure(self):
+        M, margins = boundary_margins(
+            ChangePoint(), Sample(np.arange(4.0)[:, None]), Metric(np.eye(1), 1.0), 4
+        )
+        assert M.n_clusters == 4
+        assert np.isinf(margins).all()
+
+    def test_a_recording_of_one_sample_has_none(self):
+        M, margins = boundary_margins(ChangePoint(), Sample(np.ones((1, 1))), Metric(np.eye(1), 1))
+        assert (M.n_clusters, margins.size) == (1, 0)
+
+    def test_larger_jumps_have_larger_margins(self, learned):
+        learner, Xs, _ = learned
+        X = Xs[4].copy()
+        X[:15, 0] -= 30.0
+        first, *others = learner.predict_changes([X])[0]
+        assert first["at"] == 15
+        assert all(first["margin"] > other["margin"] for other in others)
+
+    def test_clusters_have_none(self, tables):
+        learner, X = tables
+        with pytest.raises(DataError, match="margins are those of the boundaries of segments"):
+            learner.predict_changes([X], 3)
+
+
+class TestRates:
+    def test_right_ones_are_within_the_tolerance(self):
+        found = EquivalenceMatrix.from_breakpoints([3, 10, 20])
+        truth = EquivalenceMatrix.from_breakpoints([5, 20])
+        assert hits(found, truth, 2).tolist() == [True, False]
+        assert hits(found, EquivalenceMatrix.from_breakpoints([20]), 20).tolist() == [False, False]
+
+    def test_they_rise_with_the_margin_and_are_never_certain(self, learned):
+        learner, Xs, ys = learned
+        rates = margin_rates(learner, Xs, ys, cv=3, tolerance=1)
+        values = rates([0.0, 0.1, 1.0, 10.0, np.inf])
+        assert (np.diff(values) >= 0).all()
+        assert 0 < values[0] <= values[-1] < 1
+        assert "held-out recordings were within 1 samples" in str(rates)
+
+    def test_where_all_are_right_they_are_one_number_below_one(self):
+        rates = MarginRates.of(np.ones(8), np.ones(8, dtype=bool), 5, 2)
+        assert rates([0.1, 9.0]).tolist() == pytest.approx([0.9, 0.9])
+
+    def test_where_none_was_found_there_are_no_rates(self):
+        with pytest.raises(DataError, match="no change was found"):
+            MarginRates.of(np.empty(0), np.empty(0, dtype=bool), 5, 2)
+
+    def test_a_model_file_holds_them(self, learned, tmp_path):
+        learner, Xs, ys = learned
+        again = MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4])
+        again.margin_rates_ = margin_rates(again, Xs[:4], ys[:4], cv=2)
+        save(again, tmp_path / "a.structsvm")
+        loaded = load(tmp_path / "a.structsvm")
+        assert loaded.margin_rates_ == again.margin_rates_
+        assert loaded.predict_changes(Xs[4:]) == again.predict_changes(Xs[4:])
+        assert "rate" in loaded.predict_changes(Xs[4:])[0][0]
+        assert "rate" not in learner.predict_changes(Xs[4:])[0][0]
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [({"tolerance": -1}, "tolerance must be"), ({"cv": 1}, "cv must be at least 2")],
+    )
+    def test_nonsense_is_refused(self, learned, given, message):
+        learner, Xs, ys = learned
+        with pytest.raises(SettingsError, match=message):
+            margin_rates(learner, Xs, ys, **given)
+
+    def test_tables_have_none(self, tables):
+        learner, X = tables
+        with pytest.raises(DataError, match="a table has none"):
+            margin_rates(learner, [X, X], [np.arange(75) % 3] * 2)
+
+
+class TestStability:
+    def test_the_feature_that_matters_is_there_in_every_resample(self, learned):
+        _, Xs, ys = learned
+        found = weight_stability(MetricLearner(metric="diagonal"), Xs, ys, n_resamples=4)
+        columns = found.to_dict()
+        assert columns["feature"][0] == "x0"
+        assert columns["used"][0] == 1
+        assert found.shares.sum(axis=1) == pytest.approx(np.ones(4))
+        assert (found.low <= found.high).all()
+
+    def test_groups_are_drawn_whole(self, learned):
+        _, Xs, ys = learned
+        learner = MetricLearner(metric="diagonal")
+        with pytest.raises(DataError, match="one group: there is nothing to resample"):
+            weight_stability(learner, Xs, ys, groups=["a"] * 6)
+
+    def test_the_same_seed_gives_the_same_shares(self, learned):
+        _, Xs, ys = learned
+        learner = MetricLearner(metric="diagonal")
+        one, two = (weight_stability(learner, Xs, ys, n_resamples=2) for _ in range(2))
+        assert np.array_equal(one.shares, two.shares)
+
+
+class TestRules:
+    def test_known_labels_are_kept(self, learned):
+        learner, Xs, _ = learned
+        known = np.full(T, -1)
+        known[:6], known[6:12] = 0, 1
+        assert 6 in learner.predict_breakpoints(Xs[4:5], known=[known])[0]
+        assert (
+            learner.predict_breakpoints(Xs[4:6], known=[known, None])[1]
+            == (learner.predict_breakpoints(Xs[5:6])[0])
+        )
+
+    def test_full_labels_are_the_answer(self, learned):
+        learner, Xs, _ = learned
+        y = np.repeat(["a", "b", "a"], T // 3)
+        assert learner.predict_breakpoints(Xs[4:5], known=[y]) == [[20, 40, 60]]
+
+    def test_regions_count_changes(self, learned):
+        learner, Xs, _ = learned
+        known = PartialLabels(regions=[(0, 40, 0), (40, 60, 2)])
+        (ends,) = learner.predict_breakpoints(Xs[4:5], known=known)
+        inside = [t for t in ends[:-1] if t != 40]
+        assert len(inside) == 2
+        assert all(t > 40 for t in inside)
+
+    def test_lengths_are_kept_and_the_problem_stays_as_it_is(self, learned):
+        learner, Xs, _ = learned
+        (ends,) = learner.predict_breakpoints(Xs[4:5], 3, min_length=18, max_length=22)
+        assert ((np.diff([0, *ends]) >= 18) & (np.diff([0, *ends]) <= 22)).all()
+        assert learner.problem_ == ChangePoint()
+
+    def test_the_best_that_keeps_the_rules_is_found(self):
+        X = np.random.default_rng(3).normal(size=(10, 2))
+        objective = TraceObjective(X - X.mean(axis=0), shift=-1.0)
+        constraint = PartialLabels(regions=[(0, 6, 1)]).constraint(10, contiguous=True)
+        rows = map(EquivalenceMatrix.from_labels, all_segmentations(10))
+        allowed = [M for M in rows if constraint.violation(M) is None]
+        best = max(map(objective.value, allowed))
+        assert SequentialOracle().ask(objective, constraint).value == pytest.approx(best)
+
+    def test_links_are_kept(self, tables):
+        learner, X = tables
+        labels = learner.predict([X], 3, must_link=[(0, 70)], cannot_link=[(0, 1), (70, 2)])[0]
+        assert labels[0] == labels[70]
+        assert labels[0] not in (labels[1], labels[2])
+
+    def test_links_of_several_tables_are_given_one_by_one(self):
+        X, y = make_blobs(40, centers=3, random_state=0)
+        learner = MetricLearner(Clustering()).fit([X], [y])
+        with pytest.raises(SettingsError, match="known=\\[PartialLabels"):
+            learner.predict([X, X], 3, must_link=[(0, 1)])
+        links = PartialLabels(cannot_link=[(0, 1)])
+        one, two = learner.predict([X, X], 3, known=[links, None])
+        assert one[0] != one[1]
+        assert np.array_equal(two, learner.predict([X], 3)[0])
+
+    @pytest.mark.parametrize(
+        ("rules", "error", "message"),
+        [
+            ({"min_lenght": 3}, TypeError, "no keyword 'min_lenght'"),
+            ({"min_length": 0}, SettingsError, "min_length must be an integer >= 1, got 0"),
+            ({"known": 3}, DataError, "expected a list of labellings"),
+            ({"known": [None, None]}, DataError, "recording 0: 2 labels for 60 samples"),
+            ({"must_link": [(0, 1)]}, DataError, "recording 0: links and chunks are labels of"),
+            ({"min_length": 30, "n_clusters": 4}, OracleError, "recording 0: no segmentation into"),
+            (
+                {"known": PartialLabels(n_clusters=3), "n_clusters": 4},
+                DataError,
+                "recording 0: it is known to have 3 segments, and n_clusters=4 is asked for",
+            ),
+        ],
+    )
+    def test_what_cannot_be_kept_is_refused_by_name(self, learned, rules, error, message):
+        learner, Xs, _ = learned
+        with pytest.raises(error, match=message):
+            learner.predict(Xs[4:5], **rules)
+
+    def test_lengths_are_no_rule_for_clusters(self, tables):
+        learner, X = tables
+        with pytest.raises(SettingsError, match="min_length is a rule for segments"):
+            learner.predict([X], 3, min_length=3)

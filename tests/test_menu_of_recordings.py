@@ -1,0 +1,182 @@
+"""What model selection tries on recordings: context, state scores and classifiers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.svm import LinearSVC
+
+from structsvm import MetricLearner, MetricLearnerCV
+from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
+from structsvm.features import Lags, MovingStatistics, StateScores, Union
+from structsvm.partitions import Candidate, Rival, Sample
+from structsvm.problems import ChangePoint, SegmentProblem
+from structsvm.rivals import FrameClassifier, candidates_of_recordings
+
+NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
+MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
+PLAIN = ("untrained", "rca", "diagonal", "full")
+CLASSIFIERS = ["frame-logistic", "frame-boosting", "boundary-boosting"]
+
+pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+
+
+def recordings(n, seed=0, noise=0.8):
+    rng, means = np.random.default_rng(seed), np.array([MEANS[name] for name in NAMES])
+    return [means + rng.normal(scale=noise, size=means.shape) for _ in range(n)]
+
+
+def menu_of(labels, features=None, T=30):
+    samples = [Sample(np.zeros((T, 2)))] * len(labels)
+    return candidates_of_recordings(samples, labels, features, PLAIN)
+
+
+def names_of(labels, features=None, T=30):
+    return [candidate.name for candidate in menu_of(labels, features, T)]
+
+
+def test_names_of_states_bring_scores_and_classifiers():
+    found = names_of([NAMES] * 4)
+    assert found == [*PLAIN, *CLASSIFIERS, "lags-diagonal", "lags-full", "scores-diagonal"]
+
+
+def test_change_points_bring_context_and_the_boundary_classifier():
+    found = names_of([[8, 18, 30]] * 4)
+    assert found == [*PLAIN, "boundary-boosting", "lags-diagonal", "lags-full"]
+
+
+def test_features_of_the_search_take_the_place_of_those_of_candidates():
+    found = menu_of([NAMES] * 4, MovingStatistics((3,)))
+    assert [candidate.name for candidate in found] == [*PLAIN, *CLASSIFIERS]
+    assert str(found[4].rival.estimator.features) == str(MovingStatistics((3,)))
+
+
+def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them():
+    assert names_of([np.repeat(["a", "b"], 2)] * 4, T=4) == [*PLAIN, *CLASSIFIERS]
+    assert "scores-diagonal" not in names_of([NAMES] * 3)
+
+
+def test_all_candidates_with_lags_share_them():
+    by_name = {candidate.name: candidate for candidate in menu_of([NAMES] * 4)}
+    diagonal, full = by_name["lags-diagonal"].settings, by_name["lags-full"].settings
+    assert diagonal["features"] is full["features"]
+    assert diagonal["whiten"] is None
+    assert isinstance(by_name["scores-diagonal"].settings["features"], Union)
+
+
+def test_a_rule_of_segments_has_the_same_menu():
+    class Even(SegmentProblem):
+        def allows(self, start, end, n_samples):
+            return (end - start) >= 1
+
+    samples = [Sample(np.zeros((30, 2)))] * 4
+    found = Even().candidates(samples, [NAMES] * 4)
+    assert [c.name for c in found] == names_of([NAMES] * 4)
+    assert [c.name for c in ChangePoint().candidates(samples, [NAMES] * 4)] == names_of([NAMES] * 4)
+
+
+def test_names_of_the_menu_choose_from_it():
+    search = MetricLearnerCV(
+        candidates=("untrained", "frame-logistic", "lags-diagonal"),
+        lams=(0.1,),
+        cv=2,
+        random_state=0,
+    )
+    search.fit(recordings(6), [NAMES] * 6)
+    assert [c.name for c in search.candidates_] == ["untrained", "frame-logistic", "lags-diagonal"]
+    assert search.best_learned_ == "lags-diagonal"
+    assert isinstance(search.best_estimator_.features, Lags)
+    assert set(search.verdict_.contrasts) == {"untrained", "frame-logistic"}
+    assert search.verdict_.classifiers == {"frame-logistic"}
+
+
+def scores(*names):
+    """A search over scores by logistic regression, which is quick."""
+    features = Union(Lags((-1, 0, 1)), StateScores("logistic", lags=(-1, 0, 1), n_folds=2))
+    own = Candidate("scores", settings={"metric": "diagonal", "features": features})
+    return MetricLearnerCV(candidates=("untrained", *names, own), lams=(0.1,), cv=3, random_state=0)
+
+
+def test_scores_are_cross_fitted_within_a_fold_by_group(monkeypatch):
+    """No classifier has seen a recording of the group that it scores."""
+    trained = []
+    original = StateScores.fit_transform
+
+    def watched(self, Xs, ys=None, groups=None):
+        trained.append(groups)
+        return original(self, Xs, ys, groups)
+
+    monkeypatch.setattr(StateScores, "fit_transform", watched)
+    groups = list("aabbccdd")
+    search = scores().fit(recordings(8), [NAMES] * 8, groups=groups)
+    in_folds, whole = trained[:-1], trained[-1]
+    assert len(in_folds) == 3
+    assert whole == groups
+    held_out = [set(groups) - set(seen) for seen in in_folds]
+    assert set().union(*held_out) == set(groups)
+    assert all(held_out)
+    assert search.best_estimator_.predict_states(recordings(1, 5))[0].shape == (30,)
+
+
+def test_a_state_of_one_recording_is_named_with_the_fold_and_the_others_decide():
+    ys = [NAMES] * 5 + [np.where(NAMES == "turn", "jump", NAMES)]
+    with pytest.warns(DataWarning, match=r"scores is not compared: .*jump only in recording \d"):
+        search = scores("diagonal").fit(recordings(6), ys)
+    assert search.best_learned_ == "diagonal"
+    assert "(fold" in search.cv_results_["failure"][-1]
+
+
+def test_two_groups_are_too_few_for_scores_within_a_fold_and_the_warning_says_so():
+    with pytest.warns(DataWarning, match="scores is not compared: .* only one group"):
+        search = scores("diagonal").fit(recordings(4), [NAMES] * 4, groups=list("aabb"))
+    assert search.best_learned_ == "diagonal"
+
+
+def test_an_estimator_without_probabilities_is_refused_before_any_work():
+    rival = Candidate("svc", rival=Rival("svc", FrameClassifier(LinearSVC())))
+    search = MetricLearnerCV(candidates=("untrained", "diagonal", rival), lams=(0.1,), cv=2)
+    with pytest.raises(SettingsError, match="has no predict_proba"):
+        search.fit(recordings(4), [NAMES] * 4)
+
+
+def test_classifiers_cope_with_groups_of_one_and_with_a_single_group():
+    learner = MetricLearner(metric="diagonal")
+    learner.fit(recordings(4), [NAMES] * 4, groups=list("abcd"), rivals=True)
+    assert np.isfinite(learner.rivals_["frame-logistic"].losses_).all()
+    learner.fit(recordings(4), [NAMES] * 4, groups=["a"] * 4, rivals=True)
+    assert learner.rivals_["frame-logistic"].price_ == 3.0
+    assert np.isnan(learner.rivals_["boundary-logistic"].loss_)
+
+
+class Moody(FrameClassifier):
+    """Refuses to learn without a certain recording."""
+
+    def fit(self, Xs, ys, groups=None):
+        if len(Xs) < 4:
+            raise LearningError("it needs four")
+        return super().fit(Xs, ys, groups)
+
+
+def test_a_classifier_that_fails_in_a_fold_is_named_with_it():
+    rival = Candidate("moody", rival=Rival("moody", Moody("logistic", Lags((-1, 0, 1)))))
+    search = MetricLearnerCV(candidates=("untrained", "diagonal", rival), lams=(0.1,), cv=2)
+    with pytest.warns(DataWarning, match=r"moody is not compared: it needs four \(fold 0\)"):
+        search.fit(recordings(4), [NAMES] * 4)
+    assert "moody" not in search.verdict_.contrasts
+
+
+def test_names_beside_breakpoints_leave_the_boundary_classifier():
+    with pytest.warns(DataWarning, match="recording 0 has names of states and recording 3"):
+        found = names_of([NAMES] * 3 + [[8, 18, 30]])
+    assert found == [*PLAIN, "boundary-boosting", "lags-diagonal", "lags-full"]
+
+
+def test_one_recording_is_refused_as_before():
+    with pytest.raises(DataError, match="nothing can be held out"):
+        scores("diagonal").fit(recordings(1), [NAMES])
+
+
+def test_partitions_without_labels_have_a_menu_too():
+    bare = replace(MetricLearner().read(recordings(4), [NAMES] * 4), given=None)
+    found = MetricLearnerCV(lams=(0.1,))._menu(bare)
+    assert [c.name for c in found if c.rival is not None] == ["boundary-boosting"]

@@ -1,0 +1,356 @@
+"""Names of states: what was found is named, and the names are compared with the labels."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
+
+from structsvm import (
+    Clustering,
+    DataError,
+    MetricLearner,
+    MetricLearnerCV,
+    PartialLabels,
+    SettingsError,
+    evaluate,
+    evaluate_states,
+)
+from structsvm.confusion import Confusion
+from structsvm.errors import VerdictWarning
+from structsvm.evaluation import Evaluation
+from structsvm.features import Chain, Lags, Rows, StateScores, Union
+from structsvm.rivals import FrameClassifier
+
+NAMES = np.repeat(["rest", "walk", "turn", "rest"], [12, 15, 10, 8])
+LEVELS = {"rest": (0.0, 0.0), "walk": (1.5, 0.0), "turn": (0.0, 1.5), "sit": (-1.5, -1.5)}
+
+
+def recordings(names, n, seed=0, noise=0.6):
+    rng = np.random.default_rng(seed)
+    levels = np.array([LEVELS[name] for name in names])
+    return [levels + rng.normal(scale=noise, size=levels.shape) for _ in range(n)]
+
+
+def scored(**settings):
+    return Union(Lags((-1, 0, 1)), StateScores("logistic", lags=(-1, 0, 1), **settings))
+
+
+@pytest.fixture(scope="module")
+def learner():
+    Xs = recordings(NAMES, 6)
+    return MetricLearner(metric="diagonal", features=scored()).fit(Xs, [NAMES] * 6)
+
+
+@pytest.fixture(scope="module")
+def held_out():
+    return recordings(NAMES, 5, seed=1), [NAMES] * 5
+
+
+class TestPrediction:
+    def test_a_segment_has_the_state_of_largest_mean_probability(self, learner, held_out):
+        (X,) = held_out[0][:1]
+        (table,), (names,) = learner.predict_segments([X]), learner.predict_states([X])
+        (ends,) = learner.predict_breakpoints([X])
+        p = dict(learner.inputs_.features.named_stages)["statescores"]
+        p = p.fit(recordings(NAMES, 6), [NAMES] * 6).predict_proba([X])[0]
+        assert [row["end"] for row in table] == ends
+        for row in table:
+            mean = p[row["start"] : row["end"]].mean(axis=0)
+            assert row["state"] == learner.classes_[mean.argmax()]
+            assert row["probability"] == pytest.approx(mean.max())
+            assert set(names[row["start"] : row["end"]]) == {row["state"]}
+        assert json.loads(json.dumps(table)) == table
+
+    def test_prepared_samples_are_named_like_the_recordings(self, learner, held_out):
+        samples = learner.prepare(held_out[0])
+        assert learner.predict_segments(samples) == learner.predict_segments(held_out[0])
+
+    @pytest.mark.parametrize(
+        "features",
+        [
+            Union(StateScores("logistic"), Lags()),
+            Union(("a", StateScores("logistic")), ("b", StateScores("logistic", lags=(0,)))),
+            Chain(Lags((-1, 0)), StateScores("logistic")),
+            Chain(Union(Lags(), StateScores("logistic")), Rows(PCA(3))),
+            Chain(StateScores("logistic"), Lags((-2, 0, 2))),
+        ],
+        ids=["union", "two of them", "after lags", "before PCA", "before lags"],
+    )
+    def test_states_are_known_wherever_the_scores_are(self, features):
+        Xs = recordings(NAMES, 8)
+        learner = MetricLearner(metric="diagonal", features=features).fit(Xs[:6], [NAMES] * 6)
+        assert learner.classes_.tolist() == ["rest", "turn", "walk"]
+        assert evaluate(learner, Xs[6:], [NAMES] * 2).learned["accuracy"] > 0.85
+
+    def test_the_classifier_is_asked_once(self, learner, held_out, monkeypatch):
+        asked = []
+        once = StateScores.predict_proba
+        monkeypatch.setattr(
+            StateScores, "predict_proba", lambda s, Xs: asked.append(len(Xs)) or once(s, Xs)
+        )
+        learner.predict_states(held_out[0])
+        evaluate(learner, *held_out)
+        assert asked == [5, 5]
+
+    def test_a_learner_of_change_points_knows_no_states(self, held_out):
+        learner = MetricLearner(metric="diagonal").fit(recordings(NAMES, 3), [NAMES] * 3)
+        assert learner.classes_ is None
+        for predict in (learner.predict_states, learner.predict_segments):
+            with pytest.raises(SettingsError, match="knows no names of states: learn with feat"):
+                predict(held_out[0])
+
+    def test_clusters_of_a_table_are_named_and_are_no_segments(self):
+        rng = np.random.default_rng(0)
+        ys = [rng.permutation(np.repeat(["a", "b"], 30)) for _ in range(5)]
+        Xs = [3.0 * (y == "b")[:, None] + rng.normal(size=(60, 2)) for y in ys]
+        learner = MetricLearner(Clustering(), features=StateScores("logistic", lags=(0,)))
+        learner.fit(Xs[:4], ys[:4])
+        (names,) = learner.predict_states(Xs[4:], 2)
+        assert (names == ys[4]).mean() > 0.8
+        assert evaluate(learner, Xs[4:], ys[4:]).learned["accuracy"] == (names == ys[4]).mean()
+        with pytest.raises(SettingsError, match="Clustering gives clusters, not segments: predict"):
+            learner.predict_segments(Xs[4:], 2)
+
+    def test_samples_prepared_by_others_have_no_states(self, learner, held_out):
+        others = [sample.with_features(sample.X) for sample in learner.prepare(held_out[0])]
+        with pytest.raises(SettingsError, match="not prepared by a learner that knows states"):
+            learner.predict_states(others)
+
+    def test_model_selection_names_what_its_best_learner_finds(self, held_out):
+        search = MetricLearnerCV(
+            candidates=("untrained", "diagonal"), lams=(0.1,), cv=2, features=scored()
+        )
+        Xs, ys = recordings(NAMES, 6), [NAMES] * 6
+        with pytest.warns(VerdictWarning):
+            search.fit(Xs, ys)
+        best = search.best_estimator_
+        assert search.predict_segments(held_out[0]) == best.predict_segments(held_out[0])
+        pairs = zip(search.predict_states(held_out[0]), best.predict_states(held_out[0]), strict=1)
+        assert all((a == b).all() for a, b in pairs)
+        assert search.classes_.tolist() == best.classes_.tolist()
+        assert evaluate(search, *held_out).learned["accuracy"] > 0.85
+
+
+class TestEvaluation:
+    def test_scores_are_those_of_scikit_learn_over_all_samples(self, learner, held_out):
+        Xs, ys = held_out
+        rival = FrameClassifier("logistic", Lags((-1, 0, 1))).fit(recordings(NAMES, 6), [NAMES] * 6)
+        result = evaluate(learner, Xs, ys, rivals={"frames": rival})
+        found = {
+            "learned": learner.predict_states(Xs),
+            "frames": rival.predict_states(Xs),
+            "untrained": None,
+        }
+        truth = np.concatenate(ys)
+        for metric in ("learned", "frames"):
+            names = np.concatenate(found[metric])
+            assert result.scores[metric]["accuracy"] == accuracy_score(truth, names)
+            expected = f1_score(truth, names, average="macro")
+            assert result.scores[metric]["macro F1"] == pytest.approx(expected)
+            table = result.confusion[metric]
+            assert table.states == ("rest", "turn", "walk")
+            np.testing.assert_array_equal(table.counts, confusion_matrix(truth, names))
+        assert list(result.confusion) == ["learned", "untrained", "frames"]
+        each = [row.scores["learned"]["accuracy"] for row in result.samples]
+        assert each == [accuracy_score(y, z) for y, z in zip(ys, found["learned"], strict=True)]
+        assert result.counts["accuracy"] == result.counts["macro F1"] == 5
+
+    def test_it_is_plain_for_json(self, learner, held_out):
+        plain = json.loads(json.dumps(evaluate(learner, *held_out).to_dict()))
+        assert plain["confusion"]["learned"]["states"] == ["rest", "turn", "walk"]
+        assert np.sum(plain["confusion"]["learned"]["counts"]) == 5 * NAMES.size
+        assert plain["learned"]["accuracy"] > 0.85
+        assert plain["recordings"][0]["learned"]["accuracy"] > 0.7
+
+    def test_numbers_of_segments_are_given_to_what_names(self, learner, held_out):
+        known = evaluate(learner, *held_out, n_clusters=1)
+        assert known.confusion["learned"].counts.any(axis=0).sum() == 1
+
+    def test_without_states_nothing_is_said_of_them(self, held_out):
+        learner = MetricLearner(metric="diagonal").fit(recordings(NAMES, 3), [NAMES] * 3)
+        result = evaluate(learner, *held_out)
+        assert result.confusion == {}
+        assert "accuracy" not in result.learned
+        assert "confusion" not in result.to_dict()
+
+    def test_a_rival_may_name_what_the_learner_does_not(self, held_out):
+        Xs = recordings(NAMES, 3)
+        learner = MetricLearner(metric="diagonal").fit(Xs, [NAMES] * 3)
+        rivals = {
+            "frames": FrameClassifier("logistic").fit(Xs, [NAMES] * 3),
+            "lags": MetricLearner(metric="diagonal", features=Lags()).fit(Xs, [NAMES] * 3),
+        }
+        result = evaluate(learner, *held_out, rivals=rivals)
+        assert list(result.confusion) == ["frames"]
+        assert result.scores["frames"]["accuracy"] > 0.8
+        assert result.scores["learned"]["accuracy"] is None
+        assert result.scores["lags"]["macro F1"] is None
+        assert result.counts["accuracy"] == 5
+
+    def test_a_rival_that_names_too_little_is_refused(self, learner, held_out):
+        rival = SimpleNamespace(
+            predict=lambda Xs: [NAMES] * 5, predict_states=lambda Xs: [NAMES[1:]] * 5, classes_=[0]
+        )
+        with pytest.raises(SettingsError, match="'it' does not name the state of each sample"):
+            evaluate(learner, *held_out, rivals={"it": rival})
+
+    def test_breakpoints_have_no_names_to_compare(self, learner, held_out):
+        ends = [[12, 27, 37, 45]] * 5
+        result = evaluate(learner, held_out[0], ends)
+        assert result.confusion == {}
+        assert result.learned["loss"] == evaluate(learner, *held_out).learned["loss"]
+        with pytest.raises(DataError, match="the labels are breakpoints, which have no names"):
+            evaluate_states(learner, held_out[0], ends)
+
+    def test_names_mixed_with_breakpoints_name_the_recording(self, learner, held_out):
+        ys = [NAMES, NAMES, [12, 27, 37, 45], NAMES, NAMES]
+        message = "recording 2 has breakpoints and recording 0 has names .* each of the 45 samples"
+        with pytest.raises(DataError, match=message):
+            evaluate(learner, held_out[0], ys)
+        with pytest.raises(DataError, match="recording 2 has 45 samples and 4 labels"):
+            MetricLearner(features=scored()).fit(held_out[0], ys)
+
+    def test_items_without_a_name_do_not_count(self, learner, held_out):
+        Xs, _ = held_out
+        unnamed = np.arange(NAMES.size) % 3 == 0
+        some = PartialLabels(labels=np.where(unnamed, None, NAMES))
+        found = evaluate_states(learner, Xs, [some, *[NAMES] * 4])
+        names = learner.predict_states(Xs)
+        right = [(names[0] == NAMES)[~unnamed], *(z == NAMES for z in names[1:])]
+        assert found.accuracy == np.concatenate(right).mean()
+        assert found.counts.sum() == 5 * NAMES.size - unnamed.sum()
+
+    def test_where_nothing_has_a_name_there_is_no_score(self, learner, held_out):
+        nothing = PartialLabels(labels=[None] * NAMES.size)
+        found = evaluate_states(learner, held_out[0][:1], [nothing])
+        assert found.scores == {"accuracy": None, "macro F1": None}
+
+
+class TestUnseenStates:
+    @pytest.fixture
+    def hidden(self):
+        y = np.repeat(["rest", "sit", "walk"], [15, 12, 15])
+        return recordings(y, 5, seed=3), [y] * 5
+
+    def test_they_are_refused_by_name(self, learner, hidden):
+        message = (
+            r"name a state that training did not: 'sit' \(recording 0 and 4 more\); known are "
+            r"'rest', 'turn', 'walk'.*unseen_states='count'"
+        )
+        with pytest.raises(DataError, match=message):
+            evaluate(learner, *hidden)
+        with pytest.raises(DataError, match=message):
+            evaluate_states(learner, *hidden)
+
+    def test_several_are_listed(self, learner, hidden):
+        ys = [np.array([f"state {t // 5:02}" for t in range(42)])] * 5
+        with pytest.raises(
+            DataError, match=r"name 9 states .*'state 00' .*'state 04'.* and 4 more"
+        ):
+            evaluate(learner, hidden[0], ys)
+
+    def test_they_may_count_as_named_wrongly(self, learner, hidden):
+        Xs, ys = hidden
+        result = evaluate(learner, Xs, ys, unseen_states="count")
+        names, truth = np.concatenate(learner.predict_states(Xs)), np.concatenate(ys)
+        assert result.learned["accuracy"] == (names == truth).mean()
+        assert result.learned["accuracy"] <= 1 - 12 / 42
+        table = result.confusion["learned"]
+        assert table.states == ("rest", "turn", "walk", "sit")
+        assert table.counts[3].sum() == 60
+        assert not table.counts[:, 3].any()
+
+    def test_the_loss_needs_no_names(self, learner, hidden):
+        Xs, ys = hidden
+        ends = [[15, 27, 42]] * 5
+        counted = evaluate(learner, Xs, ys, unseen_states="count").learned["loss"]
+        assert counted == evaluate(learner, Xs, ends).learned["loss"]
+
+    def test_a_rival_cannot_know_them(self, hidden):
+        Xs = recordings(NAMES, 3)
+        learner = MetricLearner(metric="diagonal").fit(Xs, [NAMES] * 3)
+        rival = FrameClassifier("logistic").fit(Xs, [NAMES] * 3)
+        result = evaluate(learner, *hidden, rivals={"frames": rival})
+        assert 0 < result.scores["frames"]["accuracy"] <= 1 - 12 / 42
+
+    def test_another_word_is_refused(self, learner, held_out):
+        with pytest.raises(SettingsError, match=r"unseen_states must be one of .* got 'ignore'"):
+            evaluate(learner, *held_out, unseen_states="ignore")
+
+    def test_a_state_that_a_recording_lacks_is_fine(self, learner):
+        y = np.repeat(["walk", "rest"], 20)
+        result = evaluate(learner, recordings(y, 5, seed=2), [y] * 5)
+        assert result.learned["accuracy"] > 0.9
+        assert result.confusion["learned"].states == ("rest", "turn", "walk")
+        assert not result.confusion["learned"].counts[1].any()
+
+
+CODES = {"rest": 3, "walk": 7, "turn": 11}
+
+
+class TestForms:
+    @pytest.mark.parametrize(
+        "rename",
+        [
+            lambda y: y,
+            lambda y: list(y),
+            lambda y: y.astype(object),
+            lambda y: pd.Series(y, dtype="category"),
+            lambda y: pd.Categorical(y),
+            lambda y: pd.Series(y, dtype="string"),
+            lambda y: np.array([CODES[name] for name in y]),
+            lambda y: [CODES[name] for name in y],
+            lambda y: np.array([CODES[name] for name in y], dtype=np.uint8),
+            lambda y: np.array([CODES[name] for name in y], dtype=float),
+            lambda y: [float(CODES[n]) if t % 2 else CODES[n] for t, n in enumerate(y)],
+        ],
+        ids=[
+            *("text", "list", "objects", "categorical series", "categorical", "string series"),
+            *("integers", "list of integers", "bytes", "floats", "integers and floats"),
+        ],
+    )
+    def test_names_come_in_any_form(self, rename, held_out):
+        Xs, ys = recordings(NAMES, 4), [rename(NAMES)] * 4
+        learner = MetricLearner(metric="diagonal", features=scored()).fit(Xs, ys)
+        (found,) = learner.predict_states(held_out[0][:1])
+        expected = MetricLearner(metric="diagonal", features=scored()).fit(Xs, [NAMES] * 4)
+        by_name = dict(zip(np.asarray(ys[0]).tolist(), NAMES.tolist(), strict=True))
+        names = [by_name[name] for name in found.tolist()]
+        # Names are in another order, so that the classifier differs by rounding.
+        assert np.mean(names == expected.predict_states(held_out[0][:1])[0]) > 0.95
+        result = evaluate(learner, held_out[0], [rename(NAMES)] * 5)
+        assert result.learned["accuracy"] > 0.85
+
+    def test_text_and_numbers_in_one_list_are_refused(self, held_out):
+        mixed = [name if name == "rest" else CODES[name] for name in NAMES.tolist()]
+        with pytest.raises(DataError, match="recording 0 has the state 'rest', recording 0 7: nam"):
+            MetricLearner(features=scored()).fit(held_out[0], [mixed] * 5)
+
+    def test_the_number_minus_one_in_a_list_of_names_is_no_name(self):
+        Xs, some = recordings(NAMES, 4), [-1, *NAMES.tolist()[1:]]
+        scores = StateScores("logistic").fit(Xs, [some] * 4)
+        assert scores.classes_.tolist() == ["rest", "turn", "walk"]
+
+    def test_text_that_looks_like_numbers_is_text(self, held_out):
+        ys = [np.array([str(CODES[name]) for name in NAMES])] * 5
+        learner = MetricLearner(metric="diagonal", features=scored()).fit(held_out[0], ys)
+        numbers = [np.array([CODES[name] for name in NAMES])] * 5
+        with pytest.raises(DataError, match=r"name 3 states .* known are '11', '3', '7'"):
+            evaluate(learner, recordings(NAMES, 5, seed=4), numbers)
+
+
+def test_an_evaluation_made_of_partitions_alone_has_no_names(learner, held_out):
+    truths = learner.encode(*held_out)
+    guesses = {"learned": truths, "untrained": truths}
+    result = Evaluation.of(truths, guesses, list("abcde"), learner.problem_)
+    assert result.confusion == {}
+    assert list(result.learned) == ["loss", "covering", "adjusted_rand", "f1", "disagreement"]
+
+
+def test_a_state_that_is_named_and_never_true_counts_in_the_macro_f1():
+    found = Confusion(("a", "b"), np.array([[3, 1], [0, 0]]))
+    assert found.macro_f1 == pytest.approx(f1_score(list("aaaa"), list("aaab"), average="macro"))

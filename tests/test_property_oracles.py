@@ -1,0 +1,153 @@
+"""Oracles against looking at every partition, for whatever hypothesis thinks of.
+
+An answer is the best there is (or its bound says how much better another may be), or it is an error
+of ours.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import constraints, examples, matrices, objectives, size_of
+
+from structsvm import EquivalenceMatrix
+from structsvm.errors import OracleError
+from structsvm.oracles import (
+    ClusteringOracle,
+    ExhaustiveOracle,
+    SemidefiniteOracle,
+    SequentialOracle,
+    SpectralOracle,
+)
+from structsvm.oracles.cluster_decoder import ClusterDecoder
+from structsvm.partitions import Constraint, Quality, TraceObjective
+
+ALL = ExhaustiveOracle()
+SEGMENTS = ExhaustiveOracle(contiguous=True)
+DIGITS = 1e-10
+
+
+def asked(oracle, objective, constraint=None):
+    """The answer, or None where our error says that there is none."""
+    try:
+        return oracle.ask(objective, constraint or Constraint())
+    except OracleError:
+        return None
+
+
+@examples(120)
+@given(st.data())
+def test_segmentations_are_the_best_ones(data):
+    objective = data.draw(objectives(contiguous=True, most=9))
+    constraint = data.draw(constraints(objective.n_samples))
+    best = asked(SEGMENTS, objective, constraint)
+    for pruning in (True, False):
+        found = asked(SequentialOracle(pruning=pruning), objective, constraint)
+        if best is None or found is None:
+            # Regions that overlap can be counted by enumeration alone.
+            assert found is None
+            assert best is None or len(constraint.regions) > 1
+            continue
+        slack = DIGITS * size_of(objective)
+        assert constraint.violation(found.y) is None
+        assert abs(found.value - objective.value(found.y)) <= slack
+        assert found.value >= best.value - slack - (found.upper_bound - found.value)
+        assert found.upper_bound >= best.value - slack
+        assert found.upper_bound - found.value <= 1e-9 * (1 + size_of(objective))
+
+
+@examples(15)
+@given(st.data())
+def test_clusterings_are_bounded_by_the_best_one(data):
+    objective = data.draw(objectives(contiguous=False, most=7))
+    T = objective.n_samples
+    constraint = Constraint(n_clusters=data.draw(st.none() | st.integers(1, T)))
+    best = asked(ALL, objective, constraint)
+    slack = 1e-8 * (1 + size_of(objective))
+    for oracle in (ClusteringOracle(), ClusterDecoder(), SpectralOracle()):
+        found = asked(oracle, objective, constraint)
+        if found is None:
+            # The spectral one takes a number of clusters alone, the decoder no truth.
+            assert not isinstance(oracle, ClusteringOracle)
+            continue
+        assert np.isfinite(found.value)
+        if found.y.is_partition:
+            assert constraint.violation(found.y) is None
+            assert abs(found.value - objective.value(found.y)) <= slack
+            assert found.value <= best.value + slack
+        if found.quality is not Quality.HEURISTIC:
+            assert found.upper_bound >= best.value - slack
+        if found.quality is Quality.EXACT:
+            assert found.value >= best.value - slack
+
+
+@examples(5)
+@given(objectives(contiguous=False, most=5))
+def test_a_semidefinite_bound_is_above_the_best_clustering(objective):
+    for K in range(1, objective.n_samples + 1):
+        found = asked(SemidefiniteOracle(tol=1e-6), objective, Constraint(n_clusters=K))
+        best = ALL.ask(objective, Constraint(n_clusters=K))
+        if found is not None:
+            assert found.upper_bound >= best.value - 1e-4 * (1 + size_of(objective))
+
+
+@examples(60)
+@given(objectives(contiguous=True, most=9))
+def test_a_recording_played_backwards_has_the_segments_backwards(objective):
+    truth = objective.truth
+    if truth is not None:
+        truth = EquivalenceMatrix.from_labels(truth.labels[::-1])
+    backwards = TraceObjective(
+        objective.Z[::-1].copy(), truth, objective.truth_weight, objective.shift
+    )
+    there, back = (SequentialOracle().ask(o) for o in (objective, backwards))
+    assert there.value == pytest.approx(back.value, abs=1e-9 * (1 + size_of(objective)))
+
+
+@examples(60)
+@given(
+    matrices(st.integers(2, 12), st.integers(1, 3)),
+    st.sampled_from([1e-6, 1e-3, 1e3, 1e6]),
+    st.sampled_from([-7.0, 1e3]),
+)
+def test_neither_unit_nor_level_changes_the_segments(X, unit, level):
+    """Scores are as far apart as the data make them: equal ones may be told apart by rounding."""
+    price = float((X**2).sum()) / len(X) + 1.0
+    here = SequentialOracle().ask(TraceObjective(X, shift=-price))
+    moved = unit * (X - X.mean(axis=0) + level)
+    there = SequentialOracle().ask(TraceObjective(moved, shift=-price * unit**2))
+    objective = TraceObjective(X, shift=-price)
+    slack = 1e-6 * (size_of(objective) + level**2 * 1e-6)
+    assert abs(objective.value(here.y) - objective.value(there.y)) <= slack
+
+
+@examples(40)
+@given(st.data())
+def test_a_clustering_does_not_depend_on_the_order_of_rows(data):
+    X = data.draw(matrices(st.integers(2, 7), 2))
+    order = np.array(data.draw(st.permutations(range(len(X)))))
+    K = data.draw(st.integers(1, len(X)))
+    best = ALL.ask(TraceObjective(X), Constraint(n_clusters=K))
+    other = ALL.ask(TraceObjective(X[order]), Constraint(n_clusters=K))
+    assert best.value == pytest.approx(other.value, rel=1e-9, abs=1e-9)
+    labels = np.empty(len(X), dtype=int)
+    labels[order] = other.y.labels
+    value = TraceObjective(X).value(EquivalenceMatrix.from_labels(labels))
+    assert value == pytest.approx(best.value, rel=1e-9, abs=1e-9)
+
+
+@examples(20)
+@given(st.data())
+def test_links_are_kept_or_refused(data):
+    T = data.draw(st.integers(1, 7))
+    X = data.draw(matrices(T, 2))
+    pairs = st.tuples(st.integers(-1, T), st.integers(-1, T))
+    groups = data.draw(st.lists(st.lists(st.integers(-1, T), max_size=3).map(tuple), max_size=2))
+    constraint = Constraint(
+        n_clusters=data.draw(st.none() | st.integers(1, T)),
+        together=tuple(groups),
+        apart=tuple(data.draw(st.lists(pairs, max_size=2))),
+    )
+    for oracle in (ClusteringOracle(), ClusterDecoder()):
+        found = asked(oracle, TraceObjective(X, shift=-1.0), constraint)
+        assert found is None or constraint.violation(found.y) is None

@@ -1,0 +1,204 @@
+"""Raw signals in windows and back, and transformers of series with the interface of others."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, clone
+
+from structsvm import MetricLearner, load, save
+from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.errors import DataError, LearningError, ModelFileError, SettingsError
+from structsvm.features import Lags, OfWindows, Rows, Series, Union, windows
+from structsvm.interop import labels_to_breakpoints
+
+XS, YS = arrays_and_labels(
+    relevant_changes(3, n_samples=200, n_features=3, n_relevant=2, random_state=0)
+)
+
+
+class TestWindows:
+    def test_statistics_are_those_of_each_window(self, rng):
+        X = rng.normal(size=(101, 2))
+        names = ("mean", "spread", "min", "max", "rms")
+        found = windows(X, rate=10, window=2.0, hop=0.7, statistics=names, names=["a", "b"])
+        assert found.starts.tolist() == list(range(0, 82, 7))
+        for row, start in zip(found.X, found.starts, strict=True):
+            w = X[start : start + 20]
+            parts = [w.mean(0), w.std(0), w.min(0), w.max(0), np.sqrt((w**2).mean(0))]
+            np.testing.assert_allclose(row, np.concatenate(parts))
+        assert found.names[:3] == ("a mean", "b mean", "a spread")
+        np.testing.assert_allclose(found.times, found.starts / 10 + 1.0)
+
+    def test_bands_tell_frequencies_apart(self):
+        t = np.arange(2000) / 100
+        slow, fast = np.sin(2 * np.pi * 2 * t), np.sin(2 * np.pi * 20 * t)
+        found = windows(
+            np.column_stack([slow, fast]), 100, 1.0, statistics=(), bands=[(1, 4), (15, 25)]
+        )
+        assert found.names[0] == "x0 power 1-4 Hz"
+        low, high = found.X[:, :2], found.X[:, 2:]
+        assert (low[:, 0] > 100 * low[:, 1]).all()
+        assert (high[:, 1] > 100 * high[:, 0]).all()
+
+    @pytest.mark.parametrize(("window", "hop"), [(2.0, 1.0), (2.0, 0.3), (0.5, 2.0), (0.1, 0.1)])
+    def test_labels_go_there_and_back_up_to_half_a_window_and_a_hop(self, rng, window, hop):
+        y = np.repeat([3, 1, 2, 1], [60, 55, 70, 65])
+        found = windows(rng.normal(size=(250, 1)), 10, window, hop)
+        labels = found.labels(y)
+        back = found.spread(labels)
+        assert back.shape == y.shape
+        ends = found.breakpoints(labels_to_breakpoints(labels))
+        assert ends == labels_to_breakpoints(back)
+        slack = 10 * hop / 2 + 0.5 + 10 * max(0, hop - window) / 2
+        assert np.abs(np.array(ends) - labels_to_breakpoints(y)).max() <= slack
+
+    def test_each_sample_has_the_nearest_window(self, rng):
+        found = windows(rng.normal(size=(57, 1)), 1, 8, 5)
+        middles = found.starts + 3.5
+        nearest = np.abs(np.arange(57)[:, None] - middles).argmin(axis=1)
+        np.testing.assert_array_equal(found.spread(np.arange(len(found))), nearest)
+
+    def test_own_statistics_and_frames(self):
+        def steps(stack):
+            return np.abs(np.diff(stack, axis=1)).sum(axis=(1, 2))
+
+        frame = pd.DataFrame({"a": np.arange(20.0), "b": 0.0})
+        found = windows(frame, 1, 4, statistics=["mean", steps])
+        assert found.names == ("a mean", "b mean", "steps 0")
+        assert found.X[:, 2].tolist() == [3.0] * len(found)
+
+    @pytest.mark.parametrize(
+        ("given", "error", "message"),
+        [
+            ({"rate": 0}, SettingsError, "rate must be a finite number > 0"),
+            ({"window": 1e-9}, SettingsError, "window and hop must be a sample or more"),
+            ({"window": 1e9}, DataError, "the signal has 50 samples, a window has"),
+            ({"bands": [(6, 7)]}, SettingsError, "no frequency of a window is from 6"),
+            ({"bands": [3]}, SettingsError, r"a band must be a pair \(low, high\)"),
+            ({"statistics": ["mode"]}, SettingsError, "statistics must be some of mean"),
+            ({"statistics": []}, SettingsError, "windows need statistics or bands"),
+            ({"statistics": [np.sum]}, DataError, "a row for each is needed"),
+        ],
+    )
+    def test_what_cannot_be(self, given, error, message):
+        with pytest.raises(error, match=message):
+            windows(np.arange(50.0), **{"rate": 10, "window": 1.0, **given})
+
+    def test_what_does_not_fit(self):
+        found = windows(np.arange(50.0), 10, 1.0)
+        with pytest.raises(DataError, match="50 samples but labels of shape"):
+            found.labels([1, 2])
+        with pytest.raises(DataError, match="9 windows but values of shape"):
+            found.spread([1, 2])
+        with pytest.raises(DataError, match="breakpoints must increase from 1 to 9"):
+            found.breakpoints([3, 12])
+
+
+class Differences(BaseEstimator):
+    """As a transformer of series in sktime: a row for each sample, data frames come out."""
+
+    def __init__(self, lag=1):
+        self.lag = lag
+
+    def fit(self, X, y=None):
+        self.columns_ = [f"d{j}" for j in range(X.shape[1])]
+        return self
+
+    def transform(self, X, y=None):
+        made = X - np.roll(X, self.lag, axis=0)
+        made[: self.lag] = 0
+        return pd.DataFrame(made, columns=self.columns_)
+
+    def fit_transform(self, X, y=None):
+        return self.fit(X, y).transform(X, y)
+
+
+class AcrossColumns(Differences):
+    """As one in aeon: a column for each sample."""
+
+    def fit_transform(self, X, y=None, axis=1):
+        assert axis == 1
+        return super().fit_transform(X.T).to_numpy().T
+
+
+class Halves(Differences):
+    """Returns fewer samples than it was given."""
+
+    def fit_transform(self, X, y=None):
+        return X[::2]
+
+
+class Summary(BaseEstimator):
+    """As a transformer of collections: (windows, columns, samples) in, a table out."""
+
+    def fit(self, X, y=None):
+        assert X.ndim == 3
+        self.n_channels_ = X.shape[1]
+        return self
+
+    def transform(self, X, y=None):
+        assert X.shape[1] == self.n_channels_
+        return pd.DataFrame(np.hstack([X.mean(axis=2), X.max(axis=2)]))
+
+
+class TestTransformersOfOthers:
+    def test_series_of_rows_and_of_columns(self):
+        rows = Series(Differences()).fit_transform(XS)
+        columns = Series(AcrossColumns(), axis=1).fit_transform(XS)
+        for X, a, b in zip(XS, rows, columns, strict=True):
+            np.testing.assert_array_equal(a, b)
+            np.testing.assert_array_equal(a[1:], np.diff(X, axis=0))
+        names = Series(Differences()).fit(XS).get_feature_names_out(["a", "b", "c"])
+        assert names.tolist() == ["a differences", "b differences", "c differences"]
+
+    @pytest.mark.parametrize(("width", "hop"), [(9, 1), (9, 4), (500, 1), (1, 1)])
+    def test_windows_about_each_sample(self, width, hop):
+        (F,) = OfWindows(Summary(), width, hop).fit_transform(XS[:1])
+        X = XS[0]
+        assert F.shape == (200, 6)
+        for t in (0, 100, 199):
+            anchor = min((t + hop // 2) // hop, (199 // hop)) * hop
+            start = min(max(anchor - (width - 1) // 2, 0), max(200 - width, 0))
+            rows = np.minimum(np.arange(start, start + width), 199)
+            np.testing.assert_allclose(F[t], np.r_[X[rows].mean(0), X[rows].max(0)])
+
+    @pytest.mark.parametrize(
+        "features",
+        [
+            OfWindows(Summary(), 7, 2),
+            Union(Lags((0,)), Series(Differences())),
+            Union(Lags((0,)), Series(AcrossColumns(), axis=1)),
+        ],
+    )
+    def test_a_metric_is_learned_from_them(self, features, tmp_path):
+        learner = MetricLearner(metric="diagonal", features=features).fit(XS, YS)
+        assert clone(learner).fit(XS, YS).predict_breakpoints(XS) == learner.predict_breakpoints(XS)
+        assert len(learner.metric_feature_names_) == learner.n_metric_features_
+        with pytest.raises(ModelFileError, match="which a model file cannot hold"):
+            save(learner, tmp_path / "m")
+
+    def test_those_of_scikit_learn_can_be_stored(self, tmp_path):
+        from sklearn.preprocessing import StandardScaler
+
+        stage = Union(Rows(StandardScaler()), Series(StandardScaler()))
+        learner = MetricLearner(metric="diagonal", features=stage).fit(XS, YS)
+        save(learner, tmp_path / "m")
+        assert load(tmp_path / "m").predict_breakpoints(XS) == learner.predict_breakpoints(XS)
+
+    def test_what_cannot_be(self):
+        class Broken(Summary):
+            def transform(self, X, y=None):
+                raise RuntimeError("no such kernel")
+
+        for stage, message in (
+            (Series(Differences), r"make an instance, Differences\(\)"),
+            (Series(Lags()), "use it without Series"),
+            (Series(Differences(), axis=2), "axis of Series must be 0 or 1"),
+            (OfWindows(Summary(), width=0), "width of OfWindows must be an integer >= 1"),
+        ):
+            with pytest.raises(SettingsError, match=message):
+                stage.fit(XS)
+        with pytest.raises(LearningError, match="no such kernel"):
+            OfWindows(Broken()).fit(XS)
+        with pytest.raises(DataError, match="must return one row for each"):
+            Series(Halves()).fit_transform(XS)

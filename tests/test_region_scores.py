@@ -1,0 +1,335 @@
+"""Scores of named regions at the nodes of graphs and images, and the forest as a rival."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+from structsvm import (
+    MetricLearner,
+    MetricLearnerCV,
+    NormalizedCut,
+    PartialLabels,
+    evaluate,
+    load,
+    save,
+)
+from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
+from structsvm.features import Columns, Deviations, RegionScores, StateScores, Union
+from structsvm.features.stored import from_plain, to_plain
+from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
+from structsvm.graphs.labels import node_names
+from structsvm.rivals import RegionClassifier
+
+FEW = {"estimator": RandomForestClassifier(n_estimators=10, min_samples_leaf=3)}
+COLOURS = {
+    "sky": [(0.4, 0.6, 0.9), (0.9, 0.9, 0.95)],
+    "land": [(0.4, 0.7, 0.2), (0.6, 0.5, 0.2)],
+    "house": [(0.8, 0.3, 0.2), (0.5, 0.5, 0.55)],
+}
+
+
+def scene(rng, names=("sky", "land")):
+    """Stripes in any order, of blocks in two colours each, under a light of its own; and names."""
+    rows, columns, size = 6, 6, 8
+    ends = np.sort(rng.choice(np.arange(1, rows), len(names) - 1, replace=False))
+    blocks = rng.permutation(names)[np.searchsorted(ends, np.arange(rows), side="right")]
+    colours = np.array([[COLOURS[y][rng.integers(2)] for _ in range(columns)] for y in blocks])
+    image = rng.uniform(0.5, 1.0) * np.kron(colours, np.ones((size, size, 1)))
+    image += 0.03 * rng.normal(size=(*image.shape[:2], 1))
+    y = np.repeat(np.repeat(blocks, size)[:, None], columns * size, axis=1)
+    image = np.uint8(255 * np.clip(image, 0, 1))
+    return (image, y) if rng.random() < 0.5 else (image.transpose(1, 0, 2).copy(), y.T.copy())
+
+
+def scenes(rng, n, names=("sky", "land")):
+    images, maps = zip(*[scene(rng, names) for _ in range(n)], strict=True)
+    return list(images), list(maps)
+
+
+def graphs(rng, n=6, T=40, shift=2.0):
+    """Nodes of two regions whose first feature differs, by an offset that graphs do not share."""
+    found, labels = [], []
+    for _ in range(n):
+        y = np.where(np.arange(T) < rng.integers(T // 3, 2 * T // 3), "front", "back")
+        X = rng.normal(size=(T, 2)) * [0.3, 1.0] + [shift * rng.normal(), 0.0]
+        X[:, 0] += y == "front"
+        found.append(FeatureGraph(X))
+        labels.append(y)
+    return found, labels
+
+
+class Spy(ClassifierMixin, BaseEstimator):
+    """Is sure of the rows it has seen, and of no others: the leak of one that has seen all."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.seen_ = {row.tobytes(): label for row, label in zip(X, y, strict=True)}
+        return self
+
+    def predict_proba(self, X):
+        found = np.full((len(X), self.classes_.size), 1 / self.classes_.size)
+        for p, row in zip(found, X, strict=True):
+            if row.tobytes() in self.seen_:
+                p[:] = self.classes_ == self.seen_[row.tobytes()]
+        return found
+
+
+class Watch(RegionScores):
+    """Keeps the scores of the training graphs."""
+
+    kept: list = []  # noqa: RUF012
+
+    def fit_transform(self, Xs, ys=None, groups=None):
+        found = super().fit_transform(Xs, ys, groups)
+        Watch.kept.append((groups, found))
+        return found
+
+
+def test_no_training_graph_is_scored_by_a_model_that_has_seen_it_or_its_group(rng):
+    found, labels = graphs(rng, 3)
+    Xs, ys = [found[i] for i in (0, 1, 0, 2, 1, 2)], [labels[i] for i in (0, 1, 0, 2, 1, 2)]
+    groups = ["ann", "bob", "ann", "cyd", "bob", "cyd"]
+    scores = Watch(Spy(), relative=False, n_folds=3)
+    learner = MetricLearner(NormalizedCut(), features=Union(Columns(), scores))
+    with pytest.warns(DataWarning, match="constant in every graph"):
+        learner.fit(Xs, ys, groups=groups)
+    honest = Watch.kept.pop()[1]
+    assert not np.any(honest), "a spy is sure of nothing but what it has seen"
+    leaking = [x.X[:, 2:] for x in learner.prepare(Xs)]
+    assert all(np.abs(L).max() > 1 for L in leaking), "the final model has seen all of them"
+    learner.fit(Xs, ys)
+    alone = Watch.kept.pop()[1]
+    assert any(np.any(L) for L in alone), "without groups a graph of the same person leaks"
+
+
+def test_cross_fitted_scores_of_a_forest_teach_more_than_those_that_have_leaked(rng):
+    """A metric learned from scores that are too good trusts them too much on new graphs."""
+    Xs, ys = graphs(rng, 16, shift=0.3)
+    classifier = RandomForestClassifier(n_estimators=20, random_state=0)
+    scores = RegionScores(classifier, relative=False)
+    arrays = [x.X for x in Xs[:8]]
+    honest = scores.fit_transform(arrays, ys[:8])
+    leaking, new = scores.transform(arrays), scores.transform([x.X for x in Xs[8:]])
+
+    def accuracy(found, names):
+        named = [scores.classes_[L.argmax(axis=1)] for L in found]
+        return float(np.mean(np.concatenate(named) == np.concatenate(names)))
+
+    assert accuracy(leaking, ys[:8]) == 1.0
+    assert accuracy(honest, ys[:8]) == pytest.approx(accuracy(new, ys[8:]), abs=0.05)
+
+
+def test_scores_are_centred_logarithms_of_probabilities_of_features_and_deviations(rng):
+    Xs, ys = graphs(rng)
+    arrays = [x.X for x in Xs]
+    rows = np.vstack([np.hstack([X, X - X.mean(axis=0)]) for X in arrays])
+    np.testing.assert_allclose(np.vstack(Deviations().fit_transform(arrays)), rows)
+    scores = RegionScores(LogisticRegression(), smoothing=0.1).fit(arrays, ys)
+    seen = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    model = LogisticRegression().fit(seen, np.concatenate(ys))
+    L = np.log(model.predict_proba(seen) + 0.1)
+    expected = L - L.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(np.vstack(scores.transform(arrays)), expected, atol=1e-4)
+    assert scores.get_feature_names_out().tolist() == ["score back", "score front"]
+
+
+def test_deviations_help_where_the_light_differs_between_images(rng):
+    Xs, ys = graphs(rng, 20, shift=3.0)
+    arrays = [x.X for x in Xs]
+
+    def accuracy(relative):
+        scores = RegionScores(relative=relative, **FEW).fit(arrays[:10], ys[:10])
+        named = [scores.classes_[p.argmax(axis=1)] for p in scores.predict_proba(arrays[10:])]
+        return np.mean(np.concatenate(named) == np.concatenate(ys[10:]))
+
+    assert accuracy(True) > accuracy(False) + 0.1
+
+
+def test_images_are_cut_by_scores_of_more_than_two_regions(rng, tmp_path):
+    images, maps = scenes(rng, 14, ("sky", "land", "house"))
+    problem = NormalizedCut(image=GraphOfImage(n_superpixels=60))
+    features = Union(Columns(), RegionScores())
+    learner = MetricLearner(problem, features=features)
+    learner.fit(images[:8], maps[:8], rivals=["region-forest"])
+    plain = MetricLearner(problem).fit(images[:8], maps[:8])
+    assert learner.metric_feature_names_[-3:] == ["score house", "score land", "score sky"]
+    assert learner.classes_.tolist() == ["house", "land", "sky"]
+    found = evaluate(learner, images[8:], maps[8:])
+    loss = {name: scores["loss"] for name, scores in found.scores.items()}
+    assert loss["learned"] < evaluate(plain, images[8:], maps[8:]).learned["loss"] - 0.05
+    assert loss["learned"] < loss["region-forest"] - 0.05
+    assert found.confusion["learned"].accuracy > 0.9
+    assert found.confusion["region-forest"].accuracy > 0.8
+    save(learner, tmp_path / "cuts.structsvm")
+    again = load(tmp_path / "cuts.structsvm")
+    for one, other in zip(again.predict(images[8:]), learner.predict(images[8:]), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert evaluate(again, images[8:], maps[8:]).scores == found.scores
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
+def test_a_stored_forest_predicts_the_same_to_the_last_digits(kind, rng):
+    Xs, ys = graphs(rng)
+    arrays = [x.X for x in Xs]
+    scores = RegionScores(kind(n_estimators=7, random_state=0)).fit(arrays, ys)
+    again = from_plain(*to_plain(scores))
+    # Rows on both sides of each threshold, and at single-precision ties with it.
+    edges = [np.nextafter(X, np.inf) for X in arrays] + arrays
+    for one, other in zip(again.predict_proba(edges), scores.predict_proba(edges), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-14)
+    assert again.fit(arrays, ys).model_.classifier.n_estimators == 7, "it learns again as it did"
+
+
+def test_the_start_of_learning_trusts_scores_more_than_the_features_beside_them(rng):
+    Xs, ys = graphs(rng)
+    learner = MetricLearner(NormalizedCut(), features=Union(Columns(), RegionScores(**FEW)))
+    start = np.diag(learner.fit(Xs, ys).baselines_["untrained"].matrix)
+    share = start * np.vstack([x.X - x.X.mean(axis=0) for x in learner.prepare(Xs)]).var(axis=0)
+    assert share[:2].max() < 0.2 * share[2:].min()
+    alone = np.diag(MetricLearner(NormalizedCut()).fit(Xs, ys).baselines_["untrained"].matrix)
+    assert (alone > start[:2]).all()
+
+
+def test_made_features_of_a_graph_are_spatial_as_those_of_the_same_name():
+    graph = FeatureGraph(np.zeros((2, 2)), features=("L", "x"), spatial=np.array([False, True]))
+    made = graph.with_features(np.zeros((2, 3)), ("x", "score a", "L"))
+    assert made.spatial.tolist() == [True, False, False]
+    assert made.made.tolist() == [False, True, False]
+    assert made.features == ("x", "score a", "L")
+
+
+def test_a_node_has_the_name_of_most_of_its_labelled_pixels():
+    graph = FeatureGraph(np.zeros((3, 1)), regions=np.array([[0, 0, 0, 1], [2, 2, 1, 1]]))
+    maps = np.array([[7, 7, 4, 4], [-1, -1, -1, 9]])
+    assert node_names(maps, graph).tolist() == [7, 4, None]
+    assert node_names(np.full((2, 4), -1), graph).tolist() == [None] * 3
+    words = np.array([["a", "a", "b", "b"], ["b", "c", "b", "b"]])
+    assert node_names(words, graph).tolist() == ["a", "b", "b"]
+    assert node_names(node_labels(words, graph), graph).tolist() == ["a", "b", "b"]
+    partial = PartialLabels(labels=["a", None, "b"])
+    assert node_names(partial, graph) is partial
+
+
+def test_regions_are_learned_from_labels_in_part(rng):
+    Xs, ys = graphs(rng, 6, shift=0.3)
+    numbers = [np.where(y == "front", 1, 0) for y in ys]
+    scribbles = [np.where(np.arange(40) % 3, y, -1) for y in numbers]
+    learner = MetricLearner(NormalizedCut(), features=Union(Columns(), RegionScores(**FEW)))
+    learner.fit(Xs, scribbles, rivals=True)
+    assert learner.classes_.tolist() == [0, 1]
+    assert set(learner.rivals_) == {"region-forest"}
+
+
+def test_the_threshold_of_two_regions_is_chosen_on_held_out_graphs_and_moves_for_a_reason(rng):
+    Xs, ys = graphs(rng, 8, shift=0.0)
+    plain = RegionClassifier(**FEW).fit(Xs, ys)
+    assert plain.losses_.shape == plain.thresholds_.shape == (33,)
+    assert plain.threshold_ == pytest.approx(0.5, abs=0.1)
+
+    class Timid(LogisticRegression):
+        def predict_proba(self, X):
+            return super().predict_proba(X) * [1.0, 0.4] + [0.0, 0.0] + self._rest(X)
+
+        def _rest(self, X):
+            p = super().predict_proba(X)
+            return np.column_stack([0.6 * p[:, 1], np.zeros(len(p))])
+
+    timid = RegionClassifier(Timid()).fit(Xs, ys)
+    assert timid.threshold_ < 0.35
+    assert clone(timid).fit(Xs[:1], ys[:1]).threshold_ == 0.5, (
+        "one graph leaves nothing to choose by"
+    )
+
+
+def test_the_rival_takes_images_graphs_and_features_of_nodes(rng):
+    images, maps = scenes(rng, 4)
+    image = GraphOfImage(n_superpixels=30)
+    samples, _ = NormalizedCut(image=image).read(images)
+    graphs_ = [sample.side for sample in samples]
+    rival = RegionClassifier(**FEW, image=image).fit(images, maps)
+    of_graphs = clone(rival).fit(graphs_, maps)
+    of_nodes = clone(rival).fit([g.X for g in graphs_], list(map(node_names, maps, graphs_)))
+    for a, b, c in zip(
+        rival.predict(images),
+        of_graphs.predict(graphs_),
+        of_nodes.predict([g.X for g in graphs_], 2),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, c)
+    learner = MetricLearner(NormalizedCut(image=image)).fit(images[:2], maps[:2])
+    found = evaluate(learner, images[2:], maps[2:], rivals={"a forest": rival})
+    assert found.scores["a forest"]["loss"] < 0.5
+
+
+def test_at_most_so_many_regions_are_named_as_are_asked_for(rng):
+    images, maps = scenes(rng, 4, ("sky", "land", "house"))
+    rival = RegionClassifier(**FEW, image=GraphOfImage(n_superpixels=30)).fit(images, maps)
+    assert max(len(np.unique(y)) for y in rival.predict(images)) == 3
+    assert max(len(np.unique(y)) for y in rival.predict(images, 2)) == 2
+    assert all(len(np.unique(y)) == 1 for y in rival.predict(images, [1] * 4))
+
+
+def test_clusters_that_graphs_do_not_share_have_no_classifier(rng):
+    Xs, ys = graphs(rng, 4)
+    own = [[f"{name} of {i}" for name in y] for i, y in enumerate(ys)]
+    assert MetricLearner(NormalizedCut()).fit(Xs, own, rivals=True).rivals_ == {}
+
+
+def test_model_selection_chooses_among_scores_and_the_forest_where_labels_are_names(rng):
+    Xs, ys = graphs(rng, 6, shift=0.0)
+    # The front is on either side of the back: no metric tells it apart, and its name does.
+    Xs = [FeatureGraph(1.5 * x.X * np.where(np.arange(40) % 2, 1, -1)[:, None]) for x in Xs]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VerdictWarning)
+        search = MetricLearnerCV(NormalizedCut(), lams=(0.2,), cv=2, random_state=0).fit(Xs, ys)
+    names = [candidate.name for candidate in search.candidates_]
+    assert names == ["untrained", "grid", "region-forest", "diagonal", "full", "scores-full"]
+    losses = dict(zip(names, search.losses_.mean(axis=0), strict=True))
+    assert max(losses["region-forest"], losses["scores-full"]) < losses["full"] - 0.2
+    assert search.best_candidate_ in ("region-forest", "scores-full")
+    assert len(search.predict(Xs[:1])[0]) == 40
+
+
+@pytest.mark.parametrize(
+    ("learn", "message"),
+    [
+        (lambda Xs, ys: RegionScores(smoothing=0.0).fit(Xs, ys), "smoothing must be"),
+        (lambda Xs, ys: RegionScores(relative="yes").fit(Xs, ys), "relative must be"),
+        (lambda Xs, ys: RegionScores("tree").fit(Xs, ys), "'forest'"),
+        (lambda Xs, ys: RegionClassifier(image="fine").fit(Xs, ys), "image must be a GraphOf"),
+    ],
+)
+def test_wrong_settings_are_refused(learn, message, rng):
+    Xs, ys = graphs(rng, 2)
+    with pytest.raises(SettingsError, match=message):
+        learn([x.X for x in Xs], ys)
+
+
+def test_messages_speak_of_graphs_nodes_and_regions(rng):
+    Xs, ys = graphs(rng, 3)
+    arrays = [x.X for x in Xs]
+    lonely = [*ys[:2], np.where(np.arange(40) < 5, "hat", ys[2])]
+    with pytest.raises(DataError, match=r"every region has to occur in two graphs: hat only in gr"):
+        RegionScores().fit_transform(arrays, lonely)
+    with pytest.raises(DataError, match=r"needs at least 2 regions"):
+        RegionScores().fit(arrays, [["back"] * 40] * 3)
+    with pytest.raises(DataError, match=r"graph 1 has 40 nodes and 39 labels"):
+        RegionScores().fit(arrays, [ys[0], ys[1][1:], ys[2]])
+    with pytest.raises(DataError, match=r"graph 0 has the region 'front', graph 1 0"):
+        RegionScores().fit(arrays, [ys[0], np.arange(40) % 2, ys[2]])
+    with pytest.raises(DataError, match=r"there is only one graph: label another graph"):
+        RegionScores().fit_transform(arrays[:1], ys[:1])
+
+
+def test_state_scores_of_nodes_without_lags_are_those_of_regions(rng):
+    """Both are one machine: StateScores is that of recordings."""
+    Xs, ys = graphs(rng)
+    arrays, forest = [x.X for x in Xs], RandomForestClassifier(5, random_state=0)
+    states = StateScores(forest, lags=(0,), standardize="training").fit_transform(arrays, ys)
+    regions = RegionScores(forest, relative=False).fit_transform(arrays, ys)
+    np.testing.assert_array_equal(np.vstack(states), np.vstack(regions))

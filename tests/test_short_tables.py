@@ -1,0 +1,80 @@
+"""Results print as short tables: as text, in notebooks, and as data frames."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+
+from structsvm import Clustering, MetricLearner, evaluate, evaluate_rows
+from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.errors import SettingsError
+from structsvm.report import feature_weights
+from structsvm.support.tables import ShortTable
+
+XS, YS = arrays_and_labels(
+    relevant_changes(8, n_samples=200, n_features=12, n_relevant=2, random_state=0)
+)
+
+
+@pytest.fixture(scope="module")
+def learner():
+    return MetricLearner(metric="diagonal").fit(XS[:3], YS[:3], rivals=["pca"])
+
+
+@pytest.fixture(scope="module")
+def found(learner):
+    return evaluate(learner, XS[3:], YS[3:])
+
+
+def test_an_evaluation(found):
+    lines = str(found).splitlines()
+    assert lines[0] == "Mean scores of 5 recordings"
+    assert lines[1].split()[:2] == ["metric", "loss"]
+    assert [line.split()[0] for line in lines[2:5]] == ["untrained", "PCA", "learned"]
+    assert lines[5] == str(found.verdict)
+    assert repr(found) == found.summary() == str(found)
+    frame = found.to_frame()
+    assert frame["metric"].tolist() == ["untrained", "PCA", "learned"]
+    assert frame["loss"].iloc[2] == found.scores["learned"]["loss"]
+    assert found.to_frame("polars").shape == frame.shape
+    assert "<td>PCA</td>" in found._repr_html_()
+    with pytest.raises(SettingsError, match="container must be 'pandas' or 'polars'"):
+        found.to_frame("numpy")
+
+
+def test_rows_of_a_table():
+    X, y = load_iris(return_X_y=True)
+    table = evaluate_rows(MetricLearner(Clustering(), metric="diagonal").fit(X, y), X, y)
+    lines = table.summary().splitlines()
+    assert lines[0] == "Mean scores of 10 groups of rows of a table"
+    assert lines[-1] == table.question
+    assert "<table>" in table._repr_html_()
+
+
+def test_a_learner(learner):
+    lines = str(learner).splitlines()
+    assert lines[0].startswith("diagonal metric of 12 features, learned from 3 recordings, price")
+    assert len(lines) == 1 + 1 + 10 + 2
+    assert lines[-2] == "and 2 more features"
+    frame = learner.to_frame()
+    np.testing.assert_allclose(frame["weight"], np.sort(feature_weights(learner))[::-1])
+    html = learner._repr_mimebundle_()["text/html"]
+    assert "sk-top-container" in html
+    assert "<th>weight</th>" in html
+    assert repr(learner) == repr(clone(learner))
+
+
+def test_before_learning_there_are_parameters():
+    learner = MetricLearner(metric="diagonal")
+    assert str(learner) == repr(learner) == "MetricLearner(metric='diagonal')"
+    assert "<th>weight</th>" not in learner._repr_mimebundle_()["text/html"]
+    for ask in (learner.summary, learner.to_frame):
+        with pytest.raises(NotFittedError):
+            ask()
+
+
+def test_names_are_only_shown():
+    table = ShortTable("<b>", ("feature", "weight"), (("<script>", 1.0),))
+    assert "<script>" not in table.as_html
+    assert "<b>" not in table.as_html

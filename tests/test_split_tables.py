@@ -1,0 +1,277 @@
+"""One table is split by rows of known clusters, or by whole clusters, which is another question."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from tables import table
+
+from structsvm import (
+    ChangePoint,
+    Clustering,
+    MetricLearner,
+    MetricLearnerCV,
+    NormalizedCut,
+    evaluate,
+)
+from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
+from structsvm.learner.training_set import TrainingSet
+from structsvm.model_selection import evaluate_rows
+from structsvm.model_selection.splits import split_clusters, split_rows
+from structsvm.verdict import Contrast, standard_error
+
+NAMES = np.array(["ash", "elm", "fir", "oak", "yew", "bay"])
+
+
+def read(*tables):
+    Xs, ys = zip(*tables, strict=True)
+    return MetricLearner(Clustering()).read(list(Xs), list(ys))
+
+
+def search(**settings):
+    usual = {"candidates": ("untrained", "diagonal"), "lams": (0.1,), "random_state": 0}
+    return MetricLearnerCV(Clustering(), **(usual | settings))
+
+
+def quietly(model, X, y, **given):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VerdictWarning)
+        return model.fit(X, y, **given)
+
+
+def rows_of(split):
+    return [{tuple(row) for row in X.tolist()} for X in split.held_out.arrays]
+
+
+def test_groups_of_rows_are_disjoint_and_learned_from_the_rest():
+    X, y = table(3, 60)
+    split = split_rows(read((X, NAMES[y])), 5, 0)
+    assert len(split.folds) == len(split.training) == len(split.held_out) == 5
+    assert sorted(np.concatenate([rows for _, rows in split.pieces])) == list(range(60))
+    for held, training in zip(rows_of(split), split.training, strict=True):
+        (rest,) = training.arrays
+        assert held.isdisjoint(map(tuple, rest.tolist()))
+        assert len(rest) + len(held) == 60
+        assert set(training.given[0]) == {"ash", "elm", "fir"}
+    assert all(truth.n_clusters == 3 for truth in split.held_out.truths)
+
+
+def test_the_rows_of_several_tables_are_split_alike():
+    (X, y), (Z, z) = table(3, 60), table(2, 40, seed=1)
+    Z[:5] = X[:5]  # the same rows in both tables are held out together
+    split = split_rows(read((X, y), (Z, z)), 5, 0)
+    assert [table for table, _ in split.pieces] == [0, 1] * 5
+    assert split.folds.held_out.tolist() == sorted(2 * list(range(5)))
+    assert split.folds.units.tolist() == list(range(10))
+    for k, training in enumerate(split.training):
+        held = set().union(*(rows_of(split)[i] for i in split.folds.test(k)))
+        for rest in training.arrays:
+            assert held.isdisjoint(map(tuple, rest.tolist()))
+
+
+def test_whole_clusters_are_held_out_two_or_more_at_a_time():
+    X, y = table(5, 100)
+    split = split_clusters(read((X, NAMES[y])), 5, 0)
+    assert len(split.folds) == 10
+    assert split.folds.draws == 5
+    for k, training in enumerate(split.training):
+        (held,) = split.test(k).given
+        assert set(held).isdisjoint(training.given[0])
+        assert set(held) | set(training.given[0]) == set(NAMES[:5])
+        assert len(set(held)) >= 2
+        assert len(set(training.given[0])) >= 2
+    drawn = [frozenset(y) for y in split.held_out.given]
+    assert len({frozenset(drawn[i : i + 2]) for i in range(0, 10, 2)}) == 5
+
+
+def test_four_clusters_have_three_draws():
+    X, y = table(4, 80)
+    split = split_clusters(read((X, y)), 5, 0)
+    assert split.folds.draws == 3
+    assert {truth.n_clusters for truth in split.held_out.truths} == {2}
+
+
+def test_clusters_of_one_name_are_held_out_of_every_table():
+    (X, y), (Z, z) = table(4, 80), table(4, 60, seed=1)
+    split = split_clusters(read((X, NAMES[y]), (Z, NAMES[z + 1])), 2, 0)
+    for k, training in enumerate(split.training):
+        held = {name for y in split.test(k).given for name in y}
+        assert len(held) >= 2
+        assert held.isdisjoint({name for y in training.given for name in y})
+
+
+def test_a_fold_is_judged_by_folds_that_have_nothing_of_it():
+    X, y = table(6, 120)
+    split = split_clusters(read((X, y)), 3, 0)
+    for k in range(len(split.folds)):
+        held = set(split.test(k).given[0])
+        others = split.folds.train(k)
+        assert others.size >= 2
+        assert all(held.isdisjoint(split.held_out.given[i]) for i in others)
+
+
+def test_several_draws_make_nothing_more_certain():
+    once = np.array([1.0, 3.0, 2.0, 6.0])
+    drawn = np.tile(once, 5)
+    units = np.arange(20)
+    spread = standard_error(drawn, units, draws=5)
+    assert spread == pytest.approx(np.std(drawn, ddof=1) / 2)
+    contrast = Contrast.of("untrained", drawn, units, draws=5)
+    assert contrast.units == 4
+    assert contrast.se == pytest.approx(spread)
+
+
+@pytest.mark.parametrize("split", ["rows", "clusters"])
+def test_a_single_table_is_enough(split):
+    X, y = table(4, 80, spread=3.0)
+    found = quietly(search(split=split, cv=2), X, NAMES[y])
+    assert found.losses_.shape[0] == {"rows": 2, "clusters": 6}[split]
+    assert found.question_ == found.best_estimator_.question_ == split
+    evaluate(found, [X + 1], [NAMES[y]])
+    words = {"rows": "further rows of the same clusters", "clusters": "clusters that it was not"}
+    assert words[split] in str(found.verdict_)
+    assert json.loads(json.dumps(found.verdict_.to_dict()))["question"] == found.verdict_.question
+
+
+def test_few_clusters_support_no_verdict_on_new_ones():
+    X, y = table(4, 80, spread=3.0)
+    with pytest.warns(VerdictWarning, match="2 independent cluster groups cannot support"):
+        search(split="clusters").fit(X, y)
+
+
+def test_losses_of_new_clusters_are_those_of_metrics_that_never_saw_them():
+    X, y = table(5, 100, spread=2.0)
+    found = quietly(search(split="clusters", candidates=("untrained", "full")), X, y)
+    split = split_clusters(read((X, y)), 5, 0)
+    k = 3
+    learner = MetricLearner(Clustering(), lam=0.1, random_state=0).fit(split.training[k])
+    test = split.test(k)
+    (guess,) = learner.predict_partitions(test.arrays, test.truths[0].n_clusters)
+    expected = -Clustering().agreement(test.truths[0], guess)
+    assert found.losses_[k, -1] == pytest.approx(expected)
+
+
+def test_groups_of_rows_are_scaled_as_what_is_learned_from():
+    X, y = table(3, 90, spread=2.0)
+    found = quietly(search(split="rows", candidates=("untrained", "full"), cv=3), X, y)
+    split = split_rows(read((X, y)), 3, 0)
+    learner = MetricLearner(Clustering(), lam=0.1, standardize="training", random_state=0)
+    learner.fit(split.training[1])
+    test = split.test(1)
+    (guess,) = learner.predict_partitions(test.arrays, 3)
+    assert found.losses_[1, -1] == pytest.approx(-Clustering().agreement(test.truths[0], guess))
+    assert found.best_estimator_.standardize == "auto"
+
+
+def test_a_table_is_judged_by_the_question_its_model_was_made_for():
+    X, y = table(5, 100, spread=3.0)
+    found = quietly(search(split="clusters"), X, y)
+    learner = found.best_estimator_
+    rows = evaluate_rows(learner, X, y)
+    assert "clusters that it was not learned from" in rows.question
+    assert rows.question == rows.verdict.question
+    assert rows.verdict.untrained.units == 2
+    assert {row.n_clusters for row in rows.groups.samples} == {2}
+    assert (
+        "further rows of the same clusters" in evaluate_rows(learner, X, y, split="rows").question
+    )
+    other, labels = table(5, 100, seed=1, spread=3.0)
+    assert not evaluate_rows(learner, other, labels, split="clusters").learned_again
+
+
+def test_tables_with_too_little_in_common_are_refused():
+    X, y = table(4, 80)
+    alone = [(X[y == k], NAMES[y[y == k]]) for k in (2, 3)]
+    with pytest.raises(DataError, match="the 3 tables have too few clusters in common"):
+        split_clusters(read((X[y < 2], NAMES[y[y < 2]]), *alone), 2, 0)
+
+
+def test_the_menu_asks_for_the_question():
+    X, y = table(4, 64, spread=3.0)
+    names = {}
+    for split in (None, "rows", "clusters"):
+        found = MetricLearnerCV(Clustering(), split=split, cv=2)
+        data = [X, X + 1] if split is None else X
+        labels = [y, y] if split is None else y
+        names[split] = {c.name for c in found._menu(found._training_set(data, labels))}
+    assert names[None] == {"untrained", "rca", "diagonal", "full"}
+    whitened = {"full-unwhitened", "full", "full-whitened"}
+    centred = {"diagonal-centred", "centred", "centred-whitened"}
+    assert names["clusters"] == names[None] | whitened | centred | {"rca-plain", "lda"}
+    assert names["rows"] == names["clusters"] | {"lda-classifier", "nearest-centroid"}
+    own = MetricLearnerCV(Clustering(), lams=(0.5,), split="clusters")
+    lams = {c.lam for c in own._menu(own._training_set(X, y)) if c.is_learned}
+    assert lams == {0.5}
+
+
+def test_a_centred_metric_of_large_lam_is_half_shrunk_rca():
+    X, y = table(5, 100, spread=2.0)
+    found = quietly(search(split="clusters", candidates=("untrained", "rca", "centred")), X, y)
+    names = [str(c) for c in found.candidates_]
+    assert names[1:] == ["RCA", "centred, lam=0.1"]  # lams= of the search has the last word
+    usual = quietly(
+        search(split="clusters", candidates=("untrained", "rca", "centred"), lams=None), X, y
+    )
+    assert [c.lam for c in usual.candidates_ if c.is_learned] == [100.0, 10.0, 1.0]
+    np.testing.assert_allclose(usual.losses_[:, 2], usual.losses_[:, 1], atol=0.5)
+    assert usual.rule is None
+
+
+def test_bad_input_is_refused_by_name():
+    X, y = table(3, 60)
+    with pytest.raises(DataError, match="3 clusters: split='clusters' needs at least 4, two to"):
+        search(split="clusters").fit(X, y)
+    two, labels = table(2, 40)
+    with pytest.raises(DataError, match="2 clusters: split='clusters' needs at least 4"):
+        search(split="clusters").fit(two, labels)
+    with pytest.raises(DataError, match="all rows of the table have the same label"):
+        search(split="rows").fit(X, np.zeros(60, dtype=int))
+    with pytest.raises(DataError, match="all rows of the table have the same label"):
+        search(split="clusters").fit(X, np.zeros(60, dtype=int))
+    with pytest.raises(DataError, match="the table has 8 rows in 3 clusters, of which none can be"):
+        search(split="rows").fit(X[:8], np.arange(8) % 3)
+    with pytest.raises(DataError, match="table 1 has 8 rows in 3 clusters"):
+        search(split="rows").fit([X, X[:8]], [y, np.arange(8) % 3])
+    with pytest.raises(SettingsError, match="split must be 'rows', 'clusters' or None, got 'row'"):
+        search(split="row").fit(X, y)
+    with pytest.raises(SettingsError, match="split='rows', cv must be at least 2 folds, got 1"):
+        search(split="rows", cv=1).fit(X, y)
+    with pytest.raises(SettingsError, match="groups are of whole tables, which split='rows'"):
+        search(split="rows").fit([X, X + 1], [y, y], groups=["a", "b"])
+    y[3] = -1
+    with pytest.raises(DataError, match="labelled in part only"):
+        search(split="rows").fit(X, y)
+
+
+def test_recordings_and_graphs_are_not_split():
+    X, y = table(3, 60)
+    with pytest.raises(DataError, match="split='rows' is for tables: the samples of a recording"):
+        MetricLearnerCV(ChangePoint(), split="rows").fit([X, X], [np.sort(y), np.sort(y)])
+    with pytest.raises(DataError, match="split='rows' is for tables: the samples of a recording"):
+        MetricLearnerCV(split="rows").fit([X, X], [[30, 60], [20, 60]])
+    graphs = [(np.ones((60, 60)) - np.eye(60), X)] * 2
+    with pytest.raises(DataError, match="split='clusters' is for tables: the nodes of a graph"):
+        MetricLearnerCV(NormalizedCut(), split="clusters").fit(graphs, [y, y])
+
+
+def test_labels_have_one_name_however_they_are_stored():
+    X, y = table(3, 30)
+    as_floats, as_text = read((X, y.astype(float))), read((X, y.astype(str)))
+    assert as_floats.names_of_items == as_text.names_of_items == read((X, y)).names_of_items
+    bare = TrainingSet(as_text.problem, as_text.samples, as_text.labels, as_text.weights)
+    assert len(bare.cluster_names) == 3
+
+
+def test_a_model_made_for_known_clusters_says_so_of_new_ones():
+    X, y = table(4, 80, spread=3.0)
+    learner = MetricLearner(Clustering(), "diagonal").fit(X, NAMES[y])
+    assert learner.question_ == "rows"
+    other, labels = table(4, 60, seed=1, spread=3.0)
+    evaluate(learner, other, NAMES[labels])
+    with pytest.warns(DataWarning, match="one of these is new: bay"):
+        evaluate(learner, other, np.where(labels == 3, "bay", NAMES[labels]))
+    with pytest.warns(DataWarning, match="4 of these are new: 10, 11, 12, 13"):
+        evaluate(learner, other, labels + 10)
+    asked = quietly(search(split="clusters"), X, NAMES[y]).best_estimator_
+    evaluate(asked, other, labels + 10)

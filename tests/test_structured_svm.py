@@ -1,0 +1,512 @@
+"""StructuredSVM: labellings that are no partitions, with all that a learner has."""
+
+import json
+import pickle
+import signal
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from generic_examples import blobs, chain, every_labelling, multiclass, program, sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from structsvm import ChangePoint, MetricLearner, StructuredSVM, compare_solvers, load, save
+from structsvm.cli import main
+from structsvm.errors import (
+    CheckpointError,
+    DataError,
+    DataWarning,
+    ModelFileError,
+    PluginError,
+    SettingsError,
+)
+from structsvm.plotting import plot_gap
+from structsvm.problem import Problem
+from structsvm.regularizers import Custom, SquaredNorm
+from structsvm.solvers import CuttingPlane, Stopping
+
+PRECISE = CuttingPlane(Stopping(1e-8, 2000))
+
+
+@pytest.fixture
+def classes(rng):
+    return blobs(rng, 60)
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """As if a distribution declared the problems of the examples."""
+
+    def points(group):
+        named = {"structsvm.structured_problems": (multiclass.Multiclass, chain.Chain)}
+        return [
+            SimpleNamespace(
+                name=cls.__name__.lower(),
+                value=f"examples:{cls.__name__}",
+                dist=None,
+                load=lambda cls=cls: cls,
+            )
+            for cls in named.get(group, ())
+        ]
+
+    monkeypatch.setattr("structsvm.plugins.entry_points", points)
+
+
+def equal(one, other):
+    return len(one) == len(other) and all(map(np.array_equal, one, other))
+
+
+# ---- as an estimator
+
+VECTOR = "a vector is a sequence of samples that are numbers, and this problem has vectors"
+ANYTHING = "samples are whatever the problem takes, so that the problem refuses or reads objects"
+WORDS = "the message is in the words of this library: it names the offending value"
+EXPECTED_TO_FAIL = {
+    "check_n_features_in_after_fitting": WORDS,
+    "check_complex_data": WORDS,
+    "check_all_zero_sample_weights_error": WORDS,
+    "check_dtype_object": ANYTHING,
+    "check_fit1d": VECTOR,
+}
+NOT_RUN = {"check_array_api_input"}  # skips itself, as for MetricLearner
+
+
+def name_of(check):
+    inner = check.func
+    return inner.__name__ if hasattr(inner, "__name__") else inner.func.__name__
+
+
+def checks():
+    count: dict[str, int] = {}
+    estimator = StructuredSVM(multiclass.Multiclass(), lam=0.1)
+    for given, check in estimator_checks_generator(estimator):
+        name = name_of(check)
+        if name not in NOT_RUN:
+            count[name] = count.get(name, 0) + 1
+            reason = EXPECTED_TO_FAIL.get(name)
+            marks = [] if reason is None else pytest.mark.xfail(reason=reason, strict=True)
+            yield pytest.param(given, check, id=f"{name}-{count[name]}", marks=marks)
+
+
+@pytest.mark.parametrize(("estimator", "check"), list(checks()))
+def test_the_checks_of_scikit_learn_pass(estimator, check):
+    check(estimator)
+
+
+def test_parameters_and_clones():
+    svm = StructuredSVM(multiclass.Multiclass(n_features=3), lam=0.5)
+    assert svm.get_params()["problem__n_features"] == 3
+    fresh = clone(svm).set_params(problem__n_features=4, lam=1.0)
+    assert (fresh.problem.n_features, fresh.lam) == (4, 1.0)
+    assert (svm.problem.n_features, svm.lam) == (3, 0.5)
+    with pytest.raises(NotFittedError):
+        fresh.predict([[1.0]])
+
+
+def test_fitting_leaves_the_problem_as_it_was(classes):
+    X, y = classes
+    svm = StructuredSVM(multiclass.Multiclass()).fit(X, y)
+    assert svm.problem == multiclass.Multiclass()
+    assert svm.problem_ == multiclass.Multiclass((0, 1, 2), 3)
+    assert svm.weight_.shape == (9,)
+    assert svm.score(X, y) == -np.mean(np.array(svm.predict(X)) != y)
+
+
+def test_it_is_chosen_by_cross_validation(classes):
+    X, y = classes
+    grid = {"lam": [0.01, 100.0], "problem__costs": [None, ((0, 9, 9), (9, 0, 9), (9, 9, 0))]}
+    search = GridSearchCV(StructuredSVM(multiclass.Multiclass()), grid, cv=3).fit(X, y)
+    assert search.best_params_ == {"lam": 0.01, "problem__costs": None}
+    xs, ys = chain.sequences(9)
+    scores = cross_val_score(StructuredSVM(chain.Chain(4, 4), lam=0.1), xs, ys, cv=3)
+    assert scores.shape == (3,)
+    assert (scores > -0.7).all()
+
+
+def test_data_frames_name_the_features(classes):
+    X, y = classes
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    svm = StructuredSVM(multiclass.Multiclass()).fit(frame, pd.Series(y))
+    assert svm.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert svm.predict(frame) == svm.predict(X)
+    with pytest.raises(DataError, match=r"X has the columns \['b', 'a', 'c'\], the model"):
+        svm.predict(frame[["b", "a", "c"]])
+
+
+def test_it_survives_pickling(classes):
+    X, y = classes
+    svm = StructuredSVM(multiclass.Multiclass()).fit(X, y)
+    assert pickle.loads(pickle.dumps(svm)).predict(X) == svm.predict(X)
+
+
+def test_workers_find_the_same():
+    xs, ys = chain.sequences(12)
+    alone = StructuredSVM(chain.Chain(), lam=0.1).fit(xs, ys)
+    shared = StructuredSVM(chain.Chain(), lam=0.1, n_jobs=2, backend="threads").fit(xs, ys)
+    np.testing.assert_array_equal(shared.solution_.w, alone.solution_.w)
+
+
+# ---- what is given
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        (
+            {"problem": multiclass.Multiclass},
+            r"problem must be an instance of a class derived from",
+        ),
+        ({"problem": ChangePoint()}, r"partitions are for MetricLearner"),
+        ({"lam": 0}, r"lam must be > 0, got 0"),
+        ({"regularizer": "l1"}, r"regularizer must be one of \['squared', 'trace'\]"),
+        ({"regularizer": "trace"}, r"the trace is not nonnegative on Free"),
+        ({"constraints": 3}, r"constraints must be a function or None, got 3"),
+        ({"solver": "newton"}, r"solver must be a Solver or one of \['auto', 'cutting-plane'"),
+        (
+            {"solver": "quasi-newton"},
+            r"solver must be a Solver or one of \['auto', 'cutting-plane'",
+        ),
+        ({"n_jobs": 0}, r"n_jobs must be an integer other than 0 or None, got 0"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_named(classes, given, complaint):
+    settings = {"problem": multiclass.Multiclass(), **given}
+    with pytest.raises(SettingsError, match=complaint):
+        StructuredSVM(**settings).fit(*classes)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "how", "complaint"),
+    [
+        ([[1.0]], [0, 1], {}, r"1 sample but 2 labellings in y: give one for each"),
+        ([], [], {}, r"X is empty: give at least one sample"),
+        (3, [0], {}, r"X is 3: give a sequence, an item for each sample"),
+        ([[1.0]], None, {}, r"there are no labellings"),
+        ([np.array([1.0, np.nan])], [0], {}, r"sample 0 has nan at 1: fill missing values first"),
+        (np.ones((2, 1)), [0.0, np.nan], {}, r"labelling of sample 1 is nan|give a finite one"),
+        (
+            np.ones((2, 1)),
+            [0, 1],
+            {"sample_weight": [0, 0]},
+            r"every sample_weight is 0: no sample",
+        ),
+        (np.ones((2, 1)), [0, 1], {"sample_weight": [1, -1]}, r"sample_weight of sample 1 is -1.0"),
+        ("text", [0], {}, r"X is 'text', a text: give arrays"),
+    ],
+)
+def test_data_that_cannot_be_are_named(X, y, how, complaint):
+    y = np.array(y) if isinstance(y, list) and y[:1] == [0.0] else y
+    with pytest.raises(DataError, match=complaint):
+        StructuredSVM(multiclass.Multiclass()).fit(X, y, **how)
+
+
+@pytest.mark.parametrize(
+    ("how", "complaint"),
+    [
+        ({"max_rounds": -1}, r"max_rounds must be an integer >= 0, got -1"),
+        ({"resume": 3}, r"resume must be the path of a file or None, got 3"),
+        ({"callback": 3}, r"callback must be a function or None, got 3"),
+    ],
+)
+def test_how_to_fit_is_checked(classes, how, complaint):
+    with pytest.raises(SettingsError, match=complaint):
+        StructuredSVM(multiclass.Multiclass()).fit(*classes, **how)
+
+
+def test_a_weight_of_zero_is_a_warning(classes):
+    svm = StructuredSVM(sparse.Wines(3), lam=100.0, regularizer=Custom(sparse.cp.norm1))
+    with pytest.warns(DataWarning, match=r"the best weight is zero.*lower lam=100.0"):
+        svm.fit(*classes)
+
+
+def test_a_gap_that_stays_open_is_a_warning(classes):
+    svm = StructuredSVM(multiclass.Multiclass(), solver=CuttingPlane(Stopping(1e-9, max_iter=1)))
+    with pytest.warns(ConvergenceWarning, match="relative gap"):
+        svm.fit(*classes)
+    assert not svm.converged_
+
+
+# ---- weights, constraints, solvers
+
+
+def test_the_weight_of_a_sample_is_how_often_it_is_there(classes):
+    X, y = classes
+    counts = np.arange(60) // 3 % 3
+    svm = StructuredSVM(multiclass.Multiclass(), lam=0.05, solver=PRECISE)
+    weighted = svm.fit(X, y, sample_weight=counts).solution_
+    repeated = svm.fit(np.repeat(X, counts, axis=0), np.repeat(y, counts)).solution_
+    assert weighted.upper == pytest.approx(repeated.upper, rel=1e-6)
+    np.testing.assert_allclose(weighted.w, repeated.w, atol=1e-3)
+    repeat = svm.score(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    assert svm.score(X, y, sample_weight=counts) == pytest.approx(repeat)
+
+
+def test_a_regularizer_of_our_own_and_constraints(classes):
+    X, y = classes
+    svm = StructuredSVM(
+        multiclass.Multiclass(), regularizer=SquaredNorm(center=0.1), constraints=sparse.balanced
+    ).fit(X, y)
+    np.testing.assert_allclose(svm.weight_.reshape(3, 3).sum(axis=0), 0.0, atol=1e-5)
+
+
+def test_solvers_are_compared(classes):
+    X, y = classes
+    solvers = ["cutting-plane", "one-slack", "frank-wolfe"]
+    found = compare_solvers(multiclass.Multiclass(), X, y, solvers, lam=0.1)
+    assert list(found.solutions) == solvers
+    svm = StructuredSVM(multiclass.Multiclass(), lam=0.1).fit(X, y)
+    for solution in found.solutions.values():
+        assert solution.gap <= 1e-3
+        assert solution.lower <= svm.solution_.upper
+        assert svm.solution_.lower <= solution.upper
+    with pytest.raises(SettingsError, match=r"metric='diagonal' is for partition problems, and Mu"):
+        compare_solvers(multiclass.Multiclass(), X, y, metric="diagonal")
+    found = compare_solvers(sparse.Wines(3), X, y, constraints=sparse.balanced)
+    assert set(found.refused) == {"frank-wolfe"}
+
+
+def test_the_gap_is_drawn(classes):
+    svm = StructuredSVM(multiclass.Multiclass()).fit(*classes)
+    assert plot_gap(svm).has_data()
+
+
+# ---- stopping and going on
+
+
+def test_learning_goes_on_from_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("structsvm.solvers.checkpoint.EVERY", 0.0)
+    xs, ys = chain.sequences(10, T=12)
+    svm = StructuredSVM(chain.Chain(), lam=0.05, solver=CuttingPlane(Stopping(1e-4)))
+    whole = svm.fit(xs, ys).solution_
+    file = tmp_path / "run.npz"
+
+    class PowerCut(BaseException):
+        pass
+
+    def cut(entry):
+        if entry.iteration == 3:
+            raise PowerCut
+
+    with pytest.raises(PowerCut):
+        svm.fit(xs, ys, resume=file, callback=cut)
+    resumed = svm.fit(xs, ys, resume=file).solution_
+    np.testing.assert_array_equal(resumed.w, whole.w)
+    assert resumed.oracle_calls == whole.oracle_calls
+    with pytest.raises(CheckpointError, match="a checkpoint with other"):
+        svm.fit(xs[:9], ys[:9], resume=file)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_ctrl_c_keeps_the_best_weight(classes):
+    def interrupt(entry):
+        if entry.iteration == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    svm = StructuredSVM(multiclass.Multiclass(), solver=CuttingPlane(Stopping(1e-9)))
+    svm.fit(*classes, callback=interrupt)
+    assert svm.interrupted_
+    assert np.isfinite(svm.solution_.gap)
+
+
+# ---- labellings that are known in part
+
+
+def partly(ys, rng, share=0.5):
+    return [np.where(rng.random(y.size) < share, -1, y) for y in ys]
+
+
+def test_labellings_in_part_are_completed(rng):
+    xs, ys = chain.sequences(40, T=20)
+    few = StructuredSVM(chain.Chain(), lam=0.05).fit(xs[:3], ys[:3])
+    known = [*ys[:3], *partly(ys[3:20], rng)]
+    more = StructuredSVM(chain.Chain(), lam=0.05).fit(xs[:20], known)
+    assert more.score(xs[20:], ys[20:]) > few.score(xs[20:], ys[20:])
+    objectives = [r.objective for r in more.alternated_.rounds]
+    assert objectives == sorted(objectives, reverse=True)
+    for given, found in zip(known, more.alternated_.labels, strict=True):
+        assert np.all((given < 0) | (given == found))
+        assert more.problem_.is_complete(found)
+    assert few.alternated_ is None
+    alone = StructuredSVM(chain.Chain(), lam=0.05).fit(xs[:20], known, max_rounds=0)
+    np.testing.assert_array_equal(alone.solution_.w, few.solution_.w)
+
+
+def test_labellings_in_part_reach_a_fixed_point_that_is_optimal_for_its_completions(rng):
+    xs, ys = chain.sequences(6, T=5, n_states=3, seed=1)
+    known = [*ys[:3], *partly(ys[3:], rng)]
+    svm = StructuredSVM(chain.Chain(3, 3), lam=0.2, solver=PRECISE).fit(xs, known)
+    assert svm.alternated_.fixed_point
+    labels = svm.alternated_.labels
+    best = program(svm.problem_, xs, labels, every_labelling(5, 3), np.full(6, 1 / 1.2)) / 5
+    assert svm.solution_.upper == pytest.approx(best, rel=1e-5)
+
+
+def test_nothing_but_labellings_in_part_is_refused(rng):
+    xs, ys = chain.sequences(4)
+    svm = StructuredSVM(chain.Chain())
+    with pytest.raises(DataError, match="every labelling is known in part only: label one sample"):
+        svm.fit(xs, partly(ys, rng))
+    with pytest.raises(SettingsError, match="resume= keeps one convex problem"):
+        svm.fit(xs, [ys[0], *partly(ys[1:], rng)], resume="x")
+    with pytest.raises(DataError, match="the labelling of sample 1 is known in part only"):
+        svm.risk(xs, [ys[0], *partly(ys[1:], rng)])
+
+
+@dataclass(frozen=True)
+class Forgetful(chain.Chain):
+    """Gives the labels back as they came."""
+
+    def complete(self, w, x, y):
+        return y
+
+
+def test_a_completion_that_is_none_is_named(rng):
+    xs, ys = chain.sequences(4)
+    known = [*ys[:3], np.where(np.arange(30) < 3, -1, ys[3])]
+    complaint = r"sample 3: Forgetful\.complete returned an array of int64 of shape \(30,\), which "
+    with pytest.raises(PluginError, match=complaint):
+        StructuredSVM(Forgetful(), lam=0.1).fit(xs, known)
+
+
+# ---- files
+
+
+def test_it_comes_back_from_a_file(classes, installed, tmp_path):
+    X, y = classes
+    costs = ((0.0, 1.0, 2.0), (1.0, 0.0, 1.0), (2.0, 1.0, 0.0))
+    svm = StructuredSVM(multiclass.Multiclass(costs=costs), lam=0.1, solver="one-slack").fit(X, y)
+    save(svm, tmp_path / "m.structsvm")
+    again = load(tmp_path / "m.structsvm")
+    assert isinstance(again, StructuredSVM)
+    assert again.get_params() == svm.get_params()
+    assert again.problem_ == svm.problem_
+    assert again.predict(X) == svm.predict(X)
+    np.testing.assert_array_equal(again.weight_, svm.weight_)
+    assert again.solution_.summary() == svm.solution_.summary()
+    assert again.n_features_in_ == 3
+    again.fit(X, y)
+    np.testing.assert_array_equal(again.weight_, svm.weight_)
+    save(again, tmp_path / "again")
+    assert load(tmp_path / "again").predict(X) == svm.predict(X)
+
+
+def test_sequences_and_names_come_back(installed, tmp_path):
+    xs, ys = chain.sequences(6)
+    svm = StructuredSVM(chain.Chain(), lam=0.1).fit(xs, ys)
+    save(svm, tmp_path / "m")
+    assert equal(load(tmp_path / "m").predict(xs), svm.predict(xs))
+    frame = pd.DataFrame(np.eye(3), columns=["a", "b", "c"])
+    svm = StructuredSVM(multiclass.Multiclass()).fit(frame, ["x", "y", "x"])
+    save(svm, tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.predict(frame) == svm.predict(frame)
+    assert again.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_functions_are_not_stored_and_asked_for_again(classes, installed, tmp_path):
+    X, y = classes
+    svm = StructuredSVM(multiclass.Multiclass(), constraints=sparse.balanced).fit(X, y)
+    save(svm, tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.predict(X) == svm.predict(X)
+    with pytest.raises(SettingsError, match=r"constraints was .*: give it again"):
+        again.fit(X, y)
+
+
+def test_what_has_no_name_is_not_stored(classes, tmp_path):
+    svm = StructuredSVM(multiclass.Multiclass()).fit(*classes)
+    with pytest.raises(
+        PluginError, match=r"Multiclass has no name: declare it as an entry point of"
+    ):
+        save(svm, tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+
+
+def test_commands_say_that_they_are_about_metrics(classes, installed, tmp_path, capsys):
+    save(StructuredSVM(multiclass.Multiclass()).fit(*classes), tmp_path / "m")
+    assert main(["show", str(tmp_path / "m")]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "it holds a StructuredSVM of Multiclass, and commands are about metrics" in said
+
+
+def test_a_file_of_a_problem_that_is_gone_says_so(classes, installed, tmp_path, monkeypatch):
+    save(StructuredSVM(multiclass.Multiclass()).fit(*classes), tmp_path / "m")
+    monkeypatch.setattr("structsvm.plugins.entry_points", lambda group: [])
+    with pytest.raises(ModelFileError, match="no structured problem is called 'multiclass'; insta"):
+        load(tmp_path / "m")
+
+
+def test_structured_problems_are_listed(installed, capsys):
+    assert main(["problems", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [p["name"] for p in listed["structured_problems"]] == ["chain", "multiclass"]
+    assert main(["problems"]) == 0
+    assert "for structsvm.StructuredSVM, in Python" in capsys.readouterr().out
+
+
+# ---- problems that break their contract
+
+
+@dataclass(frozen=True)
+class Broken(multiclass.Multiclass):
+    """Fails in one method, at one sample."""
+
+    where: str = ""
+
+    def _fail(self, where, x):
+        if where == self.where and x[0] == 42.0:
+            raise RuntimeError("boom")
+
+    def joint_feature(self, x, y):
+        self._fail("joint_feature", x)
+        return super().joint_feature(x, y)
+
+    def separate(self, w, x, y):
+        self._fail("separate", x)
+        return super().separate(w, x, y)
+
+    def predict(self, w, x):
+        self._fail("predict", x)
+        return super().predict(w, x)
+
+
+@pytest.mark.parametrize("where", ["joint_feature", "separate", "predict"])
+def test_a_method_that_fails_is_named_with_its_sample(classes, where):
+    X, y = classes
+    X = X.copy()
+    X[7, 0] = 42.0
+    with pytest.raises(Exception, match=rf"sample 7: Broken\.{where} raised RuntimeError: boom"):
+        StructuredSVM(Broken(where=where)).fit(X, y).predict(X)
+
+
+def test_a_problem_that_writes_to_the_weight_is_named(classes):
+    @dataclass(frozen=True)
+    class Writes(multiclass.Multiclass):
+        def separate(self, w, x, y):
+            w *= 0.9
+            return super().separate(w, x, y)
+
+    with pytest.raises(PluginError, match=r"sample 0: Writes\.separate .*read-only.*copy"):
+        StructuredSVM(Writes()).fit(*classes)
+
+
+def test_sizes_that_are_no_problem_are_named(classes):
+    @dataclass(frozen=True)
+    class Sizes(multiclass.Multiclass):
+        def sized(self, xs, ys):
+            return 3
+
+    with pytest.raises(PluginError, match=r"Sizes\.sized returned 3 \(an int\): return a problem"):
+        StructuredSVM(Sizes()).fit(*classes)
+
+
+def test_it_is_not_a_metric_learner():
+    assert issubclass(chain.Chain, Problem)
+    with pytest.raises(SettingsError, match="problem must be a PartitionProblem"):
+        MetricLearner(chain.Chain()).fit([np.zeros((4, 1))], [[2, 4]])
+    assert replace(chain.Chain(), n_states=2).n_states == 2

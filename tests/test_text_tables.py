@@ -1,0 +1,253 @@
+"""Tables as other programs write them: separators, decimal commas, encodings, compression."""
+
+import bz2
+import gzip
+import lzma
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from structsvm.datasets import from_long, read_recording, read_recordings
+from structsvm.datasets.text import Typed, kind_of, read_text, stem_of
+from structsvm.errors import DataError, DataWarning, SettingsError
+
+ROWS = [[1.5, -2.0, "rest"], [2.25, 0.5, "rest"], [9.0, 1e-3, "walk"]]
+X = np.array([row[:2] for row in ROWS])
+
+
+def written(path, separator=",", decimal=".", encoding="utf-8", names=("größe", "b", "label")):
+    lines = [separator.join(names)]
+    for a, b, label in ROWS:
+        numbers = [f"{value:.4f}".replace(".", decimal) for value in (a, b)]
+        lines.append(separator.join([*numbers, label]))
+    path.write_bytes(("\r\n".join(lines) + "\r\n").encode(encoding))
+    return path
+
+
+class TestWhatIsFoundOut:
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+    @pytest.mark.parametrize(
+        ("separator", "decimal"),
+        [(",", "."), (";", "."), (";", ","), ("\t", "."), ("\t", ","), ("|", ","), ("  ", ".")],
+    )
+    def test_every_way_gives_the_same_recording(self, tmp_path, separator, decimal, encoding):
+        file = written(tmp_path / "one.csv", separator, decimal, encoding)
+        (found,) = read_recordings(file)
+        np.testing.assert_array_equal(found.X, X)
+        assert found.features == ("größe", "b")
+        assert found.y.tolist() == ["rest", "rest", "walk"]
+
+    @pytest.mark.parametrize("kind", [".csv", ".tsv", ".tab", ".txt"])
+    def test_names_of_files_decide_nothing(self, tmp_path, kind):
+        (found,) = read_recordings(written(tmp_path / f"one{kind}", ";", ","))
+        np.testing.assert_array_equal(found.X, X)
+        assert found.name == "one"
+
+    def test_quoted_numbers_with_commas(self, tmp_path):
+        (tmp_path / "one.csv").write_text('a,label\n"1,5",x\n"2,5",y\n')
+        assert read_recordings(tmp_path)[0].X.tolist() == [[1.5], [2.5]]
+
+    def test_a_point_anywhere_says_that_commas_are_none(self, tmp_path):
+        (tmp_path / "one.csv").write_text("a;b;label\n1,5;2.5;x\n2,5;3.5;y\n")
+        with pytest.raises(DataError, match="'1,5' is not a number"):
+            read_recordings(tmp_path)
+
+    def test_one_column_stays_one(self, tmp_path):
+        (tmp_path / "one.csv").write_text("body weight\n1\n2\n")
+        (found,) = read_recordings(tmp_path, need_labels=False)
+        assert found.features == ("body weight",)
+
+    def test_what_was_found_is_told(self, tmp_path):
+        usual = read_recording(written(tmp_path / "a.csv"))
+        odd = read_recording(written(tmp_path / "b.csv", ";", ",", "cp1252"))
+        assert str(usual.origin.format) == ""
+        assert str(odd.origin.format) == (
+            "';' between columns, ',' as the decimal mark, the encoding cp1252"
+        )
+
+
+class TestWhatIsSaid:
+    def test_it_goes_before_what_would_be_found(self, tmp_path):
+        (tmp_path / "one.csv").write_text("a;label\n1,250;x\n2,500;y\n")
+        assert read_recordings(tmp_path)[0].X.tolist() == [[1.25], [2.5]]
+        with pytest.raises(DataError, match="'1,250' is not a number"):
+            read_recordings(tmp_path, decimal=".")
+        with pytest.raises(DataError, match=r"no column 'label'.*--separator names another"):
+            read_recordings(tmp_path, separator="|")
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"separator": "ab"}, "separator must be one letter"),
+            ({"decimal": "x"}, "decimal must be '.' or ','"),
+            ({"decimal": ",", "separator": ","}, "cannot be decimal mark and separator at once"),
+            ({"encoding": "klingon"}, "encoding must be one that Python knows"),
+        ],
+    )
+    def test_what_no_file_can_have(self, tmp_path, given, message):
+        with pytest.raises(SettingsError, match=message):
+            read_recordings(written(tmp_path / "one.csv"), **given)
+
+    def test_words_for_separators(self, tmp_path):
+        file = written(tmp_path / "one.txt", "\t")
+        assert read_text(file, Typed(separator="tab"))[1].separator == "\t"
+        assert Typed(separator="space").separator == r"\s+"
+
+
+class TestCompression:
+    def packed(self, folder):
+        plain = written(folder / "plain.csv", ";", ",")
+        content = plain.read_bytes()
+        for module, suffix in ((gzip, "gz"), (bz2, "bz2"), (lzma, "xz")):
+            with module.open(folder / f"{suffix}.csv.{suffix}", "wb") as file:
+                file.write(content)
+        with zipfile.ZipFile(folder / "zip.csv.zip", "w") as archive:
+            archive.writestr("inside.csv", content)
+        return folder
+
+    def test_all_are_read(self, tmp_path):
+        found = read_recordings(self.packed(tmp_path))
+        assert [r.name for r in found] == ["bz2", "gz", "plain", "xz", "zip"]
+        for recording in found:
+            np.testing.assert_array_equal(recording.X, X)
+
+    def test_names(self, tmp_path):
+        packed = tmp_path / "walk.1.csv.gz"
+        assert (kind_of(packed), stem_of(packed)) == (".csv", "walk.1")
+        assert kind_of(tmp_path / "walk.gz") == ".gz"
+
+    def test_archives_of_several_files(self, tmp_path):
+        with zipfile.ZipFile(tmp_path / "two.csv.zip", "w") as archive:
+            archive.writestr("a.csv", "x")
+            archive.writestr("b.csv", "x")
+        with pytest.raises(DataError, match=r"an archive of one table is read, it holds 'a.csv'"):
+            read_recordings(tmp_path)
+
+    @pytest.mark.parametrize("suffix", ["gz", "zip"])
+    def test_no_more_is_unpacked_than_is_allowed(self, tmp_path, suffix):
+        content = b"a,label\n" + b"1,0\n" * 500_000
+        path = tmp_path / f"one.csv.{suffix}"
+        if suffix == "gz":
+            path.write_bytes(gzip.compress(content))
+        else:
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("one.csv", content)
+        with pytest.raises(DataError, match="at most 1 MB are read"):
+            read_recordings(path, max_bytes=10**6)
+
+    def test_damaged(self, tmp_path):
+        (tmp_path / "one.csv.gz").write_bytes(gzip.compress(b"a,label\n1,0\n")[:-9])
+        with pytest.raises(DataError, match=r"one.csv.gz: cannot be read"):
+            read_recordings(tmp_path)
+
+
+class TestExcel:
+    def book(self, path, *sheets):
+        frame = pd.DataFrame(ROWS, columns=["a", "b", "label"])
+        with pd.ExcelWriter(path, engine="openpyxl") as writer:
+            for sheet in sheets:
+                frame.to_excel(writer, sheet_name=sheet, index=False)
+        return path
+
+    def test_a_sheet(self, tmp_path):
+        (found,) = read_recordings(self.book(tmp_path / "one.xlsx", "data"))
+        np.testing.assert_array_equal(found.X, X)
+        assert found.y.tolist() == ["rest", "rest", "walk"]
+
+    def test_further_sheets_are_named(self, tmp_path):
+        self.book(tmp_path / "one.xlsx", "data", "notes")
+        with pytest.warns(DataWarning, match="of its sheets 'data', 'notes' the first is read"):
+            read_recordings(tmp_path)
+
+    def test_columns_of_one_name(self, tmp_path):
+        frame = pd.DataFrame([["a", "a", "label"], [1, 2, "x"], [3, 4, "y"]])
+        frame.to_excel(tmp_path / "one.xlsx", header=False, index=False)
+        with pytest.raises(DataError, match="need different names, repeated: 'a'"):
+            read_recordings(tmp_path)
+
+
+class TestColumns:
+    def test_columns_of_one_name_are_refused(self, tmp_path):
+        (tmp_path / "one.csv").write_text("a,b,a,label\n1,2,3,0\n1,2,3,1\n")
+        with pytest.raises(DataError, match="columns need different names, repeated: 'a'"):
+            read_recordings(tmp_path)
+
+    def test_words_are_named_with_the_way_out(self, tmp_path):
+        (tmp_path / "one.csv").write_text(
+            "a,place,the weather,label\n1,x,sun,0\n2,y,rain,0\n3,y,rain,1\n"
+        )
+        with pytest.raises(DataError) as raised:
+            read_recordings(tmp_path)
+        said = str(raised.value)
+        assert "'x' is not a number, row 0 (line 2), column 'place'" in said
+        assert "there are words in 'the weather'" in said
+        assert "--ignore place --ignore 'the weather' leaves it out" in said
+        (found,) = read_recordings(tmp_path, ignore=["place", "the weather"])
+        assert found.features == ("a",)
+        (found,) = read_recordings(tmp_path, features=["a"])
+        assert found.features == ("a",)
+
+    @pytest.mark.parametrize("kind", ["csv", "npz"])
+    def test_columns_that_are_not_there(self, tmp_path, kind):
+        path = tmp_path / f"one.{kind}"
+        if kind == "csv":
+            path.write_text("a,b,label\n1,2,0\n2,3,1\n")
+        else:
+            np.savez(path, X=np.array([[1, 2], [2, 3]]), y=[0, 1], features=["a", "b"])
+        for option in ("features", "ignore"):
+            with pytest.raises(DataError, match=f"{option} names 'c', which it has no column of"):
+                read_recordings(path, **{option: ["c"]})
+        assert read_recordings(path, ignore=["a"])[0].X.tolist() == [[2], [3]]
+
+
+class TestMissingValues:
+    def frame(self):
+        values = {"a": [1.0, np.nan, np.nan, 4.0, 5.0], "b": [np.nan, 1.0, 2.0, 3.0, np.nan]}
+        return pd.DataFrame({**values, "label": [0, 0, 1, 1, 1]})
+
+    def test_every_block_is_named(self, tmp_path):
+        self.frame().to_csv(tmp_path / "one.csv", index=False)
+        with pytest.raises(DataError) as raised:
+            read_recordings(tmp_path)
+        assert (
+            "missing values in row 0 (line 2), column 'b'; rows 1 to 2 (lines 3 to 4), column 'a'; "
+            "row 4 (line 6), column 'b'; interpolate with --missing interpolate"
+            in str(raised.value)
+        )
+
+    @pytest.mark.parametrize("kind", ["csv", "npz"])
+    def test_interpolation(self, tmp_path, kind):
+        frame, path = self.frame(), tmp_path / f"one.{kind}"
+        if kind == "csv":
+            frame.to_csv(path, index=False)
+        else:
+            np.savez(path, X=frame[["a", "b"]], y=frame["label"], features=["a", "b"])
+        with pytest.warns(DataWarning, match="4 values interpolated: missing values in row 0"):
+            (found,) = read_recordings(path, missing="interpolate")
+        np.testing.assert_allclose(found.X, [[1, 1], [2, 1], [3, 2], [4, 3], [5, 3]])
+
+    def test_it_is_linear_in_time(self, tmp_path):
+        frame = self.frame().assign(t=[0.0, 1.0, 2.9, 3.0, 4.0])
+        frame.to_csv(tmp_path / "one.csv", index=False)
+        with pytest.warns(DataWarning, match="interpolated|irregularly"):
+            (found,) = read_recordings(tmp_path, missing="interpolate", time_column="t")
+        np.testing.assert_allclose(found.X[:, 0], [1, 2, 3.9, 4, 5])
+
+    def test_nothing_goes_from_one_recording_to_the_next(self):
+        frame = pd.DataFrame({"who": list("aaabbb"), "x": [1.0, 2.0, np.nan, np.nan, 8.0, 9.0]})
+        with pytest.warns(DataWarning, match="interpolated"):
+            first, second = from_long(frame, recording="who", missing="interpolate")
+        assert first.X.ravel().tolist() == [1.0, 2.0, 2.0]
+        assert second.X.ravel().tolist() == [8.0, 8.0, 9.0]
+
+    def test_an_empty_column_is_named(self, tmp_path):
+        self.frame().assign(c=np.nan).to_csv(tmp_path / "one.csv", index=False)
+        with pytest.raises(DataError, match=r"column 'c' of one has no value.*--ignore c"):
+            read_recordings(tmp_path, missing="interpolate")
+
+    def test_another_word(self, tmp_path):
+        self.frame().to_csv(tmp_path / "one.csv", index=False)
+        with pytest.raises(SettingsError, match="missing must be one of error, interpolate"):
+            read_recordings(tmp_path, missing="zero")

@@ -1,0 +1,248 @@
+"""The classifiers that a learner is compared with by itself: which apply, and where they appear."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+from structsvm import MetricLearner, PartialLabels, evaluate, load, save
+from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
+from structsvm.partitions import EquivalenceMatrix, Rival, Sample, partition_loss
+from structsvm.problems import Clustering
+from structsvm.report import report_page
+from structsvm.rivals import BoundaryClassifier, FrameClassifier, rivals_of_recordings
+
+NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
+ENDS = [8, 18, 25, 30]
+MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
+QUICK = ["frame-logistic", "boundary-logistic"]
+
+
+def recordings(n, rng, noise=0.6):
+    means = np.array([MEANS[name] for name in NAMES])
+    return [means + rng.normal(scale=noise, size=means.shape) for _ in range(n)]
+
+
+def names_of(labels, features=None):
+    samples = [Sample(np.zeros((30, 2)))] * len(labels)
+    return [rival.name for rival in rivals_of_recordings(samples, labels, features)]
+
+
+@pytest.fixture(scope="module")
+def tuned():
+    rng = np.random.default_rng(0)
+    learner = MetricLearner(metric="diagonal")
+    learner.fit(recordings(6, rng), [NAMES] * 6, rivals=True)
+    return learner, recordings(5, rng), [NAMES] * 5
+
+
+def test_named_states_bring_classifiers_of_samples_and_of_boundaries(tuned):
+    learner, _, _ = tuned
+    assert list(learner.baselines_) == ["untrained", "pca", "rca"]
+    assert list(learner.rivals_) == QUICK
+    assert learner.rivals_["frame-logistic"].classes_.tolist() == ["rest", "turn", "walk"]
+
+
+def test_evaluate_compares_with_them_and_names_them(tuned):
+    learner, Xs, ys = tuned
+    found = evaluate(learner, Xs, ys)
+    assert list(found.scores) == ["learned", "untrained", "pca", "rca", *QUICK]
+    assert next(iter(found.verdict.contrasts)) == "untrained"
+    assert set(QUICK) < set(found.to_dict()["verdict"]["contrasts"])
+    losses = [row.scores["frame-logistic"]["loss"] for row in found.samples]
+    pairs = zip(learner.encode(Xs, ys), learner.partition_with("frame-logistic", Xs), strict=True)
+    assert losses == [partition_loss(truth, guess) for truth, guess in pairs]
+
+
+def test_they_are_told_the_number_of_segments_as_the_metrics_are(tuned):
+    learner, Xs, _ = tuned
+    for name in QUICK:
+        assert [M.n_clusters for M in learner.partition_with(name, Xs, 3)] == [3] * 5
+        counts = [1, 2, 3, 4, 30]
+        assert [M.n_clusters for M in learner.partition_with(name, Xs, counts)] == counts
+    with pytest.raises(DataError, match="31"):
+        learner.partition_with(QUICK[0], Xs, 31)
+    with pytest.raises(SettingsError, match="rival must be one of"):
+        learner.partition_with("forest", Xs)
+
+
+def test_a_boundary_classifier_asked_for_so_many_takes_the_highest_peaks(tuned):
+    learner, Xs, _ = tuned
+    rival = learner.rivals_["boundary-logistic"]
+    few, more = rival.predict_breakpoints(Xs, 3), rival.predict_breakpoints(Xs, 4)
+    assert all(set(one) < set(other) for one, other in zip(few, more, strict=True))
+
+
+def test_prepared_samples_are_compared_by_metrics_alone(tuned):
+    learner, Xs, ys = tuned
+    found = evaluate(learner, learner.prepare(Xs), ys)
+    assert list(found.scores) == ["learned", "untrained", "pca", "rca"]
+    known = evaluate(learner, None, ys, measured=learner.measured(Xs))
+    assert known.scores == evaluate(learner, Xs, ys).scores
+
+
+def test_the_report_shows_them(tuned):
+    learner, Xs, ys = tuned
+    assert '"frame-logistic"' in report_page(learner, Xs, ys)
+
+
+def test_a_model_file_holds_them(tuned, tmp_path):
+    learner, Xs, ys = tuned
+    save(learner, tmp_path / "walks.structsvm")
+    again = load(tmp_path / "walks.structsvm")
+    assert list(again.rivals_) == QUICK
+    assert evaluate(again, Xs, ys).to_dict() == evaluate(learner, Xs, ys).to_dict()
+
+
+def test_boosting_is_stored_too(tmp_path, rng):
+    Xs = recordings(3, rng)
+    learner = MetricLearner(metric="diagonal").fit(Xs, [ENDS] * 3)
+    learner.fit_baselines(Xs, [ENDS] * 3, names=["boundary-boosting"])
+    assert list(learner.baselines_) == ["untrained"]
+    save(learner, tmp_path / "walks.structsvm")
+    again = load(tmp_path / "walks.structsvm").rivals_["boundary-boosting"]
+    rival = learner.rivals_["boundary-boosting"]
+    assert again.predict_breakpoints(Xs) == rival.predict_breakpoints(Xs)
+
+
+def test_a_rival_that_no_file_can_hold_is_left_out_of_it_with_a_warning(tuned, tmp_path):
+    learner = MetricLearner(metric="diagonal").fit(*tuned[1:], rivals=["frame-logistic"])
+    learner.rivals_["odd"] = Remembering()
+    with pytest.warns(DataWarning, match="odd is not stored"):
+        save(learner, tmp_path / "walks.structsvm")
+    assert list(load(tmp_path / "walks.structsvm").rivals_) == ["frame-logistic"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [ENDS] * 3,
+        [np.repeat([0, 1, 2, 3], [8, 10, 7, 5])] * 3,
+        [np.repeat([1, 2], 15), np.repeat([1, 2, 3], 10)],
+        [np.repeat(["a", "b"], 15), np.repeat(["c", "d"], 15)],
+        [np.repeat(["a", "b"], 15)],
+    ],
+    ids=["breakpoints", "numbers of segments", "from one", "names of their own", "one recording"],
+)
+def test_labels_that_do_not_repeat_between_recordings_bring_no_names(labels):
+    assert names_of(labels) == ["boundary-logistic", "boundary-boosting"]
+
+
+def test_names_may_be_numbers_or_missing():
+    walk = np.repeat([5, 2, 5], 10)
+    every = ["frame-logistic", "boundary-logistic", "frame-boosting", "boundary-boosting"]
+    assert names_of([walk, walk]) == every
+    assert names_of([walk, np.where(walk == 2, -1, walk)]) == every
+    half = np.where(np.arange(30) < 15, walk, -1)
+    assert names_of([half, half]) == ["frame-logistic", "frame-boosting"]
+    assert names_of([PartialLabels(np.array(half)), PartialLabels(np.array(half))]) == [
+        "frame-logistic",
+        "frame-boosting",
+    ]
+
+
+def test_no_classifier_is_quick_on_very_many_samples():
+    samples = [Sample(np.zeros((200_000, 3)))] * 2
+    found = rivals_of_recordings(samples, [[4, 200_000]] * 2)
+    assert [rival.quick for rival in found] == [False, False]
+    (first, _) = rivals_of_recordings([Sample(np.zeros((30, 3)))], [[4, 30]])
+    assert first.quick
+
+
+def test_names_beside_breakpoints_are_left_out_and_the_warning_says_where():
+    with pytest.warns(DataWarning, match="recording 0 has names .* recording 2 has breakpoints"):
+        found = names_of([NAMES, NAMES, ENDS])
+    assert found == ["boundary-logistic", "boundary-boosting"]
+
+
+def test_classifiers_of_samples_see_the_context_of_the_metric_without_scores():
+    def context(features):
+        rivals = rivals_of_recordings([Sample(np.zeros((30, 2)))] * 2, [NAMES] * 2, features)
+        return repr(rivals[0].estimator.features)
+
+    assert context(None) == context(StateScores()) == repr(Lags())
+    assert context(Union(Columns(), StateScores())) == repr(Lags())
+    assert context(Lags((-1, 0))) == repr(Lags((-1, 0)))
+    both = Union(Columns(), MovingStatistics((3,)), StateScores())
+    assert "MovingStatistics(windows=(3,))" in context(both)
+    assert "StateScores" not in context(both)
+
+
+def test_all_adds_boosting_and_names_choose(tuned, monkeypatch):
+    fitted = []
+    for kind in (FrameClassifier, BoundaryClassifier):
+        monkeypatch.setattr(kind, "fit", lambda self, *_, **__: fitted.append(self) or self)
+    _, Xs, ys = tuned
+    learner = MetricLearner(metric="diagonal").fit(Xs, ys, rivals="all")
+    assert list(learner.rivals_) == [*QUICK, "frame-boosting", "boundary-boosting"]
+    learner.fit(Xs, ys, rivals=["rca", "frame-boosting"])
+    assert list(learner.baselines_) == ["untrained", "rca"]
+    assert list(learner.rivals_) == ["frame-boosting"]
+    learner.fit(Xs, ys)
+    assert learner.rivals_ == {}
+
+
+@pytest.mark.parametrize("rivals", ["some", 1, [1], {"rca"}])
+def test_rivals_that_are_none_are_refused(tuned, rivals):
+    with pytest.raises(SettingsError, match="rivals must be True, False, 'quick', 'all' or a list"):
+        MetricLearner().fit(*tuned[1:], rivals=rivals)
+
+
+def test_a_name_of_nothing_is_refused(tuned):
+    with pytest.raises(SettingsError, match="a baseline of this problem is one of"):
+        MetricLearner(metric="diagonal").fit(*tuned[1:], rivals=["frames"])
+
+
+def test_one_that_cannot_learn_is_left_out_with_a_warning_and_refused_where_it_was_asked_for(rng):
+    Xs, ys = [X[6:10] for X in recordings(4, rng)], [NAMES[6:10]] * 4
+    learner = MetricLearner(metric="diagonal")
+    with pytest.warns(DataWarning, match="frame-logistic is not compared with: recording 0 has 4"):
+        learner.fit(Xs, ys, rivals=True)
+    assert list(learner.rivals_) == ["boundary-logistic"]
+    with pytest.raises(DataError, match="too few for a lag of -4"):
+        learner.fit(Xs, ys, rivals=["frame-logistic"])
+
+
+class Remembering(BaseEstimator):
+    """A rival that finds one cluster, and remembers what it was given."""
+
+    def fit(self, Xs, ys, groups=None):
+        self.seen_ = Xs, ys, groups
+        return self
+
+    def predict(self, Xs, n_clusters=None):
+        return [np.zeros(len(X), int) for X in Xs]
+
+
+@dataclass(frozen=True)
+class WithRival(Clustering):
+    """A clustering that declares a rival of its own."""
+
+    def rivals(self, samples, labels, features=None):
+        return [Rival("own", Remembering())]
+
+
+def test_a_plugin_adds_rivals_of_its_own_which_get_labels_and_groups_as_given(rng):
+    Xs = [rng.normal(size=(10, 2)) + 3 * (np.arange(10) > 4)[:, None] for _ in range(6)]
+    y = np.repeat(["a", "b"], 5)
+    learner = MetricLearner(WithRival(), metric="diagonal")
+    learner.fit(Xs, [y] * 6, groups=list("aabbcc"), rivals=True)
+    seen, labels, groups = learner.rivals_["own"].seen_
+    assert all(np.array_equal(X, Z) for X, Z in zip(Xs, seen, strict=True))
+    assert [list(found) for found in labels] == [list(y)] * 6
+    assert groups == list("aabbcc")
+    assert learner.partition_with("own", Xs[:1]) == [EquivalenceMatrix.from_labels(np.zeros(10))]
+    assert "own" in evaluate(learner, [X + 1e-9 for X in Xs], [y] * 6).scores
+
+
+def test_labels_that_do_not_fit_their_sample_are_refused(tuned):
+    learner = MetricLearner(metric="diagonal").fit(*tuned[1:])
+    learner.rivals_["short"] = Remembering()
+    learner.rivals_["short"].predict = lambda Xs, n=None: [np.zeros(3, int) for _ in Xs]
+    with pytest.raises(SettingsError, match=r"predicts labels of shape \(3,\) of recording 0"):
+        learner.partition_with("short", tuned[1])
+    learner.rivals_["short"].predict = lambda Xs, n=None: []
+    with pytest.raises(SettingsError, match="short predicts labels of 0 of 5 recordings"):
+        learner.partition_with("short", tuned[1])
