@@ -51,6 +51,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 VALUE, CONSTANT, SCATTER = 0, 1, 2
+ENOUGH = 1.001
+"""Times a price at which one segment is best: from here on it is so by more than rounding."""
 
 
 class Recordings(NamedTuple):
@@ -282,6 +284,8 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: I
             for t in range(T + 1):
                 ends[k, t] = t
             counts[k] = T
+        elif k > 0 and counts[k - 1] == 1 and prices[k] >= ENOUGH * prices[k - 1] > 0.0:
+            ends[k, 0], ends[k, 1], counts[k] = 0, T, 1  # one segment is best, all the more so now
         else:
             _scan_all(gains, -prices[k], F, previous)
             counts[k] = _trace(previous, T, ends[k])
