@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 RIVALS := .venv-rivals
 PEERS  := .venv-peers
+AUDIT  := .venv-audit
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
@@ -19,7 +20,7 @@ PAPER     := $(sort $(filter-out experiments/_%,$(wildcard experiments/*.py)))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick fuzz soak browser check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
+.PHONY: help install demo test quick fuzz soak browser audit check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,7 +55,14 @@ browser:
 	        echo '    sudo apt-get install chromium chromium-driver' >&2; \
 	    fi; }
 
-# An audit of known vulnerabilities (pip-audit) needs a service on the network, and is not run here.
+# An environment of its own: what audits is not what is audited. It asks a service on the network, which
+# is not there in continuous integration; `make check` looks at the licences, which needs none.
+audit: $(STAMP)  ## known vulnerabilities of what is installed (pip-audit, asks a service on the network)
+	@test -x $(AUDIT)/bin/pip || $(PYTHON) -m venv --clear $(AUDIT)
+	$(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(AUDIT)/bin/pip-audit --strict --skip-editable --path \
+	    $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+
 check: lint types  ## ruff, mypy, documentation, packaging and licences
 	$(PYTEST) $(CHECKS)
 
@@ -111,7 +119,7 @@ docs: $(STAMP)  ## build the documentation site in docs/_build/html
 	$(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 
 clean:  ## remove caches, builds and .venv
-	rm -rf $(VENV) $(RIVALS) $(PEERS) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(RIVALS) $(PEERS) $(AUDIT) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): setup.cfg pyproject.toml

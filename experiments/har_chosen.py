@@ -20,12 +20,15 @@ from _cache import Pieces, seconds_option
 from _report import SHARED, Row, publish
 from har_rivals import truth
 from har_spsw import split
+from numpy.typing import NDArray
 
 from structsvm import MetricLearnerCV
 from structsvm.datasets import Recording, arrays_and_labels
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.partitions.losses import partition_loss
 from structsvm.verdict import Contrast, rival_in_words
+
+Ints = NDArray[np.int64]
 
 LABELS = ("change points", "names of states")
 REFERENCE = "frame-boosting"
@@ -72,12 +75,12 @@ def chosen(labels: str, learn: Sequence[Recording], test: Sequence[Recording]) -
     }
 
 
-def difference(ours: Sequence[float], theirs: Sequence[float]) -> str:
-    """The mean paired difference, its standard error and its 95 % interval."""
+def difference(ours: Sequence[float], theirs: Sequence[float], people: Ints) -> str:
+    """The mean paired difference, its standard error over people and its 95 % interval."""
     gap = np.subtract(ours, theirs)
     if not gap.any():
         return "-"
-    found = Contrast.of("", gap, np.arange(gap.size))
+    found = Contrast.of("", gap, people)
     return f"{found.mean:.2f} ± {found.se:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
@@ -85,6 +88,7 @@ def main(folder: Path, limit: float) -> None:
     warnings.simplefilter("ignore", DataWarning)
     warnings.simplefilter("ignore", VerdictWarning)
     learn, test = split(folder)
+    people = np.unique([recording.name[:3] for recording in test], return_inverse=True)[1]
     pieces = Pieces("har_chosen", limit)
     found = {labels: pieces.get(labels, partial(chosen, labels, learn, test)) for labels in LABELS}
     pieces.finish()
@@ -104,7 +108,7 @@ def main(folder: Path, limit: float) -> None:
                 here = result["losses"][given][key]
                 row[f"loss, K {given}"] = float(np.mean(here))
                 row[f"less that of boosting, K {given}"] = difference(
-                    here, reference[given][REFERENCE]
+                    here, reference[given][REFERENCE], people
                 )
             rows.append(row)
         print(labels, result["verdict"], *result["held out"].items(), sep="\n")

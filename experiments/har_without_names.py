@@ -2,7 +2,8 @@
 
 The split of har_spsw.py, 95 recordings and five draws of 10. A rival that needs names can invent
 them: *pseudo-states* are the clusters that K-means finds among the means of the labelled segments,
-12 of them. Classifiers of frames, and scores of states, then learn these.
+12 of them or, with few recordings, somewhat fewer. Classifiers of frames, and scores of states,
+then learn these.
 
     python experiments/har_without_names.py --seconds 400      # as often as it asks for
 """
@@ -30,6 +31,7 @@ from _har import (
     difference,
     losses,
     mean_and_error,
+    person,
     segmentations,
     truth,
 )
@@ -60,14 +62,22 @@ PAIRS = (
 )
 
 
-def pseudo_states(Xs: Sequence[Floats], ys: Sequence[Any]) -> list[Any]:
-    """The number of the cluster of its segment, for each sample; neighbours may have the same."""
+def pseudo_states(Xs: Sequence[Floats], ys: Sequence[Any], people: Sequence[str]) -> list[Any]:
+    """The number of the cluster of its segment, for each sample; neighbours may have the same.
+
+    There are fewer clusters than 12 where one would otherwise occur in one person only, which
+    cannot be cross-fitted.
+    """
     ends = [truth(y).boundaries for y in ys]
     means = [
         np.add.reduceat(Standardizer("recording")(X), at[:-1], axis=0) / np.diff(at)[:, None]
         for X, at in zip(Xs, ends, strict=True)
     ]
-    found = KMeans(N_STATES, n_init=10, random_state=0).fit(np.vstack(means))
+    owners = np.repeat(people, [len(m) for m in means])
+    for n_states in range(N_STATES, 1, -1):
+        found = KMeans(n_states, n_init=10, random_state=0).fit(np.vstack(means))
+        if all(len(set(owners[found.labels_ == k])) > 1 for k in range(n_states)):
+            break
     return [np.repeat(found.predict(m), np.diff(at)) for m, at in zip(means, ends, strict=True)]
 
 
@@ -75,7 +85,7 @@ def run(method: str, learn: Sequence[Recording], test: Sequence[Recording]) -> l
     """The loss of each test recording after learning from change points."""
     Xs, ys = arrays_and_labels(learn)
     if method in OF_PSEUDO_STATES:
-        ys = pseudo_states(Xs, ys)
+        ys = pseudo_states(Xs, ys, [person(r.name) for r in learn])
     model = METHODS[method][1]("recording")
     names = [r.name for r in learn]
     return losses(test, segmentations(model, Xs, ys, names, [r.X for r in test]))

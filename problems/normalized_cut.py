@@ -233,9 +233,10 @@ class NormalizedCut(PartitionProblem):
 
     def decode(self, M: EquivalenceMatrix, sample: Sample) -> NDArray[Any]:
         """A label map (H, W) for an image, a vector (T,) for another graph."""
-        assert M.labels is not None
+        labels = (M.M if isinstance(M, NodeLabels) else M).labels
+        assert labels is not None
         graph: FeatureGraph = sample.side
-        return graph.label_map(np.array(M.labels))
+        return graph.label_map(np.array(labels))
 
     def restrict(self, sample: Sample, rows: Ints) -> Sample:
         """Return the graph of some of the nodes, with the edges between them."""

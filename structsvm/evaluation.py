@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from structsvm.confusion import STATE_SCORES, UNSEEN, Confusion, confusions, refuse_unseen
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.names import read_names
+from structsvm.learner.form import Form
 from structsvm.learner.rivals import partitions_of
 from structsvm.learner.states import names_by_metric
 from structsvm.learner.training_set import names_of_labels
@@ -239,7 +240,7 @@ class Evaluation(Printed):
 def evaluate(
     learner: MetricLearner,
     Xs: Any,
-    ys: Any,
+    ys: Any = None,
     n_clusters: int | str | None = None,
     tolerance: int = 5,
     *,
@@ -305,9 +306,12 @@ def evaluate(
     >>> bool(learned["loss"] < untrained["loss"])
     True
     """
-    samples, seen = Xs, 0
+    seen = 0
     if rivals and is_prepared(Xs):
         raise SettingsError("rivals partition samples as they are: give these, not prepared ones")
+    form = Form.of(Xs, getattr(learner, "feature_names_in_", None))
+    Xs, ys, names = form.samples, form.labels(ys), form.names if names is None else names
+    samples = Xs
     if measured is not None or not is_prepared(Xs):
         measured = learner.measured(Xs) if measured is None else measured
         words = words_of(learner, measured)

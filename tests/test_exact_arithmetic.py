@@ -13,7 +13,7 @@ import pytest
 
 from structsvm import ChangePoint
 from structsvm.masters.auto import master_from
-from structsvm.masters.base import clean_multipliers
+from structsvm.masters.base import Master, clean_multipliers
 from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.oracles.sequential import SequentialOracle
@@ -22,7 +22,7 @@ from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.base import ConvexSolver, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.subgradient import ProjectedSubgradient
@@ -32,6 +32,15 @@ SCALES = [(0.0, 1.0), (1e6, 1.0), (-1e9, 1.0), (3.0, 1e-3), (1e7, 1e3)]
 
 
 SQUARED = SquaredNorm()
+SOLVERS = (CuttingPlane(), BlockFrankWolfe(), ProjectedSubgradient())
+MASTERS = ("auto", "interior", "newton", "clarabel", "scs")
+
+
+def test_every_convex_solver_and_every_master_is_compared():
+    ours = {kind for kind in ConvexSolver.__subclasses__() if "structsvm" in kind.__module__}
+    assert ours == {type(solver) for solver in SOLVERS}
+    ours = {kind for kind in Master.__subclasses__() if "structsvm" in kind.__module__}
+    assert ours == {type(master_from(name)) for name in MASTERS}
 
 
 class Exact:
@@ -139,7 +148,10 @@ def test_bounds_of_every_solver_and_master_enclose_the_exact_objective(regulariz
     ]
     if isinstance(regularizer, SquaredNorm):
         fast += [BlockFrankWolfe(Stopping(1e-6, 40)), ProjectedSubgradient(Stopping(1e-6, 20))]
-    slow = [CuttingPlane(Stopping(1e-6, 2), "n", master_from(m)) for m in ("clarabel", "scs")]
+    slow = [
+        CuttingPlane(Stopping(1e-6, 2), slack, master_from(master))
+        for slack, master in (("n", "clarabel"), ("n", "scs"), ("one", "clarabel"))
+    ]
     for seed in range(2):
         risk, exact = instance(seed, offset, scale, regularizer)
         solutions = [solver.solve(risk) for solver in (fast if seed else fast + slow)]

@@ -100,6 +100,16 @@ class TestLearning:
                 clone(learner).fit(sparse, YS[:1])
 
 
+def test_recordings_are_judged_with_their_labels_and_names(learner):
+    more = relevant_changes(5, n_samples=200, n_features=3, n_relevant=2, random_state=1)
+    Xs, ys = arrays_and_labels(more)
+    found = structsvm.evaluate(learner, more)
+    assert [one.name for one in found.samples] == [r.name for r in more]
+    assert found.scores == structsvm.evaluate(learner, Xs, ys).scores
+    named = structsvm.evaluate(learner, {r.name: r.X for r in more}, {r.name: r.y for r in more})
+    assert named.to_dict() == found.to_dict()
+
+
 class TestNames:
     def test_problems_by_name(self, learner):
         named = MetricLearner("change-point", metric="diagonal").fit(FRAMES, YS)

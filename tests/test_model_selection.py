@@ -131,14 +131,16 @@ def test_losses_are_of_recordings_that_nothing_was_tuned_on(data, fitted):
         names = [(c.name, c.lam) for c in fitted.candidates_]
         for i in test:
             guesses = {
-                ("diagonal", 0.02): learner.predict_partitions(Xs[i])[0],
-                ("untrained", None): learner.decode_with(learner.baselines_["untrained"], Xs[i])[0],
-                ("rca", None): learner.decode_with(rca, Xs[i])[0],
+                ("diagonal", 0.02): learner.predict_partitions([Xs[i]])[0],
+                ("untrained", None): learner.decode_with(learner.baselines_["untrained"], [Xs[i]])[
+                    0
+                ],
+                ("rca", None): learner.decode_with(rca, [Xs[i]])[0],
             }
             for name, guess in guesses.items():
                 found = fitted.losses_[i, names.index(name)]
                 assert found == pytest.approx(partition_loss(truths[i], guess), abs=1e-9)
-            told = learner.predict_partitions(Xs[i], n_clusters=truths[i].n_clusters)[0]
+            told = learner.predict_partitions([Xs[i]], n_clusters=truths[i].n_clusters)[0]
             losses = [partition_loss(truths[i], g) for g in (guesses["diagonal", 0.02], told)]
             found = fitted.criterion_[i, names.index(("diagonal", 0.02))]
             assert found == pytest.approx(np.mean(losses), abs=1e-9)
@@ -219,7 +221,7 @@ def test_not_fitted():
         ({"cv": PredefinedSplit([0, 0, 1, 1, -1, 1, 1, 1])}, "recording 4"),
         ({"n_clusters": 3}, "None or 'true'"),
         ({"rule": "best"}, "'one_se', 'min' or None"),
-        ({"problem": "change-point"}, "problem must be a PartitionProblem"),
+        ({"problem": 3}, "problem must be a PartitionProblem"),
         ({"solver": "magic"}, "solver must be a Solver or one of"),
     ],
 )

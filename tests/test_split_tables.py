@@ -18,7 +18,7 @@ from structsvm import (
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import evaluate_rows
-from structsvm.model_selection.splits import split_clusters, split_rows
+from structsvm.model_selection.splits import split_clusters, split_rows, split_samples
 from structsvm.verdict import Contrast, standard_error
 
 NAMES = np.array(["ash", "elm", "fir", "oak", "yew", "bay"])
@@ -83,6 +83,16 @@ def test_whole_clusters_are_held_out_two_or_more_at_a_time():
         assert len(set(training.given[0])) >= 2
     drawn = [frozenset(y) for y in split.held_out.given]
     assert len({frozenset(drawn[i : i + 2]) for i in range(0, 10, 2)}) == 5
+
+
+def test_a_third_of_the_clusters_is_held_out_unless_folds_are_given():
+    X, y = table(13, 130)
+    data = read((X, y))
+    for cv, size, draws in ((None, 4, 4), (5, 2, 2), (2, 6, 5)):
+        split = split_samples("clusters", data, cv, 0)
+        assert {truth.n_clusters for truth in split.held_out.truths} == {size}
+        assert split.folds.draws == draws
+    assert len(split_samples("rows", data, None, 0).folds) == 2  # 10 rows of a cluster
 
 
 def test_four_clusters_have_three_draws():

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from structsvm.datasets.image_folder import read_images as read_images
     from structsvm.datasets.images import SegmentedImage as SegmentedImage
     from structsvm.datasets.images import fetch_weizmann_horse as fetch_weizmann_horse
+    from structsvm.datasets.intervals import Interval as Interval
+    from structsvm.datasets.intervals import intervals_of as intervals_of
+    from structsvm.datasets.intervals import labels_of as labels_of
+    from structsvm.datasets.intervals import read_intervals as read_intervals
+    from structsvm.datasets.intervals import write_intervals as write_intervals
     from structsvm.datasets.long import from_long as from_long
     from structsvm.datasets.neuroblastoma import AnnotatedProfile as AnnotatedProfile
     from structsvm.datasets.neuroblastoma import annotation_errors as annotation_errors
@@ -45,6 +50,7 @@ else:
             "Annotated": "structsvm.datasets.annotated",
             "AnnotatedProfile": "structsvm.datasets.neuroblastoma",
             "Found": "structsvm.datasets.files",
+            "Interval": "structsvm.datasets.intervals",
             "LabelledImage": "structsvm.datasets.image_folder",
             "Recording": "structsvm.datasets.recording",
             "SegmentedImage": "structsvm.datasets.images",
@@ -69,11 +75,15 @@ else:
             "find_recordings": "structsvm.datasets.files",
             "from_long": "structsvm.datasets.long",
             "images_and_labels": "structsvm.datasets.image_folder",
+            "intervals_of": "structsvm.datasets.intervals",
+            "labels_of": "structsvm.datasets.intervals",
             "read_images": "structsvm.datasets.image_folder",
+            "read_intervals": "structsvm.datasets.intervals",
             "read_profiles": "structsvm.datasets.neuroblastoma",
             "read_recording": "structsvm.datasets.files",
             "read_recordings": "structsvm.datasets.files",
             "relevant_changes": "structsvm.datasets.synthetic",
+            "write_intervals": "structsvm.datasets.intervals",
             "write_recording": "structsvm.datasets.files",
         },
     )

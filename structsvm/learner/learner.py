@@ -634,9 +634,9 @@ class MetricLearner(ProblemParameters):
         """Samples as they were measured, checked against those it was learned from."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        given = Form.of(Xs, names).samples
+        samples = Form.of(Xs, names).samples
         with asked(self.problem_, "read"):
-            return self.problem_.read(given, names, self.n_features_in_)[0]
+            return self.problem_.read(samples, names, self.n_features_in_)[0]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Return the labels of samples as equivalence matrices, checked."""

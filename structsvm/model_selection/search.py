@@ -68,9 +68,10 @@ class MetricLearnerCV(ProblemParameters):
     lams : sequence of float, optional
         Strengths of the regularizer of the learned candidates; None takes those that suit the
         problem.
-    cv : int or splitter
+    cv : int or splitter, optional
         Number of folds of samples, one for each if there are fewer; with ``groups``, a group is
-        never split. Or a scikit-learn splitter that holds every sample out once.
+        never split. Or a scikit-learn splitter that holds every sample out once. None is 5, but 3
+        where clusters are held out.
     split : {None, "rows", "clusters"}
         What is held out of tables, which is the question that is answered: whole tables, groups of
         rows of the clusters that are known ("rows"), or all rows of some clusters ("clusters", two
@@ -151,7 +152,7 @@ class MetricLearnerCV(ProblemParameters):
         candidates: Sequence[str | Candidate] | None = None,
         lams: Sequence[float] | None = None,
         *,
-        cv: Any = 5,
+        cv: Any = None,
         split: str | None = None,
         n_clusters: str | None = None,
         rule: str | None = None,

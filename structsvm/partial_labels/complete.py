@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, PluginError
+from structsvm.graphs.labels import NodeLabels
 from structsvm.partial_labels.alternate import Completions
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -196,11 +197,11 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
     return found
 
 
-def _encoded(problem: PartitionProblem, y: Any, sample: Sample) -> EquivalenceMatrix:
-    """The partition that labels stand for, which the problem has to give."""
+def _encoded(problem: PartitionProblem, y: Any, sample: Sample) -> Any:
+    """The partition that labels stand for, which the problem has to give; of a graph, with more."""
     M: object = problem.encode(y, sample)
     called = f"{type(problem).__name__}.encode"
-    if not isinstance(M, EquivalenceMatrix):
+    if not isinstance(M, EquivalenceMatrix | NodeLabels):
         raise PluginError(
             f"{called} returned {shown(M)}: return an EquivalenceMatrix, such as "
             "EquivalenceMatrix.from_labels(labels)"

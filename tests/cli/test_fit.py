@@ -165,5 +165,5 @@ class TestCtrlC:
         def interrupted(path):
             signal.raise_signal(signal.SIGINT)
 
-        monkeypatch.setattr("structsvm.cli.show.load", interrupted)
+        monkeypatch.setattr("structsvm.cli.show.load_metric_learner", interrupted)
         assert run("show m.structsvm") == (130, "", "interrupted\n")

@@ -56,7 +56,9 @@ class TestPredict:
         np.savetxt(tmp_path / "new.csv", X, delimiter=",", header=header, comments="", fmt="%.17g")
         _, out, _ = run("predict m.structsvm --time-column when", tmp_path / "new.csv")
         _, same, _ = run("predict m.structsvm test/synthetic_00.npz")
-        assert out.partition(":")[2] == same.partition(":")[2]
+        ends, _, times = out.partition(":")[2].partition(" (when ")
+        assert ends == same.partition(":")[2].rstrip()
+        assert times == f"{', '.join(ends.split()[:-1])})\n"
 
     def test_more_segments_than_samples(self, refused):
         assert refused("predict m.structsvm test --n-clusters 201") == (

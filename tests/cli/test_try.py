@@ -27,7 +27,7 @@ def iris(tmp_path):
 
 
 def test_recordings_give_a_model_a_report_predictions_and_a_next_command(run, recordings, tmp_path):
-    code, out, err = run("try change-point", recordings, "--groups ^p[0-9] -o", tmp_path / "out")
+    code, out, err = run(f"try change-point {recordings} --groups ^p[0-9] -o {tmp_path}/out")
     assert code == 0
     learner = load(tmp_path / "out" / "model.structsvm")
     assert len(learner.training_data_) == 4  # two groups of four are held out
@@ -38,7 +38,7 @@ def test_recordings_give_a_model_a_report_predictions_and_a_next_command(run, re
 
 
 def test_a_table_is_split_by_its_rows(run, iris, tmp_path):
-    code, out, err = run("try clustering", iris, "--json -o", tmp_path / "out")
+    code, out, err = run(f"try clustering {iris} --json -o {tmp_path}/out")
     assert code == 0
     report = json.loads(out)
     assert report["verdict"]["is_supported"]
@@ -57,18 +57,18 @@ def test_a_table_is_split_by_its_rows(run, iris, tmp_path):
     ],
 )
 def test_what_cannot_be_split_is_refused(refused, recordings, tmp_path, options, message):
-    said = refused("try change-point", recordings, options, "-o", tmp_path / "out")
+    said = refused(f"try change-point {recordings} {options} -o {tmp_path}/out")
     assert said.startswith(message)
     assert not (tmp_path / "out").exists()
 
 
 def test_three_clusters_are_too_few_to_hold_whole_ones_out(refused, iris, tmp_path):
-    said = refused("try clustering", iris, "--split clusters -o", tmp_path / "out")
+    said = refused(f"try clustering {iris} --split clusters -o {tmp_path}/out")
     assert "has 3 clusters: to hold whole ones out takes 8" in said
 
 
 def test_nothing_is_written_over(refused, recordings, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "report.html").write_text("mine", encoding="utf-8")
-    said = refused("try change-point", recordings, "-o", tmp_path / "out")
+    said = refused(f"try change-point {recordings} -o {tmp_path}/out")
     assert "report.html exists: name another file, or replace it with --force" in said

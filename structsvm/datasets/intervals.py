@@ -1,0 +1,398 @@
+"""Labels of stretches of time, as labelling tools write them: to labels of samples and back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from structsvm.datasets.times import TimeAxis, time_axis
+from structsvm.errors import DataError, SettingsError, printable
+from structsvm.partial_labels.labels import PartialLabels
+from structsvm.partitions.oracle import Region
+from structsvm.storage.atomic import write_atomically
+from structsvm.support.checks import is_number
+
+__all__ = ["Interval", "intervals_of", "labels_of", "read_intervals", "write_intervals"]
+
+COLUMNS: tuple[Mapping[str, str], ...] = (
+    {
+        "recording": "Observation id",
+        "label": "Behavior",
+        "start": "Start (s)",
+        "end": "Stop (s)",
+    },
+    {
+        "recording": "File Path",
+        "label": "Annotation",
+        "start": "Begin Time - ss.msec",
+        "end": "End Time - ss.msec",
+    },
+    {"recording": "recording", "label": "label", "start": "start", "end": "end"},
+)
+"""Names of columns: of BORIS's aggregated events, of ELAN's tab-delimited text, and our own."""
+LABELS = "timeserieslabels"
+"""The type of the labels of time series in Label Studio."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A stretch of time and its label.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import Interval
+    >>> Interval(0.5, 2.0, "walk").label
+    'walk'
+    """
+
+    start: float | str
+    """In the time of the recording: a number, or a date as text."""
+    end: float | str
+    """The stretch ends before this time."""
+    label: str
+
+
+def labels_of(
+    intervals: Sequence[Interval],
+    times: Any,
+    *,
+    tolerance: float = 0.0,
+    outside: str | None = None,
+) -> PartialLabels:
+    """The labels of the samples of a recording, for ``fit``.
+
+    Parameters
+    ----------
+    intervals : sequence of Interval
+    times : TimeAxis, or numbers or dates of shape (T,)
+    tolerance : float
+        How far from the truth a marked change may be, in seconds, or in the unit of the times.
+        Samples so near to a change are left without a label, and it is only said how many changes
+        there are among them: one, or several where marks are near to each other.
+    outside : str, optional
+        The label of samples in no interval; by default they have none.
+
+    Raises
+    ------
+    DataError
+        When intervals of different labels overlap, or an interval ends before it starts.
+    SettingsError
+        When the tolerance is no number >= 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.datasets import Interval, labels_of
+    >>> marked = [Interval(0, 3, "rest"), Interval(3, 6, "walk")]
+    >>> labels_of(marked, np.arange(6)).codes.tolist()
+    [0, 0, 0, 1, 1, 1]
+    >>> partial = labels_of(marked, np.arange(6), tolerance=1)
+    >>> partial.codes.tolist(), partial.regions
+    ([0, 0, -1, -1, 1, 1], (Region(start=1, end=5, changes=1, or_more=False),))
+    """
+    if not is_number(tolerance) or not 0 <= tolerance < np.inf:
+        raise SettingsError(f"tolerance must be a finite number >= 0, got {tolerance!r}")
+    axis = time_axis(times, len(times))
+    found: list[str | None] = [None] * len(axis)
+    for interval in intervals:
+        start, end = axis.sample_at(interval.start), axis.sample_at(interval.end)
+        if start > end or (start == end and _value(interval.end) < _value(interval.start)):
+            raise DataError(f"{interval} ends before it starts")
+        for t in range(start, end):
+            if found[t] not in (None, interval.label):
+                raise DataError(
+                    f"{interval} overlaps one of {found[t]!r} at {axis.name} {axis.text(t)}: a "
+                    "sample has one label"
+                )
+            found[t] = interval.label
+    named = np.array([outside if label is None else label for label in found], dtype=object)
+    regions: list[Region] = []
+    if tolerance:
+        changes = [
+            t
+            for t in range(1, len(named))
+            if None not in (named[t - 1], named[t]) and named[t - 1] != named[t]
+        ]
+        for change in changes:
+            first, last = _near(axis, change, tolerance)
+            first, last = max(first, 1), min(last, len(named) - 1)
+            region = Region(first - 1, last + 1, 1)
+            if regions and regions[-1].end > region.start + 1:  # the two cannot be told apart
+                before = regions.pop()
+                region = Region(before.start, region.end, before.changes + 1)
+            regions.append(region)
+            named[first:last] = None
+    return PartialLabels(named.tolist(), regions=regions)
+
+
+def intervals_of(y: Any, times: Any) -> list[Interval]:
+    """The stretches of one label, of labels of samples (T,); the inverse of :func:`labels_of`.
+
+    Each ends where the next one begins, and the last one a step after its last sample. Samples
+    whose label is None or -1 are in none.
+
+    Raises
+    ------
+    DataError
+        If there is not one label for each sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.datasets import intervals_of
+    >>> intervals_of(["rest", "rest", "walk"], np.array([0.0, 0.5, 1.0]))[1]
+    Interval(start=1.0, end=1.5, label='walk')
+    """
+    labels, axis = list(y), time_axis(times, len(times))
+    if len(labels) != len(axis):
+        raise DataError(f"{len(axis)} samples but {len(labels)} labels")
+    step = np.median(np.diff(axis.values)) if len(axis) > 1 else 1
+    after = TimeAxis(axis.name, axis.values[-1:] + np.asarray(step).astype(_step_kind(axis)))
+    found, start = [], 0
+    for t in range(1, len(labels) + 1):
+        if t < len(labels) and labels[t] == labels[start]:
+            continue
+        end = _moment(axis, t) if t < len(labels) else _moment(after, 0)
+        if labels[start] is not None and labels[start] != -1:
+            found.append(Interval(_moment(axis, start), end, str(labels[start])))
+        start = t
+    return found
+
+
+def read_intervals(
+    path: str | PathLike[str],
+    *,
+    start: str | None = None,
+    end: str | None = None,
+    label: str | None = None,
+    recording: str | None = None,
+) -> dict[str, list[Interval]]:
+    r"""Read the labels that a tool wrote, by the name of the recording.
+
+    Parameters
+    ----------
+    path : path
+        ``.json``: tasks of Label Studio with labels of time series; the name of a recording is that
+        of its file. ``.txt`` without a header: a label track of Audacity; the name is that of the
+        file. Otherwise a table with a header, such as the aggregated events of BORIS or the
+        tab-delimited text of ELAN.
+    start, end, label, recording : str, optional
+        Names of the columns of a table, where they are others. Without a column of recordings all
+        intervals are of one, named after the file.
+
+    Raises
+    ------
+    DataError
+        Naming the file and the line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.datasets import read_intervals
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     track = Path(folder) / "walk.txt"
+    ...     _ = track.write_text("0.0\t2.5\trest\n2.5\t9.0\twalk\n")
+    ...     read_intervals(track)["walk"][0]
+    Interval(start=0.0, end=2.5, label='rest')
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+    name = printable(path.stem)
+    if path.suffix.lower() == ".json":
+        return _from_label_studio(path, text)
+    given = {"start": start, "end": end, "label": label, "recording": recording}
+    asked = {key: value for key, value in given.items() if value is not None}
+    if not asked and _is_track(text):
+        return {name: _from_audacity(path, text)}
+    return _from_table(path, text, name, asked)
+
+
+def write_intervals(
+    path: str | PathLike[str],
+    intervals: Mapping[str, Sequence[Interval]],
+    *,
+    predictions: bool = False,
+) -> None:
+    """Write labels for a tool, which :func:`read_intervals` reads again.
+
+    Parameters
+    ----------
+    path : path
+        ``.json`` for Label Studio, ``.txt`` for Audacity (one recording), ``.csv`` or ``.tsv`` for
+        a table with the columns recording, start, end and label.
+    intervals : mapping of lists of Interval by the name of the recording
+    predictions : bool
+        Whether Label Studio is to show them as predictions, and not as annotations.
+
+    Raises
+    ------
+    SettingsError
+        For another kind of file, and for several recordings in one label track.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.datasets import Interval, read_intervals, write_intervals
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "labels.json"
+    ...     write_intervals(path, {"walk": [Interval(0.0, 2.5, "rest")]}, predictions=True)
+    ...     read_intervals(path)
+    {'walk': [Interval(start=0.0, end=2.5, label='rest')]}
+    """
+    path, kind = Path(path), Path(path).suffix.lower()
+    if kind == ".json":
+        tasks = [_task(name, found, predictions) for name, found in intervals.items()]
+        text = json.dumps(tasks, indent=2)
+    elif kind == ".txt":
+        if len(intervals) != 1:
+            raise SettingsError(f"{path}: a label track is of one recording, got {len(intervals)}")
+        (found,) = intervals.values()
+        rows = [f"{i.start}\t{i.end}\t{' '.join(i.label.split())}\n" for i in found]
+        text = "".join(rows)
+    elif kind in (".csv", ".tsv"):
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, delimiter="," if kind == ".csv" else "\t", lineterminator="\n")
+        writer.writerow(COLUMNS[-1])
+        for name, found in intervals.items():
+            writer.writerows([name, i.label, i.start, i.end] for i in found)
+        text = buffer.getvalue()
+    else:
+        raise SettingsError(f"{path}: the name must end with .json, .txt, .csv or .tsv")
+    write_atomically(path, text.encode(errors="backslashreplace"))
+
+
+def _task(name: str, intervals: Sequence[Interval], predictions: bool) -> dict[str, Any]:
+    """A task of Label Studio: from_name and to_name are those of its template."""
+    result = [
+        {
+            "id": f"{name}-{k}",
+            "from_name": "label",
+            "to_name": "ts",
+            "type": LABELS,
+            "value": {"start": i.start, "end": i.end, "instant": False, LABELS: [i.label]},
+        }
+        for k, i in enumerate(intervals)
+    ]
+    made: dict[str, Any] = {"result": result}
+    if predictions:
+        made["model_version"] = "structsvm"
+    return {
+        "data": {"csv": f"{name}.csv"},
+        "predictions" if predictions else "annotations": [made],
+    }
+
+
+def _from_label_studio(path: Path, text: str) -> dict[str, list[Interval]]:
+    """The labels of each task: those of its first annotation that counts, or of a prediction."""
+    try:
+        tasks = json.loads(text)
+        found = {}
+        for task in tasks if isinstance(tasks, list) else [tasks]:
+            made = [a for a in task.get("annotations", ()) if not a.get("was_cancelled")]
+            chosen = (made or task.get("predictions") or [{"result": []}])[0]
+            values = [r["value"] for r in chosen["result"] if r.get("type") == LABELS]
+            name = _task_name(task)
+            if name in found:
+                raise DataError(f"{path}: two tasks are about {name!r}")
+            found[name] = [
+                Interval(value["start"], value["end"], str(value[LABELS][0])) for value in values
+            ]
+        return found
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path}: no tasks of Label Studio: {error!r}") from error
+
+
+def _task_name(task: Mapping[str, Any]) -> str:
+    """The name of the file that a task is about, or else its number."""
+    texts = [value for value in task.get("data", {}).values() if isinstance(value, str)]
+    return PurePosixPath(texts[0]).stem if texts else str(task.get("id", ""))
+
+
+def _is_track(text: str) -> bool:
+    """Whether the first line is two times and a label."""
+    parts = text.partition("\n")[0].split("\t")
+    try:
+        return len(parts) in (2, 3) and float(parts[0]) <= float(parts[1])
+    except ValueError:
+        return False
+
+
+def _from_audacity(path: Path, text: str) -> list[Interval]:
+    """A label track; lines that begin with a backslash hold frequencies."""
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.startswith("\\"):
+            continue
+        start, _, rest = line.partition("\t")
+        end, _, label = rest.partition("\t")
+        found.append(Interval(_time(path, number, start), _time(path, number, end), label.strip()))
+    return found
+
+
+def _from_table(
+    path: Path, text: str, name: str, asked: Mapping[str, str]
+) -> dict[str, list[Interval]]:
+    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
+    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
+    header = rows.fieldnames or ()
+    usual = next((c for c in COLUMNS if c["start"] in header and c["end"] in header), COLUMNS[-1])
+    columns = {**usual, **asked}
+    missing = [key for key in ("start", "end", "label") if columns[key] not in header]
+    if missing:
+        raise DataError(
+            f"{path}: no column {columns[missing[0]]!r}; the columns are {', '.join(header)}: name "
+            f"it with {missing[0]}="
+        )
+    found: dict[str, list[Interval]] = {}
+    for row in rows:
+        own = row.get(columns["recording"]) or name
+        start, end = (_time(path, rows.line_num, row[columns[key]]) for key in ("start", "end"))
+        if start != end:  # a point event is no stretch
+            label = (row[columns["label"]] or "").strip()
+            found.setdefault(PurePosixPath(own).stem, []).append(Interval(start, end, label))
+    return found
+
+
+def _time(path: Path, line: int, text: str | None) -> float:
+    try:
+        return float(text or "")
+    except ValueError:
+        raise DataError(f"{path}: line {line}: {text!r} is no time in seconds") from None
+
+
+def _value(moment: float | str) -> Any:
+    return moment if isinstance(moment, str) else float(moment)
+
+
+def _near(axis: TimeAxis, change: int, tolerance: float) -> tuple[int, int]:
+    """The first sample within the tolerance of a change, and the first one beyond."""
+    far: Any = tolerance
+    if axis.values.dtype.kind == "M":
+        far = np.timedelta64(round(tolerance * 1e9), "ns")
+    at = axis.values[change]
+    first = int(np.searchsorted(axis.values, at - far, side="left"))
+    return first, int(np.searchsorted(axis.values, at + far, side="left"))
+
+
+def _step_kind(axis: TimeAxis) -> str:
+    return "m8[ns]" if axis.values.dtype.kind == "M" else axis.values.dtype.str
+
+
+def _moment(axis: TimeAxis, sample: int) -> float | str:
+    """A time as tools have it."""
+    return axis.text(sample) if axis.values.dtype.kind == "M" else float(axis.values[sample])

@@ -1,0 +1,158 @@
+"""Labels of labelling tools, on files made by hand, there and back."""
+
+import json
+
+import numpy as np
+import pytest
+
+from structsvm import MetricLearner
+from structsvm.datasets import (
+    Interval,
+    TimeAxis,
+    arrays_and_labels,
+    intervals_of,
+    labels_of,
+    read_intervals,
+    relevant_changes,
+    write_intervals,
+)
+from structsvm.errors import DataError, SettingsError
+
+WALK = [Interval(0.0, 2.5, "rest"), Interval(2.5, 4.0, "walk"), Interval(6.0, 7.5, "rest")]
+TIMES = np.arange(20) / 2
+HOURS = np.datetime64("2024-05-01T00:00") + np.arange(20) * np.timedelta64(1, "h")
+
+
+class TestFiles:
+    def test_a_label_track(self, tmp_path):
+        track = tmp_path / "walk.txt"
+        track.write_text(
+            "0.000000\t2.500000\trest\n\\\t100.0\t2000.0\n2.500000\t4.000000\twalk\n"
+            "6.000000\t7.500000\trest\n"
+        )
+        assert read_intervals(track) == {"walk": WALK}
+        write_intervals(tmp_path / "again.txt", {"walk": WALK})
+        assert read_intervals(tmp_path / "again.txt") == {"again": WALK}
+
+    def test_tasks_of_label_studio(self, tmp_path):
+        def result(i):
+            value = {
+                "start": i.start,
+                "end": i.end,
+                "instant": False,
+                "timeserieslabels": [i.label],
+            }
+            return {
+                "id": "x",
+                "from_name": "label",
+                "to_name": "ts",
+                "type": "timeserieslabels",
+                "value": value,
+            }
+
+        choice = {"type": "choices", "value": {"choices": ["good"]}}
+        tasks = [
+            {
+                "id": 7,
+                "data": {"csv": "/data/upload/3/walk.csv"},
+                "annotations": [
+                    {"was_cancelled": True, "result": []},
+                    {"result": [choice, *map(result, WALK)]},
+                ],
+                "predictions": [],
+            },
+            {"id": 8, "data": {}, "annotations": [{"result": []}]},
+        ]
+        (tmp_path / "export.json").write_text(json.dumps(tasks))
+        assert read_intervals(tmp_path / "export.json") == {"walk": WALK, "8": []}
+        for predictions in (False, True):
+            path = tmp_path / f"{predictions}.json"
+            write_intervals(path, {"walk": WALK, "run": []}, predictions=predictions)
+            assert read_intervals(path) == {"walk": WALK, "run": []}
+            (task, _) = json.loads(path.read_text())
+            assert ("predictions" in task) == predictions
+
+    def test_tables(self, tmp_path):
+        boris = tmp_path / "events.csv"
+        boris.write_text(
+            "Observation id,Subject,Behavior,Behavior type,Start (s),Stop (s),Duration (s)\n"
+            "walk,ann,rest,STATE,0.0,2.5,2.5\nwalk,ann,cough,POINT,1.0,1.0,NA\n"
+            "walk,ann,walk,STATE,2.5,4.0,1.5\nwalk,ann,rest,STATE,6.0,7.5,1.5\n"
+        )
+        assert read_intervals(boris) == {"walk": WALK}
+        rows = [f"t1\t{i.start}\t{i.end}\t{i.label}" for i in WALK]
+        elan = tmp_path / "tiers.txt"
+        head = "Tier\tBegin Time - ss.msec\tEnd Time - ss.msec\tgait"
+        elan.write_text("\n".join([head, *rows]) + "\n")
+        assert read_intervals(elan, label="gait") == {"tiers": WALK}
+        with pytest.raises(DataError, match=r"no column 'Annotation'.*name it with label="):
+            read_intervals(elan)
+        for kind in ("csv", "tsv"):
+            write_intervals(tmp_path / f"own.{kind}", {"a": WALK, "b": WALK[:1]})
+            assert read_intervals(tmp_path / f"own.{kind}") == {"a": WALK, "b": WALK[:1]}
+
+    def test_what_cannot_be(self, tmp_path):
+        (tmp_path / "one.json").write_text("{")
+        with pytest.raises(DataError, match="no tasks of Label Studio"):
+            read_intervals(tmp_path / "one.json")
+        (tmp_path / "one.txt").write_text("0.0\t1.0\ta\nx\t2.0\tb\n")
+        with pytest.raises(DataError, match="line 2: 'x' is no time in seconds"):
+            read_intervals(tmp_path / "one.txt")
+        with pytest.raises(DataError, match="cannot be read"):
+            read_intervals(tmp_path / "gone.txt")
+        with pytest.raises(SettingsError, match="a label track is of one recording, got 2"):
+            write_intervals(tmp_path / "two.txt", {"a": WALK, "b": WALK})
+        with pytest.raises(SettingsError, match=r"must end with .json, .txt, .csv or .tsv"):
+            write_intervals(tmp_path / "two.xml", {"a": WALK})
+        assert not (tmp_path / "two.txt").exists()
+
+
+class TestLabels:
+    @pytest.mark.parametrize("times", [TIMES, np.arange(20), HOURS])
+    def test_there_and_back(self, times):
+        y = ["a"] * 5 + ["b"] * 8 + ["a"] * 7
+        assert labels_of(intervals_of(y, times), times).labels == y
+        blank = [None, *y[1:12], None, None, *y[14:]]
+        assert labels_of(intervals_of(blank, times), times).labels == blank
+
+    def test_samples_in_no_interval(self):
+        names = ["rest"] * 5 + ["walk"] * 3 + [None] * 4 + ["rest"] * 3 + [None] * 5
+        assert labels_of(WALK, TIMES).labels == names
+        filled = labels_of(WALK, TIMES, outside="else").labels
+        assert filled == [name or "else" for name in names]
+
+    def test_dates_are_texts(self):
+        marked = [Interval("2024-05-01 00:00", "2024-05-01 05:00", "night")]
+        assert labels_of(marked, TimeAxis("when", HOURS)).labels == ["night"] * 5 + [None] * 15
+
+    def test_near_changes_only_their_number_is_known(self):
+        y = ["a"] * 6 + ["b"] * 8 + ["a"] * 6
+        loose = labels_of(intervals_of(y, TIMES), TIMES, tolerance=1.0)
+        assert [label is None for label in loose.labels] == [
+            t in (4, 5, 6, 7, 12, 13, 14, 15) for t in range(20)
+        ]
+        assert [(r.start, r.end, r.changes) for r in loose.regions] == [(3, 9, 1), (11, 17, 1)]
+        near = labels_of(intervals_of(["a"] * 9 + ["b"] * 2 + ["c"] * 9, TIMES), TIMES, tolerance=1)
+        assert [(r.start, r.end, r.changes) for r in near.regions] == [(6, 14, 2)]
+        hours = labels_of(intervals_of(y, HOURS), HOURS, tolerance=7200)
+        assert hours.labels == loose.labels
+
+    def test_a_metric_is_learned_from_them(self):
+        Xs, ys = arrays_and_labels(
+            relevant_changes(4, n_samples=200, n_features=3, n_relevant=2, jump=3.0, random_state=0)
+        )
+        times = np.arange(200) / 50
+        loose = [labels_of(intervals_of(y, times), times, tolerance=0.06) for y in ys]
+        learner = MetricLearner(metric="diagonal").fit(Xs, loose)
+        assert learner.alternated_ is not None
+        assert learner.metric_.matrix[:2, :2].trace() > learner.metric_.matrix[2, 2]
+
+    def test_what_cannot_be(self):
+        with pytest.raises(DataError, match=r"overlaps one of 'a' at time 0.5"):
+            labels_of([Interval(0, 1, "a"), Interval(0.5, 2, "b")], TIMES)
+        with pytest.raises(DataError, match="ends before it starts"):
+            labels_of([Interval(2, 1, "a")], TIMES)
+        with pytest.raises(SettingsError, match="tolerance must be a finite number >= 0"):
+            labels_of(WALK, TIMES, tolerance=-1)
+        with pytest.raises(DataError, match="20 samples but 2 labels"):
+            intervals_of(["a", "b"], TIMES)
