@@ -75,12 +75,12 @@ class Draw:
             },
         )
 
-    def scores(self, find: Callable[[Floats, int], Any]) -> dict[str, float]:
+    def scores(self, find: Callable[[list[Floats], int], Any]) -> dict[str, float]:
         """The adjusted Rand index for each question."""
         found = {}
         for question, (X, y) in self.tests.items():
             truth = EquivalenceMatrix.from_labels(y)
-            (guess,) = find(X, truth.n_clusters)
+            (guess,) = find([X], truth.n_clusters)
             found[question] = adjusted_rand_index(truth, guess)
         return found
 

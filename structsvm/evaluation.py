@@ -28,6 +28,7 @@ from structsvm.support.checks import among
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.support.tables import Printed, ShortTable
+from structsvm.support.typed import refuse_other_types
 from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each, rival_in_words
 from structsvm.views.samples import partition_of, words_of
 
@@ -237,6 +238,7 @@ class Evaluation(Printed):
         return {name: once_each(values, numbers) for name, values in judged.items()}
 
 
+@refuse_other_types
 def evaluate(
     learner: MetricLearner,
     Xs: Any,
@@ -307,6 +309,8 @@ def evaluate(
     True
     """
     seen = 0
+    if not hasattr(learner, "measured"):
+        raise SettingsError(f"learner must be a MetricLearner, got {learner!r}")
     if rivals and is_prepared(Xs):
         raise SettingsError("rivals partition samples as they are: give these, not prepared ones")
     form = Form.of(Xs, getattr(learner, "feature_names_in_", None))
@@ -383,6 +387,7 @@ def warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: 
     learner.training_data_.warn_of_new_clusters(names, learner.question_)
 
 
+@refuse_other_types
 def evaluate_states(
     learner: MetricLearner,
     Xs: Any,

@@ -9,6 +9,7 @@ from dataclasses import is_dataclass
 
 import numpy as np
 import pytest
+from odd_values import ODD, attempt, parameters
 
 import structsvm
 from structsvm import (
@@ -23,7 +24,6 @@ from structsvm import (
     Region,
     regularizers,
 )
-from structsvm.errors import StructSVMError
 from structsvm.features import HermiteMoments
 from structsvm.graphs import FeatureGraph, GraphOfImage
 from structsvm.masters.auto import AutoMaster
@@ -41,39 +41,6 @@ from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.quasi_newton import QuasiNewton
 from structsvm.solvers.subgradient import ProjectedSubgradient
-
-
-class Nothing:
-    """Compares with nothing, has no length, is no number."""
-
-    __hash__ = None
-
-    def __repr__(self):
-        return "Nothing()"
-
-
-ODD = {
-    "None": None,
-    "text": "spam",
-    "empty": "",
-    "minus one": -1,
-    "zero": 0,
-    "huge": 10**30,
-    "infinite": np.inf,
-    "nan": np.nan,
-    "half": 0.5,
-    "truth": True,
-    "complex": 1j,
-    "list": [],
-    "texts": ["a", "b"],
-    "pair": (1, 2),
-    "mapping": {},
-    "vector": np.arange(3),
-    "matrix": np.full((2, 3), np.nan),
-    "object": Nothing(),
-    "class": Nothing,
-    "bytes": b"spam",
-}
 
 XS = [np.vstack([np.zeros((4, 2)), np.ones((4, 2))]) + 0.1 * np.eye(8, 2) for _ in range(3)]
 YS = [np.arange(8) // 4] * 3
@@ -146,29 +113,6 @@ USES = {
     Region: lambda made: MetricLearner().fit(XS, [*YS[:2], PartialLabels(regions=[made])]),
 }
 """What is done with those that are made; a region, say, has to suit its recording."""
-
-
-def parameters(function):
-    """The names of what can be given, ``self`` apart."""
-    found = inspect.signature(function).parameters.values()
-    return [p.name for p in found if p.name != "self" and p.kind not in (p.VAR_KEYWORD,)]
-
-
-def attempt(call, name, value, what):
-    """Call it; anything but a legal error is a failure that says what led to it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return call()
-        except StructSVMError:
-            return None
-        except (TypeError, ValueError) as error:
-            if name in str(error):
-                return None
-            reason = error
-        except Exception as error:  # what this test is about
-            reason = error
-    pytest.fail(f"{what}({name}={value!r}): {type(reason).__name__}: {reason}")
 
 
 def cases(subjects):

@@ -73,8 +73,9 @@ def test_labels_and_breakpoints_say_the_same(labels):
     np.testing.assert_allclose(M.dense() @ M.dense(), M.dense(), atol=1e-12)
 
 
+SIZES = st.integers(-5, 1000) | st.integers(min_value=2**40) | st.integers(max_value=-(2**40))
 ODD = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    st.none() | st.booleans() | SIZES | st.floats() | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=4),
     max_leaves=8,
 )
@@ -90,3 +91,8 @@ def test_whatever_is_no_labels_or_breakpoints_is_refused(given_value):
             continue
         assert M.n_samples >= 1
         assert 1 <= M.n_clusters <= M.n_samples
+
+
+def test_a_breakpoint_beyond_any_memory_is_refused_before_labels_are_made():
+    with pytest.raises(DataError, match="at most 100,000,000 can be held"):
+        EquivalenceMatrix.from_breakpoints([3, 2**40])

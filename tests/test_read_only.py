@@ -101,8 +101,6 @@ def test_the_kernels_are_compiled_for_one_kind_of_array() -> None:
     SequentialOracle().maximize(TraceObjective(np.asfortranarray(Z), shift=-1.0))
     Xs, ys = recordings()
     MetricLearner(ChangePoint(), metric="full").fit(Xs, ys)
-    samples = {
-        signature[0] for signature in _segment_table._fill_prefix_sums.__wrapped__.signatures
-    }
-    truths = {signature[1] for signature in _segment_table._fill_truth_terms.__wrapped__.signatures}
+    signatures = _segment_table._fill_all.signatures
+    samples, truths = {s[0] for s in signatures}, {s[2] for s in signatures}
     assert {kind.mutable for kind in samples | truths} == {False}

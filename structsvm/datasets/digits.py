@@ -8,6 +8,8 @@ from sklearn.datasets import load_digits
 
 from structsvm.datasets.recording import Recording
 from structsvm.errors import SettingsError
+from structsvm.support.checks import refuse_bad_seed
+from structsvm.support.typed import refuse_other_types
 
 __all__ = ["digits_recordings"]
 
@@ -18,6 +20,7 @@ FIRST_TEST_IMAGE = 1029
 """The images come in 14 blocks, writer by writer, that begin 0, 1, ..., 9; here the ninth does."""
 
 
+@refuse_other_types
 def digits_recordings(
     n_recordings: int = 9,
     *,
@@ -68,6 +71,8 @@ def digits_recordings(
     ((24, 61), 3)
     """
     images, digits = load_digits(return_X_y=True)
+    if random_state is not None and not isinstance(random_state, np.random.Generator):
+        refuse_bad_seed(random_state)
     rng = np.random.default_rng(random_state)
     decks = [_Deck(rng, images) for images in _images_by_digit(digits, split)]
     _check_range("n_runs", n_runs, 1, None)

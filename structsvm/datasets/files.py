@@ -28,6 +28,7 @@ from structsvm.datasets.text import COMPRESSIONS, TEXT_KINDS, Typed, kind_of, st
 from structsvm.datasets.times import warn_about_steps
 from structsvm.errors import DataError, printable
 from structsvm.storage.atomic import write_atomically
+from structsvm.support.typed import refuse_other_types
 
 __all__ = ["Found", "find_recordings", "read_recording", "read_recordings", "write_recording"]
 
@@ -69,6 +70,7 @@ class Found:
     """Files of the folders that were searched that are no recordings."""
 
 
+@refuse_other_types
 def read_recordings(
     paths: str | PathLike[str] | Iterable[str | PathLike[str]],
     *,
@@ -195,6 +197,7 @@ def formats_in_words(recordings: Iterable[Recording]) -> list[str]:
     ]
 
 
+@refuse_other_types
 def find_recordings(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> Found:
     """Which files :func:`read_recordings` reads, and which it passes over.
 
@@ -232,6 +235,7 @@ def find_recordings(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) 
     return Found(tuple(files.values()), names, tuple(skipped))
 
 
+@refuse_other_types
 def read_recording(
     path: str | PathLike[str],
     *,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.datasets.times import TimeAxis
 from structsvm.errors import DataError
+from structsvm.support.typed import refuse_other_types
 
 __all__ = ["Origin", "Recording", "arrays_and_labels", "listed", "share_features"]
 
@@ -122,6 +123,7 @@ def share_features(recordings: Sequence[Recording]) -> list[Recording]:
     ]
 
 
+@refuse_other_types
 def arrays_and_labels(
     recordings: Sequence[Recording],
 ) -> tuple[list[Floats], list[NDArray[Any]]]:

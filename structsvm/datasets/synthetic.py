@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from structsvm.datasets.recording import Recording
 from structsvm.errors import SettingsError
+from structsvm.support.checks import refuse_bad_seed
+from structsvm.support.typed import refuse_other_types
 
 __all__ = ["relevant_changes"]
 
@@ -16,10 +18,13 @@ MIN_LENGTH = 20
 """Samples in the shortest segment."""
 N_CHANGES = (5, 9)
 """Fewest and most changes of a recording, and of each nuisance feature."""
+MOST_LEVELS = 10_000
+"""Latent levels at most."""
 LOADINGS_SEED = 12345
 """The relevant directions are the same whatever ``random_state``: a test set must share them."""
 
 
+@refuse_other_types
 def relevant_changes(
     n_recordings: int = 10,
     *,
@@ -77,6 +82,8 @@ def relevant_changes(
             f"n_samples must be >= {(N_CHANGES[1] + 1) * MIN_LENGTH} for {N_CHANGES[1] + 1} "
             f"segments of {MIN_LENGTH} samples, got {n_samples}"
         )
+    if random_state is not None and not isinstance(random_state, np.random.Generator):
+        refuse_bad_seed(random_state)
     rng = np.random.default_rng(random_state)
     features = tuple(
         f"relevant_{j}" if j < n_relevant else f"nuisance_{j - n_relevant}"
@@ -101,6 +108,8 @@ def _loadings(n_relevant: int, rank: int | None) -> Floats:
         return np.eye(n_relevant)
     if rank < 1:
         raise SettingsError(f"rank must be >= 1 or None, got {rank}")
+    if rank > MOST_LEVELS:
+        raise SettingsError(f"rank must be <= {MOST_LEVELS}, got {rank}")
     structure = np.random.default_rng(LOADINGS_SEED)
     return np.asarray(structure.standard_normal((n_relevant, rank)).T / np.sqrt(rank))
 

@@ -48,6 +48,7 @@ from structsvm.solvers.subgradient import ProjectedSubgradient
 from structsvm.status import Status
 from structsvm.storage.archive import Archive
 from structsvm.storage.codec import Codec, is_lost
+from structsvm.support.typed import refuse_other_types
 
 __all__ = ["load", "load_metric_learner", "read_header", "save"]
 
@@ -125,6 +126,8 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
             f"save takes a MetricLearner or a StructuredSVM, got {type(learner).__name__}"
             + (": give its best_estimator_" if hasattr(learner, "best_estimator_") else "")
         )
+    if not isinstance(path, str | PathLike):
+        raise SettingsError(f"path must be that of a file, got {path!r}")
     check_is_fitted(learner)
     arrays: dict[str, Any] = {}
     describe = _described_svm if isinstance(learner, StructuredSVM) else _described
@@ -184,6 +187,7 @@ def _parameters(
     return {name: codec.pack(v, arrays) for name, v in given.items() if name not in apart}
 
 
+@refuse_other_types
 def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
     """Read a fitted :class:`MetricLearner` or :class:`StructuredSVM` that :func:`save` wrote.
 

@@ -16,11 +16,13 @@ from structsvm.partitions.margins import MarginRates, boundary_margins, hits
 from structsvm.support.checks import is_whole
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
+from structsvm.support.typed import refuse_other_types
 from structsvm.verdict import contents
 
 __all__ = ["margin_rates"]
 
 
+@refuse_other_types
 def margin_rates(
     learner: MetricLearner,
     Xs: Any,

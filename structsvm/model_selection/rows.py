@@ -33,6 +33,7 @@ from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
 from structsvm.support.tables import Printed, ShortTable
+from structsvm.support.typed import refuse_other_types
 from structsvm.verdict import LEARNED, Verdict
 
 __all__ = ["RowsEvaluation", "evaluate_rows"]
@@ -76,6 +77,7 @@ class RowsEvaluation(Printed):
         }
 
 
+@refuse_other_types
 def evaluate_rows(
     learner: MetricLearner,
     X: Any,

@@ -16,6 +16,7 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.support.checks import is_whole
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
+from structsvm.support.typed import refuse_other_types
 
 __all__ = ["WeightStability", "weight_stability"]
 
@@ -63,6 +64,7 @@ class WeightStability:
         }
 
 
+@refuse_other_types
 def weight_stability(
     learner: MetricLearner,
     Xs: Any,

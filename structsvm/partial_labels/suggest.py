@@ -17,6 +17,7 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.typed import refuse_other_types
 
 __all__ = ["Suggestion", "suggest_labels"]
 
@@ -46,6 +47,7 @@ class Suggestion:
     in the stretch, in units of the penalty of a segment."""
 
 
+@refuse_other_types
 def suggest_labels(
     learner: FittedLearner, Xs: Any, ys: Any = None, *, length: int, n: int = 1
 ) -> list[Suggestion]:

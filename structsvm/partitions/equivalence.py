@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+MOST_SAMPLES = 100_000_000
+"""Labels of more would take the memory of a whole machine."""
 LARGE_TABLE = 1_000_000
 """Cells of a contingency table beyond which only those that are not zero are looked at."""
 
@@ -84,6 +86,11 @@ class EquivalenceMatrix:
         if (sizes <= 0).any():
             raise DataError(
                 f"breakpoints must be positive and strictly increasing, got {ends.tolist()}"
+            )
+        if ends[-1] > MOST_SAMPLES:
+            raise DataError(
+                f"breakpoints end at {ends[-1]}, the number of samples, of which at most "
+                f"{MOST_SAMPLES:,} can be held"
             )
         return cls(_frozen(np.repeat(np.arange(ends.size, dtype=np.int64), sizes)), None)
 

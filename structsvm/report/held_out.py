@@ -71,7 +71,7 @@ class HeldOut:
         DataError
             If there are not as many names as samples, or samples and labels do not fit.
         """
-        measured = learner.measured(Xs) if measured is None else measured
+        measured = measured or learner.measured(Xs)
         images = _images(Xs, measured)
         words = IMAGES if images else learner.problem_.traits.words
         names = [str(i) for i in range(len(measured))] if names is None else list(names)

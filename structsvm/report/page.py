@@ -15,6 +15,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.report.content import content, notes
 from structsvm.report.held_out import HeldOut
 from structsvm.report.pictures import Pictures
+from structsvm.support.typed import refuse_other_types
 from structsvm.support.version import __version__
 from structsvm.verdict import Verdict
 
@@ -37,6 +38,7 @@ LOCAL = (
 )
 
 
+@refuse_other_types
 def report_page(
     learner: MetricLearner,
     Xs: Any,

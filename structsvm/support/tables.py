@@ -14,6 +14,9 @@ from structsvm.support.extras import require
 __all__ = ["Printed", "ShortTable"]
 
 
+CONTAINERS = ("pandas", "polars")
+
+
 @dataclass(frozen=True)
 class ShortTable:
     """Rows of a name and some numbers, under a line that says what they are.
@@ -72,9 +75,7 @@ class ShortTable:
         MissingExtraError
             When the library is not installed.
         """
-        if not among(container, ("pandas", "polars")):
-            raise SettingsError(f"container must be 'pandas' or 'polars', got {container!r}")
-        if not among(container, ("pandas", "polars")):
+        if not among(container, CONTAINERS):
             raise SettingsError(f"container must be 'pandas' or 'polars', got {container!r}")
         columns = [list(column) for column in zip(*self.rows, strict=True)]
         table = dict(zip(self.columns, columns, strict=True))

@@ -15,6 +15,7 @@ from structsvm.learner.training_summary import TrainingSummary
 from structsvm.learner.weights import price_ratio, scaled_factor
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solution import Solution
+from structsvm.support.typed import refuse_other_types
 
 __all__ = [
     "certificate_in_words",
@@ -57,6 +58,7 @@ TAKEN_FOR = 3
 """Other names of a state that are listed."""
 
 
+@refuse_other_types
 def feature_weights(learner: MetricLearner) -> Floats:
     """Return how much each feature counts, (P,); in the untrained metric all are 1.
 
