@@ -58,15 +58,28 @@ def seconds_in_turns(
     *runs: Callable[[], Any], repeats: int = 5, warm: bool = True
 ) -> tuple[float, ...]:
     """Median wall time of each, over rounds in which each runs once: a busy machine slows all."""
+    return _in_turns(runs, repeats, warm, time.perf_counter)
+
+
+def cpu_seconds_in_turns(
+    *runs: Callable[[], Any], repeats: int = 5, warm: bool = True
+) -> tuple[float, ...]:
+    """The same in CPU time, for jobs of one thread: what else the machine does matters less."""
+    return _in_turns(runs, repeats, warm, time.process_time)
+
+
+def _in_turns(
+    runs: Sequence[Callable[[], Any]], repeats: int, warm: bool, clock: Callable[[], float]
+) -> tuple[float, ...]:
     if warm:
         for run in runs:
             run()
     times: list[list[float]] = [[] for _ in runs]
     for _ in range(repeats):
         for run, record in zip(runs, times, strict=True):
-            started = time.perf_counter()
+            started = clock()
             run()
-            record.append(time.perf_counter() - started)
+            record.append(clock() - started)
     return tuple(statistics.median(record) for record in times)
 
 

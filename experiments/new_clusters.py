@@ -34,8 +34,7 @@ from structsvm.partitions.losses import adjusted_rand_index
 Floats = NDArray[np.float64]
 Rows = tuple[Floats, NDArray[np.int64]]
 
-DRAWS = 10
-FIRST_SEED = 100
+SEEDS = tuple(range(100, 110))
 """The menu was made with draws of other seeds."""
 SIZES = {"digits": (0.8, None), "letter": (50, 75)}
 """Rows of a class to learn from, a number or a part, and rows of a class at all."""
@@ -138,7 +137,7 @@ def rows_of(found: Sequence[dict[str, Any]]) -> list[Row]:
             spread = indices.std(ddof=1) / np.sqrt(indices.size)
             row[question] = f"{indices.mean():.2f} +- {spread:.2f}"
         row["draws"] = len(values)
-        row["CPU seconds"] = f"{np.mean(seconds[method]):.0f}" if method in seconds else "-"
+        row["CPU seconds"] = f"{np.mean(seconds[method]):.1f}" if method in seconds else "-"
         rows.append(row)
     return rows
 
@@ -157,7 +156,7 @@ def choices(found: Sequence[dict[str, Any]]) -> list[Row]:
 
 
 def main(
-    folder: Path, tables: Sequence[str], parts: Sequence[str], draws: int, seconds: float
+    folder: Path, tables: Sequence[str], parts: Sequence[str], seeds: Sequence[int], seconds: float
 ) -> None:
     """Compute what is missing, and publish a table for each table."""
     start = time.monotonic()
@@ -165,14 +164,14 @@ def main(
         found = []
         for part in parts:
             pieces = Pieces(f"new_clusters_{name}_{part}", seconds - (time.monotonic() - start))
-            for seed in range(FIRST_SEED, FIRST_SEED + draws):
+            for seed in seeds:
                 job = partial(chosen, name, folder, seed, part)
                 if part == "default":
                     job = partial(default, name, folder, seed)
                 found.append(pieces.get(str(seed), job))
             pieces.finish()
         publish(f"new_clusters_{name}", rows_of(found))
-        if set(parts) > {"default"}:
+        if set(parts) - {"default"}:
             publish(f"new_clusters_{name}_chosen", choices(found))
 
 
@@ -181,7 +180,7 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=Path, default=SHARED / "tables")
     parser.add_argument("--tables", nargs="+", choices=list(SIZES), default=list(SIZES))
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--draws", type=int, default=DRAWS)
+    parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS, help="of the draws")
     seconds_option(parser)
     arguments = parser.parse_args()
-    main(arguments.data, arguments.tables, arguments.parts, arguments.draws, arguments.seconds)
+    main(arguments.data, arguments.tables, arguments.parts, arguments.seeds, arguments.seconds)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +18,33 @@ from structsvm.oracles._segments.search import (
     splitting_price,
 )
 from structsvm.oracles._segments.stages import path_in_stages
+from structsvm.oracles._segments.table import truth_of
+from structsvm.oracles._segments.whole import (
+    Found,
+    Recordings,
+    loss_curves,
+    price_path,
+    segment,
+    segment_all,
+    work_of,
+)
 from structsvm.oracles._segments.windows import best_path, path_with_known_length, windows
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, BatchOracle, Constraint, Quality
+from structsvm.partitions.price_path import decode_between
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.plain import read_only
 
 __all__ = ["SequentialOracle"]
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+ONE_CALL = 2e9
+"""Operations of a search that is one compiled call: less than a second, in the worst case."""
+SHORT = 1024
+"""Samples up to which the scores of all segments are written down for a path of prices."""
 
 ROUNDING = 2.0**-51
 """Of the prefix sums, for each unit of scatter; measured at 2^-53 or less in
@@ -33,7 +55,7 @@ NEGLIGIBLE = 1e-10
 
 
 @dataclass(frozen=True)
-class SequentialOracle(Oracle):
+class SequentialOracle(BatchOracle):
     """Maximises ``Tr(A M)`` over segmentations, with K known or left to the objective.
 
     The answer is the maximum over all segmentations that the constraint allows, whatever the signs
@@ -79,8 +101,14 @@ class SequentialOracle(Oracle):
             not a segmentation.
         """
         T = objective.n_samples
-        constraint.validate(T)
         _require_segmentation(objective)
+        if constraint == UNCONSTRAINED:
+            objective = _without_null_columns(objective)
+            if self._is_one_call(objective):
+                bounds, c = truth_of(objective)
+                found = segment(_samples(objective), bounds, c, float(objective.shift))
+                return _found(objective, found)
+        constraint.validate(T)
         boundaries = Boundaries.of(constraint, T)
         if boundaries.counted:
             return _argmax(objective, self._counted(objective, boundaries, constraint.n_clusters))
@@ -95,6 +123,96 @@ class SequentialOracle(Oracle):
         value = search.value(path) + objective.shift * y.n_clusters + search.table.constant
         rounding = 0.0 if evident is not None else _rounding(objective, value)
         return Argmax(y, value, value + rounding, Quality.EXACT)
+
+    def maximize_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
+        """Maximise ``Tr(A M)`` over all segmentations, of each of the recordings.
+
+        Raises
+        ------
+        OracleError
+            When a truth is not a segmentation.
+        """
+        for objective in objectives:
+            _require_segmentation(objective)
+        prepared = [_without_null_columns(objective) for objective in objectives]
+        answers: dict[int, Argmax] = {}
+        together = [i for i, A in enumerate(prepared) if self._is_one_call(A)]
+        together.sort(key=lambda i: truth_of(prepared[i])[1])
+        for c, members in groupby(together, key=lambda i: truth_of(prepared[i])[1]):
+            places = list(members)
+            chosen = [prepared[i] for i in places]
+            recordings = Recordings.of(
+                [_samples(A) for A in chosen], [truth_of(A)[0] for A in chosen]
+            )
+            shifts = np.array([A.shift for A in chosen], dtype=np.float64)
+            most = max(work_of(A.Z) for A in chosen)
+            found = segment_all(recordings, c, shifts, most)
+            answers |= {i: _found(A, f) for i, A, f in zip(places, chosen, found, strict=True)}
+        return [answers[i] if i in answers else self.maximize(A) for i, A in enumerate(prepared)]
+
+    def price_path(self, Z: Floats, prices: Floats) -> list[EquivalenceMatrix]:
+        """The best segmentation of a recording (T, r) in the metric at every price of a segment.
+
+        Of a recording of up to 1,024 samples the scores of all segments are computed once and each
+        price is decoded; of a longer one their table is, and two prices with the same segmentation
+        share it with those between them.
+
+        Parameters
+        ----------
+        prices : array of shape (n,)
+            Positive and increasing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from structsvm.oracles import SequentialOracle
+        >>> Z = np.array([[0.0], [0.0], [9.0], [9.0], [5.0]])
+        >>> path = SequentialOracle().price_path(Z, np.array([1.0, 20.0, 200.0]))
+        >>> [M.breakpoints for M in path]
+        [[2, 4, 5], [2, 5], [5]]
+        """
+        objective = _without_null_columns(TraceObjective(Z))
+        if not self.pruning:
+            return decode_between(lambda p: self.ask(TraceObjective(Z, shift=-p)).y, prices)
+        T = objective.n_samples
+        if T > SHORT:
+            everything = np.arange(T + 1, dtype=np.int64)
+            search = SegmentSearch(objective, everything, np.array([0, T]))
+            return decode_between(lambda p: _segmentation(search.pruned(-p)[1]), prices)
+        known: dict[bytes, EquivalenceMatrix] = {}
+        for path in (paths := price_path(_samples(objective), prices)):
+            if path.tobytes() not in known:
+                known[path.tobytes()] = _segmentation(path)
+        return [known[path.tobytes()] for path in paths]
+
+    def loss_curves(
+        self, Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], prices: Floats
+    ) -> Floats:
+        """``|M - M_i|_F^2`` of the best segmentation of each recording at every price, (N, n)."""
+        curves = np.empty((len(Zs), prices.size))
+        short = [
+            i
+            for i, (Z, truth) in enumerate(zip(Zs, truths, strict=True))
+            if self.pruning and Z.shape[0] <= SHORT and truth.is_contiguous
+        ]
+        if short:
+            Xs = [_samples(_without_null_columns(TraceObjective(Zs[i]))) for i in short]
+            recordings = Recordings.of(Xs, [truths[i].boundaries for i in short])
+            most = max(work_of(X) for X in Xs)
+            curves[short] = loss_curves(
+                recordings, prices, most + max(recordings.lengths) ** 2 * prices.size
+            )
+        for i in sorted(set(range(len(Zs))) - set(short)):
+            path = self.price_path(Zs[i], prices)
+            losses = {id(M): partition_loss(truths[i], M) for M in path}
+            curves[i] = [losses[id(M)] for M in path]
+        return curves
+
+    def _is_one_call(self, objective: TraceObjective) -> bool:
+        """Whether the search of an objective without null columns is a single compiled call."""
+        positive = objective.signs is None or bool((objective.signs > 0).all())
+        evident = objective.Z.shape[1] == 0 or splitting_price(objective, objective.shift) <= 0.0
+        return self.pruning and positive and not evident and work_of(objective.Z) <= ONE_CALL
 
     def _search(self, search: SegmentSearch, K: int | None) -> Ints:
         """The knots of the best segmentation, from 0 to m, by dynamic programming."""
@@ -161,11 +279,29 @@ def _singletons_pay(objective: TraceObjective) -> bool:
 
 def _without_null_columns(objective: TraceObjective) -> TraceObjective:
     """The same objective without the columns of ``Z`` that are zero: a null metric has r = 0."""
+    if objective.Z[0].all():
+        return objective
     used = objective.Z.any(axis=0)
     if used.all():
         return objective
     signs = None if objective.signs is None else objective.signs[used]
     return replace(objective, Z=objective.Z[:, used], signs=signs)
+
+
+def _samples(objective: TraceObjective) -> Floats:
+    """``Z`` in the one form that kernels are compiled for."""
+    return read_only(np.ascontiguousarray(objective.Z, dtype=np.float64))
+
+
+def _segmentation(path: Ints) -> EquivalenceMatrix:
+    return EquivalenceMatrix.from_breakpoints(path[1:])
+
+
+def _found(objective: TraceObjective, found: Found) -> Argmax:
+    y = EquivalenceMatrix.from_search(found.labels, found.path)
+    value = found.score + objective.shift * y.n_clusters + found.constant
+    rounding = _rounding(objective, value) if _may_round(objective, found.scatter) else 0.0
+    return Argmax(y, value, value + rounding, Quality.EXACT)
 
 
 def _argmax(objective: TraceObjective, ends: Ints) -> Argmax:
@@ -184,16 +320,27 @@ def _rounding(objective: TraceObjective, value: float) -> float:
     """
     T = objective.n_samples
     centred = objective.Z - objective.Z.mean(axis=0)
-    scatter, price = float(np.vdot(centred, centred)), abs(objective.shift)
-    if objective.truth is not None and objective.has_truth:
-        scatter += objective.truth_weight * objective.truth.n_clusters
-        price += objective.truth_weight
-    error = ROUNDING * float(np.sqrt(T)) * scatter
+    error, price = _error_and_price(objective, float(np.vdot(centred, centred)))
     if price == 0.0 and T > 1:
         price = float(np.median(np.square(np.diff(centred, axis=0)).sum(axis=1)))
     if price == 0.0 or error <= NEGLIGIBLE * price:
         return 0.0
     return error + float(np.spacing(abs(value)))
+
+
+def _may_round(objective: TraceObjective, scatter: float) -> bool:
+    """Whether rounding may matter, where the scatter is known to more digits than that takes."""
+    error, price = _error_and_price(objective, scatter)
+    return price == 0.0 or 1.001 * error > NEGLIGIBLE * price
+
+
+def _error_and_price(objective: TraceObjective, scatter: float) -> tuple[float, float]:
+    """The errors of scores, and the price of a segment with what the loss makes of it."""
+    price = abs(objective.shift)
+    if objective.truth is not None and objective.has_truth:
+        scatter += objective.truth_weight * objective.truth.n_clusters
+        price += objective.truth_weight
+    return ROUNDING * math.sqrt(objective.n_samples) * scatter, price
 
 
 def _no_segmentation(K: int | None) -> str:

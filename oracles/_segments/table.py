@@ -24,12 +24,23 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from structsvm.oracles._segments.lanes import FAST, LANES, signed_squares
+from structsvm.oracles._segments.lanes import FAST, LANES, plain_scores, signed_squares
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.interrupts import uninterrupted
 from structsvm.support.plain import read_only
 
-__all__ = ["OVERHEAD", "SegmentTable", "build_table", "end_row", "lane_scores", "path_value"]
+__all__ = [
+    "NO_TRUTH",
+    "OVERHEAD",
+    "SegmentTable",
+    "build_table",
+    "end_row",
+    "free_table",
+    "lane_scores",
+    "path_value",
+    "sum_of_scores",
+    "truth_of",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -38,6 +49,8 @@ ANCHOR, ORIGIN, LEFT = 0, 1, 2
 POSITION, RIGHT, RATE, LOW = 0, 1, 2, 3
 OVERHEAD = 8
 """So many columns of ``Z`` more would cost what a score costs without any."""
+NO_TRUTH = read_only(np.zeros(0, dtype=np.int64))
+"""The boundaries of the truth where there is none."""
 
 
 class SegmentTable(NamedTuple):
@@ -73,13 +86,8 @@ def build_table(objective: TraceObjective, knots: Ints) -> SegmentTable:
     sums = np.empty((n_groups, Z.shape[1], LANES))
     lanes = np.empty((n_groups, 3 if truthful else 1, LANES))
     ends = np.empty((knots.size, 4 if truthful else 1))
-    left = np.empty(knots.size)
-    ends[:, POSITION] = knots
-    if objective.truth is not None and truthful:
-        _fill_truth_terms(knots, objective.truth.boundaries, objective.truth_weight, ends, left)
     mean, total = np.zeros(Z.shape[1]), np.zeros(Z.shape[1])
-    _fill_prefix_sums(Z, knots, mean, total, sums)
-    _fill_lanes(knots, left, first_group, sums, lanes)
+    _fill(Z, knots, *truth_of(objective), mean, total, first_group, sums, lanes, ends)
     signed_mean = np.where(np.arange(mean.size) < n_plus, mean, -mean)
     constant = float(signed_mean @ (Z.shape[0] * mean + 2.0 * total))
     return SegmentTable(
@@ -93,9 +101,41 @@ def build_table(objective: TraceObjective, knots: Ints) -> SegmentTable:
     )
 
 
-@uninterrupted
+def truth_of(objective: TraceObjective) -> tuple[Ints, float]:
+    """The boundaries of the truth and ``c``, where the loss takes part."""
+    if objective.truth is None or not objective.has_truth:
+        return NO_TRUTH, 0.0
+    return objective.truth.boundaries, float(objective.truth_weight)
+
+
+@njit(cache=True, nogil=True)
+def free_table(
+    Z: Floats, bounds: Ints, c: float, shift: float, mean: Floats, total: Floats
+) -> SegmentTable:
+    """The segment scores where every place is a knot and all signs are positive.
+
+    ``mean`` and ``total`` are as for the prefix sums; the constant of the table is left out.
+    """
+    T, r = Z.shape
+    knots = np.arange(T + 1)
+    first_group = np.zeros(16, np.int64)
+    count, n_levels = -(-knots.size // LANES), 1
+    first_group[1] = count
+    while count > 1:
+        count = -(-count // LANES)
+        n_levels += 1
+        first_group[n_levels] = first_group[n_levels - 1] + count
+    first_group = first_group[: n_levels + 1].copy()
+    n_groups, truthful = first_group[n_levels], bounds.size > 0
+    sums = np.empty((n_groups, r, LANES))
+    lanes = np.empty((n_groups, 3 if truthful else 1, LANES))
+    ends = np.empty((T + 1, 4 if truthful else 1))
+    _fill_all(Z, knots, bounds, c, mean, total, first_group, sums, lanes, ends)
+    return SegmentTable(sums, lanes, ends, first_group, shift, r, 0.0)
+
+
 @njit(cache=True, nogil=True, fastmath=FAST)
-def path_value(table: SegmentTable, path: Ints) -> float:
+def sum_of_scores(table: SegmentTable, path: Ints) -> float:
     """Sum of the segment scores between the knots of ``path``, without shift and constant."""
     sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
     row, out = np.empty(sums.shape[1]), np.empty(LANES)
@@ -107,6 +147,10 @@ def path_value(table: SegmentTable, path: Ints) -> float:
         lane_scores(sums, lanes, n_plus, nothing, s // LANES, row, ends, t, out)
         total += out[s % LANES]
     return total
+
+
+path_value = uninterrupted(sum_of_scores)
+"""The same where Python calls it."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, inline="always")
@@ -128,12 +172,10 @@ def lane_scores(
     anchor and all signs positive. Lanes at or after ``t`` must hold the value minus infinity.
     """
     signed_squares(sums, group, row, n_plus, out)
-    position = ends[t, POSITION]
     if ends.shape[1] == 1:
-        for i in range(LANES):
-            length = max(position - lanes[group, ANCHOR, i], 1.0)
-            out[i] = value[group, i] + out[i] / length
+        plain_scores(value, group, lanes, ends[t, POSITION], out)
     else:
+        position = ends[t, POSITION]
         right, rate, low = ends[t, RIGHT], ends[t, RATE], ends[t, LOW]
         for i in range(LANES):
             anchor = lanes[group, ANCHOR, i]
@@ -169,7 +211,32 @@ def _level_offsets(n_knots: int) -> Ints:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
-@uninterrupted
+@njit(cache=True, nogil=True)
+def _fill_all(
+    Z: Floats,
+    knots: Ints,
+    bounds: Ints,
+    c: float,
+    mean: Floats,
+    total: Floats,
+    first_group: Ints,
+    sums: Floats,
+    lanes: Floats,
+    ends: Floats,
+) -> None:
+    """Fill the arrays of a table in."""
+    left = np.empty(knots.size)
+    for i in range(knots.size):
+        ends[i, POSITION] = knots[i]
+    if bounds.size > 0:
+        _fill_truth_terms(knots, bounds, c, ends, left)
+    _fill_prefix_sums(Z, knots, mean, total, sums)
+    _fill_lanes(knots, left, first_group, sums, lanes)
+
+
+_fill = uninterrupted(_fill_all)
+
+
 @njit(cache=True, nogil=True)
 def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: Floats) -> None:
     """``c b_t``, ``c / |P_l|``, ``f_l`` and ``c a_s`` at the knots; ``bounds`` of the truth."""
@@ -187,7 +254,6 @@ def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: F
         left[i] = c * ((upper - x) ** 2 / size - upper)
 
 
-@uninterrupted
 @njit(cache=True, nogil=True)
 def _fill_lanes(knots: Ints, left: Floats, first_group: Ints, sums: Floats, lanes: Floats) -> None:
     """What each lane says of its run; beyond the last knot, the last knot again."""
@@ -207,7 +273,6 @@ def _fill_lanes(knots: Ints, left: Floats, first_group: Ints, sums: Floats, lane
         size *= LANES
 
 
-@uninterrupted
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sums: Floats) -> None:
     """The prefix sums of the centred samples at the leaves; the last knot fills the last group.

@@ -20,6 +20,10 @@ changes ``Tr(A M)`` by ``v^T A v >= d - c``. So, with ``kappa = c - d``,
 once the right side is no better than the best start known, no start before ``e`` matters at ``t``.
 The classical constant of PELT, ``-d``, would be wrong here: it forgets the loss.
 
+Rounding may make a bound smaller than a score that it bounds. Starts are left out where they are
+worse by more than that, so that which of several equal segmentations is found depends on the scores
+alone, and not on how they are looked for.
+
 The runs are the nodes of a 16-ary tree over the starts; one vector operation bounds the sixteen
 children of a node, and at the leaves the bound is the score itself.
 """
@@ -34,13 +38,15 @@ from structsvm.oracles._segments.lanes import FAST, LANES, lane_of, largest
 from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row, lane_scores
 from structsvm.support.interrupts import pieces, uninterrupted
 
-__all__ = ["FREE", "NO_START", "blank_tree", "stage_scan", "tree_scan"]
+__all__ = ["FREE", "NO_START", "blank_tree", "compiled_scan", "stage_scan", "tree_scan"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 BITS = 4
 """LANES is two to this power."""
+ROUNDING = 2.0**-50
+"""Of a score, at most: for each column of ``Z``, and in units of what the score is a sum of."""
 FREE, NO_START = np.inf, -np.inf
 """What a stage says of a knot: it begins segments at its best value, or none."""
 
@@ -117,9 +123,8 @@ def stage_scan(
     return F, previous
 
 
-@uninterrupted
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _scan(
+def compiled_scan(
     table: SegmentTable,
     positions: Floats,
     earliest: Ints,
@@ -144,6 +149,8 @@ def _scan(
     row, out = np.empty(sums.shape[1]), np.empty(LANES)
     pending = np.empty((n_levels + 1) * LANES, np.int64)
     bound = np.empty((n_levels + 1) * LANES)
+    rounding = ROUNDING * (sums.shape[1] + OVERHEAD)
+    prices = (abs(table.shift) + abs(kappa)) * positions[positions.shape[0] - 1, 0]
     for t in range(low, high):
         if earliest[t] != earliest[t - 1]:
             _forget(value, first_group, max(earliest[t - 1], begin), earliest[t])
@@ -156,10 +163,11 @@ def _scan(
         lane_scores(sums, lanes, n_plus, value, seed, row, ends, t, out)
         best = largest(out)
         argument = seed * LANES + lane_of(out, best)
+        least = best - rounding * (abs(best) + prices)
         n = _path_to_root(t, n_levels, seed, pending, bound)
         while n > 0:
             n -= 1
-            if bound[n] <= best:
+            if bound[n] <= least:
                 continue
             level, node = pending[n] % 64, pending[n] // 64
             group = first_group[level] + node
@@ -167,16 +175,20 @@ def _scan(
             top = largest(out)
             if level == 0 and top > best:
                 best, argument = top, node * LANES + lane_of(out, top)
-            if out[0] + kappa <= best and _anchor_is_free(start, begin, level, node):
+                least = best - rounding * (abs(best) + prices)
+            if out[0] + kappa <= least and _anchor_is_free(start, begin, level, node):
                 n = 0  # no start before the first anchor of this group matters
-            if level > 0 and top > best:
-                n = _push_children(out, best, level, node, seed, pending, bound, n)
+            if level > 0 and top > least:
+                n = _push_children(out, least, level, node, seed, pending, bound, n)
         F[t - begin], previous[t - begin] = best + table.shift, argument
         _begin(table, positions, value, t, _own_value(start, t - begin, F[t - begin]), row, out)
     return argument
 
 
-@njit(cache=True, nogil=True)
+_scan = uninterrupted(compiled_scan)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def _own_value(start: Floats | None, knot: int, found: float) -> float:
     """The value up to a knot of what begins there."""
     if start is None:
@@ -209,7 +221,7 @@ def _clear(value: Floats, first_group: Ints, begin: int, end: int) -> None:
             value[first_group[level] + run // LANES, run % LANES] = -np.inf
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _anchor_is_free(start: Floats | None, begin: int, level: int, node: int) -> bool:
     """Whether the first anchor of a group is a knot whose value the scan finds."""
     if start is None:
@@ -218,7 +230,7 @@ def _anchor_is_free(start: Floats | None, begin: int, level: int, node: int) -> 
     return begin <= anchor < begin + start.size and start[anchor - begin] == FREE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _path_to_root(t: int, n_levels: int, seed: int, pending: Ints, bound: Floats) -> int:
     """Stack the groups that hold the starts before ``t``, the nearest on top."""
     n = 0
@@ -230,17 +242,17 @@ def _path_to_root(t: int, n_levels: int, seed: int, pending: Ints, bound: Floats
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _n_complete(t: int, level: int, node: int) -> int:
     """How many lanes of a group stand for starts that level takes care of at ``t``."""
     done = t if level == 0 else (t - 1) >> (BITS * level)
     return min(done - node * LANES, LANES)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _push_children(
     out: Floats,
-    best: float,
+    least: float,
     level: int,
     node: int,
     seed: int,
@@ -248,10 +260,10 @@ def _push_children(
     bound: Floats,
     n: int,
 ) -> int:
-    """Stack the children whose bound is better than ``best``."""
+    """Stack the children whose bound is better than ``least``."""
     for i in range(LANES):
         child = node * LANES + i
-        if out[i] > best and (level > 1 or child != seed):
+        if out[i] > least and (level > 1 or child != seed):
             pending[n], bound[n] = child * 64 + level - 1, out[i]
             n += 1
     return n

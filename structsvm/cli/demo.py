@@ -29,7 +29,8 @@ __all__ = ["run"]
 
 INTRODUCTION = """\
 Recordings are runs of handwritten digits (scikit-learn's, 8 x 8 pixels): the digit changes now and
-then, the handwriting all the time. Find the changes of digit, on other people's handwriting."""
+then, the handwriting all the time. Find the changes of digit, on other people's handwriting.
+The first run on a machine compiles the search for changes, which takes some seconds."""
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:

@@ -15,7 +15,8 @@ from structsvm.features import RecordingTransformer
 from structsvm.features.compose import stages_of
 from structsvm.features.scores import NamedScores
 from structsvm.learner.training_set import TrainingSet
-from structsvm.partitions.sample import Sample
+from structsvm.parallel.once import spread
+from structsvm.partitions.sample import Sample, batches_of
 from structsvm.partitions.samples import Standardizer, centred, warn_about_constant_features
 from structsvm.partitions.traits import RECORDINGS, Words
 
@@ -62,7 +63,7 @@ class Inputs:
         made: tuple[str, ...] = ()
         if features is not None:
             features = clone(features)
-            found = features.fit_transform(data.arrays, data.item_labels, data.groups)
+            found = _fit_transform(features, data)
             _check_features(found, data.samples, words)
             columns = data.names or [f"x{j}" for j in range(data.n_features)]
             made = tuple(str(name) for name in features.get_feature_names_out(columns))
@@ -75,9 +76,10 @@ class Inputs:
 
     def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
         """Samples as the metric sees them, with the probabilities of states if it knows any."""
-        Xs, states = [sample.X for sample in samples], None
+        Xs: Sequence[Any] = [sample.X for sample in samples]
+        states: Sequence[Floats] | None = None
         if self.features is not None:
-            Xs, states = self.features.transform_with_states(Xs)
+            Xs, states = _transform(self.features, Xs)
             _check_features(Xs, samples, self.words)
         pairs = zip(samples, Xs, strict=True)
         made = self.made or None
@@ -102,6 +104,33 @@ class Inputs:
         if self.features is None:
             return list(columns)
         return [str(name) for name in self.features.get_feature_names_out(list(columns))]
+
+
+def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequence[Any]:
+    """The features of the training samples, made by the workers where they need no more than that.
+
+    A transformer with a way of its own, such as cross-fitting, makes them itself.
+    """
+    if type(features).fit_transform is not RecordingTransformer.fit_transform:
+        return features.fit_transform(data.arrays, data.item_labels, data.groups)
+    fitted = features.fit(data.arrays, data.item_labels, data.groups)
+    return _transform(fitted, data.arrays)[0]
+
+
+def _transform(
+    features: RecordingTransformer, Xs: Sequence[Floats]
+) -> tuple[Sequence[Any], Sequence[Floats] | None]:
+    """Features and states of samples, of which each is transformed on its own."""
+    parts = [Xs[a:b] for a, b in batches_of([len(X) for X in Xs])]
+    found = spread("features", _features_of, parts, features)
+    states = [p for _, part in found if part is not None for p in part]
+    return [F for part, _ in found for F in part], states or None
+
+
+def _features_of(
+    Xs: Sequence[Floats], features: RecordingTransformer
+) -> tuple[Sequence[Any], Sequence[Floats] | None]:
+    return features.transform_with_states(Xs)
 
 
 def _check_features(Xs: Sequence[Any], samples: Sequence[Sample], words: Words) -> None:

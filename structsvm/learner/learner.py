@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -21,20 +22,21 @@ from structsvm.learner.inputs import Inputs
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
 from structsvm.learner.rivals import partitions_of, tune
-from structsvm.learner.rules import Rules, counts_of, decode, labels_of, named, read_rules
+from structsvm.learner.rules import Rules, counts_of, decode_all, labels_of, named, read_rules
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.learner.weights import heaviest_features
-from structsvm.parallel import Backend
+from structsvm.parallel import Backend, backend_from
+from structsvm.parallel.once import spread, working_on
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import boundary_margins
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample, is_prepared
+from structsvm.partitions.sample import Sample, batches_of, is_prepared
 from structsvm.partitions.samples import Counts, check_weights, cluster_counts
 from structsvm.partitions.values import refuse_hidden
 from structsvm.problem import Risk
@@ -291,20 +293,21 @@ class MetricLearner(ProblemParameters):
                 DataWarning,
             )
         read = informative(read)
-        inputs, data = Inputs.fit(settings.features, settings.standardize, read)
-        settings.check(data.n_features, len(data))
-        if others is not None:
-            others = inputs.seen(others)
-        with Interrupts():  # what was learned is kept before Ctrl-C is answered
-            if partial:
-                result = learn_partial(settings, data, alternation or Alternation(), others)
-            else:
-                result = learn(settings, data, resume)
-            self._keep(read, inputs, result)
-            if when_learned is not None:
-                when_learned(self)
-        if which is not None and not self.interrupted_:
-            self._tune_rivals(which, read, data)
+        with working_on(settings.backend):
+            inputs, data = Inputs.fit(settings.features, settings.standardize, read)
+            settings.check(data.n_features, len(data))
+            if others is not None:
+                others = inputs.seen(others)
+            with Interrupts():  # what was learned is kept before Ctrl-C is answered
+                if partial:
+                    result = learn_partial(settings, data, alternation or Alternation(), others)
+                else:
+                    result = learn(settings, data, resume)
+                self._keep(read, inputs, result)
+                if when_learned is not None:
+                    when_learned(self)
+            if which is not None and not self.interrupted_:
+                self._tune_rivals(which, read, data)
         return self
 
     def fit_baselines(
@@ -348,7 +351,8 @@ class MetricLearner(ProblemParameters):
         ).counted()
         if which is not None:
             data = informative(data)
-            self._tune_rivals(which, data, self._as_seen(data))
+            with self._workers():
+                self._tune_rivals(which, data, self._as_seen(data))
         return self
 
     def read(
@@ -583,11 +587,13 @@ class MetricLearner(ProblemParameters):
         if n_clusters is None and metric.price is None:
             n_clusters = metric.n_clusters
         counts = self._counts(samples, constraints, n_clusters)
-        tasks = stage("partitioning", list(zip(samples, counts, constraints, strict=True)))
-        return [
-            decode(metric, problem, sample, K, constraint, i)
-            for i, (sample, K, constraint) in enumerate(tasks)
+        parts = [
+            (a, samples[a:b], counts[a:b], constraints[a:b])
+            for a, b in batches_of([sample.n_samples for sample in samples])
         ]
+        with self._workers():
+            found = spread("partitioning", decode_all, parts, (problem, metric))
+        return [M for part in found for M in part]
 
     def partition_with(
         self, rival: str, Xs: Any, n_clusters: Counts = None
@@ -618,7 +624,11 @@ class MetricLearner(ProblemParameters):
             Naming the sample and the offending number.
         """
         check_is_fitted(self)
-        return Xs if is_prepared(Xs) else self.inputs_(self.measured(Xs))
+        if is_prepared(Xs):
+            return Xs
+        measured = self.measured(Xs)
+        with self._workers():
+            return self.inputs_(measured)
 
     def measured(self, Xs: Any) -> list[Sample]:
         """Samples as they were measured, checked against those it was learned from."""
@@ -897,6 +907,10 @@ class MetricLearner(ProblemParameters):
     @property
     def _problem(self) -> PartitionProblem:
         return problem_from(self.problem, self.random_state)
+
+    def _workers(self) -> AbstractContextManager[None]:
+        """A block whose work is done where the oracles are asked."""
+        return working_on(backend_from(self.backend, self.n_jobs))
 
     def _settings(self, callback: Callable[[HistoryEntry], None] | None = None) -> Settings:
         return Settings.of(self.get_params(deep=False), callback)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any, TypedDict
 
@@ -19,7 +20,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Words
 from structsvm.support.contract import asked
 
-__all__ = ["Rules", "counts_of", "decode", "labels_of", "named", "read_rules"]
+__all__ = ["Rules", "counts_of", "decode", "decode_all", "labels_of", "named", "read_rules"]
 
 LENGTHS = ("min_length", "max_length")
 
@@ -82,6 +83,37 @@ def decode(
     """
     with asked(problem, "partition", f"{problem.traits.words.whole} {i}"):
         return metric.decode(problem, sample, n_clusters, constraint)
+
+
+def decode_all(
+    part: tuple[int, Sequence[Sample], Sequence[int | None], Sequence[Constraint]],
+    given: tuple[PartitionProblem, Metric],
+) -> list[EquivalenceMatrix]:
+    """Partition neighbouring samples, the free ones together, wherever that is done.
+
+    Parameters
+    ----------
+    part : tuple
+        The number of the first sample; the samples, their numbers of clusters, their constraints.
+    given : tuple
+        The problem and the metric.
+
+    Raises
+    ------
+    OracleError, PluginError
+        As :func:`decode`.
+    """
+    (first, samples, counts, constraints), (problem, metric) = part, given
+    pairs = zip(counts, constraints, strict=True)
+    free = [j for j, (K, rule) in enumerate(pairs) if K is None and rule == UNCONSTRAINED]
+    found: dict[int, EquivalenceMatrix] = {}
+    with suppress(Exception):  # one after another, the sample that fails has a number
+        at_once = problem.partitions_at_once([samples[j] for j in free], metric)
+        found = {free[k]: M for k, M in at_once.items()}
+    return [
+        found[j] if j in found else decode(metric, problem, sample, K, constraint, first + j)
+        for j, (sample, K, constraint) in enumerate(zip(samples, counts, constraints, strict=True))
+    ]
 
 
 def labels_of(

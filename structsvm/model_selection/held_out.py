@@ -255,19 +255,24 @@ def _tried(
             kinds.setdefault(candidate.name, []).append(candidate)
     found: dict[tuple[int, Candidate], Trial] = {}
     with Parallel(n_jobs=n_jobs) as parallel:
-        with share("tuning what is not learned", 0.0, FITTED if rivals else FIXED):
+        # Parts of their own, so that what is told of the progress never falls.
+        end = FITTED if rivals else FIXED
+        tried = end / 2 if rivals else end
+        with share("tuning what is not learned", 0.0, end / 3):
             seen = _seen(parallel, list(sights.values()), parts)
             _refuse_unseen(seen, asked[others[0]])
+        with share("tuning what is not learned", end / 3, tried):
             tuned = [(c, part) for part in parts for c in others if c.baseline is not None]
             jobs = [(c, seen[part.number, _sight(asked[c])], part) for c, part in tuned]
             trials = parallel(delayed(_try_tuned)(*job) for job in stage("metrics", jobs))
+        with share("tuning what is not learned", tried, end):
             fitted = [(c, part) for part in parts for c in rivals]
             trials += parallel(
                 delayed(try_rival)(c.rival, part) for c, part in stage("classifiers", fitted)
             )
         for (c, part), trial in zip([*tuned, *fitted], trials, strict=True):
             found[part.number, c] = trial
-        with share("learning", FITTED if rivals else FIXED, 1.0):
+        with share("learning", end, 1.0):
             paths = [(part, kind) for part in parts for kind in kinds.values()]
             jobs_of_paths = [
                 ([asked[c] for c in kind], seen[part.number, _sight(asked[kind[0]])], part)

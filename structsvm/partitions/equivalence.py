@@ -88,6 +88,22 @@ class EquivalenceMatrix:
         return cls(_frozen(np.repeat(np.arange(ends.size, dtype=np.int64), sizes)), None)
 
     @classmethod
+    def from_search(cls, labels: Ints, boundaries: Ints) -> EquivalenceMatrix:
+        """The segmentation that a search has found, nothing of which is checked.
+
+        Parameters
+        ----------
+        labels : array of shape (T,)
+            The segment of each sample, from 0 to K - 1.
+        boundaries : array of shape (K + 1,)
+            From 0 to T.
+        """
+        found = cls(_frozen(labels), None)
+        known = {"n_clusters": boundaries.size - 1, "boundaries": _frozen(boundaries)}
+        found.__dict__.update(known, is_contiguous=True)
+        return found
+
+    @classmethod
     def from_factor(cls, factor: ArrayLike) -> EquivalenceMatrix:
         """The projector on the columns of an orthonormal ``factor`` (T, K).
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint, Oracle
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Separation
 from structsvm.support.contract import Contract
@@ -133,6 +133,6 @@ class SearchedSample(LabelledSample):
             truth_weight=scoring.truth_weight,
             shift=scoring.shift,
         )
-        constraint = Constraint(n_clusters=self.M.n_clusters if given_k else None)
+        constraint = Constraint(self.M.n_clusters) if given_k else UNCONSTRAINED
         answer = self.oracle.ask(objective, constraint)
         return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)

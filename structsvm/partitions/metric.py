@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.parallel import single_threaded
+from structsvm.parallel.once import spread
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
+from structsvm.partitions.oracle import UNCONSTRAINED, BatchOracle, Constraint, Oracle
+from structsvm.partitions.price_path import decode_between
+from structsvm.partitions.sample import batches_of
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.contract import asked
 from structsvm.support.plain import counted
-from structsvm.support.progress import stage
 
 if TYPE_CHECKING:
     from structsvm.partitions.problem import PartitionProblem
@@ -184,8 +187,9 @@ def calibrate(
     if penalties is None:
         one_cluster = np.average([truth.n_clusters - 1.0 for truth in truths], weights=weights)
         return Calibration(np.ones(1), np.full(1, one_cluster))
-    losses = [partial(partition_loss, truth) for truth in truths]
-    return calibrate_by(oracles, Zs, losses, penalties, weights)
+    batches = _batches(oracles, Zs, truths)
+    curves = spread("calibrating the penalty", _Batch.curves, batches, penalties)
+    return Calibration(penalties, np.average(np.vstack(curves), axis=0, weights=weights))
 
 
 def penalties_for(
@@ -213,36 +217,60 @@ def calibrate_by(
     weights: Floats | None = None,
 ) -> Calibration:
     """As :func:`calibrate`, by any loss of the partition that is found for each sample."""
-    tasks = stage("calibrating the penalty", list(zip(oracles, Zs, losses, strict=True)))
-    curves = []
-    for i, (oracle, Z, loss) in enumerate(tasks):
-        with asked(oracle, "maximize", f"sample {i}"):
-            curves.append(_loss_curve(oracle, Z, loss, penalties))
+    tasks = list(zip(range(len(Zs)), oracles, Zs, losses, strict=True))
+    curves = spread("calibrating the penalty", _loss_curve, tasks, penalties)
     return Calibration(penalties, np.average(curves, axis=0, weights=weights))
 
 
 def _loss_curve(
-    oracle: Oracle, Z: Floats, loss: Callable[[EquivalenceMatrix], float], penalties: Floats
+    sample: tuple[int, Oracle, Floats, Callable[[EquivalenceMatrix], float]], penalties: Floats
 ) -> Floats:
     """Loss of the optimal partition of one sample at every penalty."""
-    losses = np.empty(penalties.size)
+    i, oracle, Z, loss = sample
+    with asked(oracle, "maximize", f"sample {i}"):
+        if isinstance(oracle, BatchOracle):
+            found = oracle.price_path(Z, penalties)
+        else:
+            found = decode_between(lambda p: oracle.ask(TraceObjective(Z, shift=-p)).y, penalties)
+        losses = {id(M): loss(M) for M in found}
+    return np.array([losses[id(M)] for M in found])
 
-    def decode(index: int) -> EquivalenceMatrix:
-        best = oracle.ask(TraceObjective(Z, shift=-float(penalties[index]))).y
-        losses[index] = loss(best)
-        return best
 
-    last = penalties.size - 1
-    pending = [(0, last, decode(0), decode(last))]
-    while pending:
-        low, high, at_low, at_high = pending.pop()
-        if at_low == at_high:
-            losses[low:high] = losses[high]
-        elif high - low > 1:
-            middle = (low + high) // 2
-            at_middle = decode(middle)
-            pending += [(low, middle, at_low, at_middle), (middle, high, at_middle, at_high)]
-    return losses
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Neighbouring samples with the same oracle, calibrated in one call."""
+
+    first: int
+    """The number of the first of them."""
+    oracle: Oracle
+    Zs: Sequence[Floats]
+    truths: Sequence[EquivalenceMatrix]
+
+    def curves(self, penalties: Floats) -> Floats:
+        """The loss of each sample at every penalty, (n, n_penalties)."""
+        if isinstance(self.oracle, BatchOracle):
+            with suppress(Exception):  # one after another, the sample that fails has a number
+                return self.oracle.loss_curves(self.Zs, self.truths, penalties)
+        samples = (
+            (i, self.oracle, Z, partial(partition_loss, truth))
+            for i, (Z, truth) in enumerate(zip(self.Zs, self.truths, strict=True), start=self.first)
+        )
+        return np.array([_loss_curve(sample, penalties) for sample in samples])
+
+
+def _batches(
+    oracles: Sequence[Oracle], Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]
+) -> list[_Batch]:
+    """The samples in their order, as many at a time as make a moment's work."""
+    batches: list[_Batch] = []
+    for begin, end in batches_of([Z.shape[0] for Z in Zs]):
+        first = begin
+        for i in range(begin, end):
+            oracle = oracles[i]
+            if i + 1 == end or not isinstance(oracle, BatchOracle) or oracles[i + 1] != oracle:
+                batches.append(_Batch(first, oracle, Zs[first : i + 1], truths[first : i + 1]))
+                first = i + 1
+    return batches
 
 
 def metric_factor(B: Floats) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -21,12 +22,15 @@ from structsvm.support.plain import shown
 __all__ = [
     "UNCONSTRAINED",
     "Argmax",
+    "BatchOracle",
     "Constraint",
     "ConstraintKind",
     "Oracle",
     "Quality",
     "Region",
 ]
+
+Floats = NDArray[np.float64]
 
 ConstraintKind = Literal["n_clusters", "boundaries", "regions", "links"]
 """What a constraint may say; an oracle declares which of these it takes (:attr:`Oracle.takes`)."""
@@ -364,6 +368,8 @@ class Oracle(Contract):
             If it contradicts itself or the number of samples, or is of a kind that is not in
             ``takes``.
         """
+        if constraint == UNCONSTRAINED:
+            return
         constraint.validate(n_samples)
         beyond = sorted(constraint.kinds - self.takes)
         if beyond:
@@ -374,6 +380,69 @@ class Oracle(Contract):
                 f"takes = {sorted(self.takes)}. Leave such labels out, use "
                 "another problem, or have maximize keep them and add them to takes"
             )
+
+
+class BatchOracle(Oracle):
+    """An oracle that answers many questions at once, faster than one after another.
+
+    Its answers to them are those of :meth:`Oracle.ask`, to the last bit. Instances that are equal
+    answer alike: they must be hashable, as frozen dataclasses are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import SequentialOracle
+    >>> from structsvm.partitions import TraceObjective
+    >>> from structsvm.partitions.oracle import BatchOracle
+    >>> oracle = SequentialOracle()
+    >>> isinstance(oracle, BatchOracle)
+    True
+    >>> Z = np.array([[0.0], [0.0], [9.0]])
+    >>> [M.n_clusters for M in oracle.price_path(Z, np.array([1.0, 100.0]))]
+    [2, 1]
+    """
+
+    @abstractmethod
+    def maximize_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
+        """Maximise ``Tr(A M)`` of each, without a constraint."""
+
+    def ask_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
+        """The answers of :meth:`maximize_all`, verified as those of :meth:`Oracle.ask`.
+
+        Raises
+        ------
+        OracleError, PluginError
+            As :meth:`Oracle.ask`.
+        """
+        try:
+            answers = self.maximize_all(objectives)
+        except StructSVMError:
+            raise
+        except Exception as error:
+            raise _failure(self, "maximize_all", error) from error
+        if len(answers) != len(objectives):
+            raise PluginError(
+                f"{type(self).__name__}.maximize_all returned {len(answers)} answers to "
+                f"{len(objectives)} questions"
+            )
+        pairs = zip(answers, objectives, strict=True)
+        return [_verified(self, "maximize_all", a, A, UNCONSTRAINED) for a, A in pairs]
+
+    @abstractmethod
+    def price_path(self, Z: Floats, prices: Floats) -> list[EquivalenceMatrix]:
+        """The best partition of samples (T, r) in the metric at every price of a cluster.
+
+        Parameters
+        ----------
+        prices : array of shape (n,)
+            Positive and increasing.
+        """
+
+    @abstractmethod
+    def loss_curves(
+        self, Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], prices: Floats
+    ) -> Floats:
+        """``|M - M_i|_F^2`` of the best partition of each sample at every price, (N, n)."""
 
 
 def _failure(oracle: Oracle, method: str, error: Exception) -> StructSVMError:

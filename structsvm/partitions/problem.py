@@ -17,7 +17,14 @@ from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, covering, margin_f1, partition_loss
 from structsvm.partitions.metric import Calibration, Metric, calibrate
 from structsvm.partitions.objective import MetricObjective, Objective
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.oracle import (
+    UNCONSTRAINED,
+    Argmax,
+    BatchOracle,
+    Constraint,
+    Oracle,
+    Quality,
+)
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import centred, read_arrays
 from structsvm.partitions.trace_objective import TraceObjective
@@ -223,8 +230,31 @@ class PartitionProblem(Contract):
         objective = self.decoding_objective(sample, metric, n_clusters)
         answer = self.decoder(sample).ask(objective, constraint.with_clusters(n_clusters))
         if n_clusters is None:
-            _warn_of_rounding(answer, -objective.shift, sample.n_samples)
+            _warn_of_rounding(answer, objective)
         return answer.y
+
+    def partitions_at_once(
+        self, samples: Sequence[Sample], metric: Metric
+    ) -> dict[int, EquivalenceMatrix]:
+        """What :meth:`partition` finds by the price, in one call of decoders that can do so.
+
+        By the number of the sample; samples whose decoder takes one at a time are not in it.
+        """
+        if type(self).partition is not PartitionProblem.partition:
+            return {}
+        together: dict[BatchOracle, list[int]] = {}
+        for i, sample in enumerate(samples):
+            oracle = self.decoder(sample)
+            if isinstance(oracle, BatchOracle):
+                together.setdefault(oracle, []).append(i)
+        found: dict[int, EquivalenceMatrix] = {}
+        for oracle, places in together.items():
+            objectives = [self.decoding_objective(samples[i], metric) for i in places]
+            answers = oracle.ask_all(objectives)
+            for i, answer, objective in zip(places, answers, objectives, strict=True):
+                _warn_of_rounding(answer, objective)
+                found[i] = answer.y
+        return found
 
     def decoding_objective(
         self, sample: Sample, metric: Metric, n_clusters: int | None = None
@@ -323,14 +353,14 @@ class PartitionProblem(Contract):
         }
 
 
-def _warn_of_rounding(answer: Argmax, price: float, n_samples: int) -> None:
+def _warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:
     """Say so where rounding may hide changes from an oracle that is exact otherwise."""
-    lost = answer.upper_bound - answer.value
+    lost, price = answer.upper_bound - answer.value, -objective.shift
     if answer.quality is Quality.EXACT and lost > DOUBT * price:
         warn(
-            f"a recording of {n_samples} samples has jumps so large that rounding may hide "
-            f"changes: up to {lost:.2g}, where a change costs {price:.2g}; take outliers out, or "
-            "cut the recording where it jumps",
+            f"a recording of {objective.n_samples} samples has jumps so large that rounding may "
+            f"hide changes: up to {lost:.2g}, where a change costs {price:.2g}; take outliers out, "
+            "or cut the recording where it jumps",
             DataWarning,
         )
 

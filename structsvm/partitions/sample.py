@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Sample", "is_prepared"]
+__all__ = ["Sample", "batches_of", "is_prepared"]
 
 Floats = NDArray[np.float64]
+
+BATCH = 10_000
+"""Items of samples that are worked on together, if there are so many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,17 @@ class Sample:
         if made is not None and hasattr(side, "with_features"):
             side = side.with_features(X, made)
         return replace(self, X=X, side=side, states=None)
+
+
+def batches_of(sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Ranges of samples with these numbers of items, each a moment's work for a worker."""
+    ranges, begin, total = [], 0, 0
+    for end, size in enumerate(sizes, start=1):
+        total += size
+        if total >= BATCH or end == len(sizes):
+            ranges.append((begin, end))
+            begin, total = end, 0
+    return ranges
 
 
 def is_prepared(Xs: Any) -> TypeGuard[list[Sample]]:

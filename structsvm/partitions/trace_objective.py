@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,9 +68,9 @@ class TraceObjective:
         """Check once, at the door."""
         if self.Z.ndim != 2 or self.Z.shape[0] == 0:
             raise OracleError(f"Z must have shape (T, r) with T >= 1, got {self.Z.shape}")
-        if not np.isfinite(self.Z).all() or not np.isfinite([self.truth_weight, self.shift]).all():
+        largest = float(np.abs(self.Z).max(initial=0.0))  # NaN if there is one
+        if not (math.isfinite(largest + self.truth_weight) and math.isfinite(self.shift)):
             raise OracleError("the objective is not finite: look for NaN or inf in the data or B")
-        largest = float(np.abs(self.Z).max(initial=0.0))
         if largest > LARGEST:
             raise OracleError(
                 f"the samples reach {largest:g} in the metric, and beyond {LARGEST:g} squares "

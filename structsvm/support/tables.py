@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from structsvm.errors import SettingsError, printable
+from structsvm.support.checks import among
 from structsvm.support.extras import require
 
 __all__ = ["Printed", "ShortTable"]
@@ -71,13 +72,13 @@ class ShortTable:
         MissingExtraError
             When the library is not installed.
         """
+        if not among(container, ("pandas", "polars")):
+            raise SettingsError(f"container must be 'pandas' or 'polars', got {container!r}")
         columns = [list(column) for column in zip(*self.rows, strict=True)]
         table = dict(zip(self.columns, columns, strict=True))
         if container == "pandas":
             return require("pandas", "files", "a pandas frame").DataFrame(table)
-        if container == "polars":
-            return require("polars", "polars", "a polars frame").DataFrame(table)
-        raise SettingsError(f"container must be 'pandas' or 'polars', got {container!r}")
+        return require("polars", "polars", "a polars frame").DataFrame(table)
 
 
 class Printed(ABC):

@@ -1,0 +1,358 @@
+"""From samples to segmentations in one compiled call: one recording, many, or many prices.
+
+Where nothing is known of the boundaries and all signs are positive, the search is that of
+``tree.py``: the same scores, and among equal segmentations the same one. With many prices and few
+samples it is quicker to write the score of every segment down once and to look at all of them for
+each price: :func:`_scan_all` does that, and prefers the same starts among equals.
+
+Recordings travel in a :class:`Recordings`, as flat arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from structsvm.oracles._segments.lanes import (
+    FAST,
+    LANES,
+    largest,
+    max_of_sums,
+    plain_scores,
+    signed_squares,
+)
+from structsvm.oracles._segments.table import (
+    NO_TRUTH,
+    OVERHEAD,
+    SegmentTable,
+    end_row,
+    free_table,
+    sum_of_scores,
+)
+from structsvm.oracles._segments.tree import BITS, compiled_scan
+from structsvm.support.interrupts import pieces, uninterrupted
+from structsvm.support.plain import read_only
+
+__all__ = [
+    "Found",
+    "Recordings",
+    "loss_curves",
+    "price_path",
+    "segment",
+    "segment_all",
+    "work_of",
+]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+VALUE, CONSTANT, SCATTER = 0, 1, 2
+ENOUGH = 1.001
+"""Times a price at which one segment is best: from here on it is so by more than rounding."""
+
+
+class Recordings(NamedTuple):
+    """Recordings side by side."""
+
+    samples: Floats
+    """All numbers of all recordings."""
+    first: Ints
+    """Where those of each begin, (N + 1,)."""
+    lengths: Ints
+    """T of each, (N,)."""
+    bounds: Ints
+    """The boundaries of all truths, from 0 to T each."""
+    first_bound: Ints
+    """Where those of each begin, (N + 1,); nothing for a recording without a truth."""
+
+    @classmethod
+    def of(cls, Zs: Sequence[Floats], bounds: Sequence[Ints]) -> Recordings:
+        """The recordings (T_i, r_i) and the boundaries of their truths, ``NO_TRUTH`` for none."""
+        return cls(
+            samples=read_only(np.concatenate([np.ravel(Z) for Z in Zs])),
+            first=_offsets([Z.size for Z in Zs]),
+            lengths=np.array([Z.shape[0] for Z in Zs], dtype=np.int64),
+            bounds=read_only(np.concatenate(bounds)),
+            first_bound=_offsets([b.size for b in bounds]),
+        )
+
+
+class Found(NamedTuple):
+    """The best segmentation of a recording."""
+
+    path: Ints
+    """Its boundaries, from 0 to T, (K + 1,)."""
+    labels: Ints
+    """The segment of each sample, (T,)."""
+    score: float
+    """The sum of the scores of its segments, without shift and constant."""
+    constant: float
+    scatter: float
+    """The sum of the squares of the centred samples."""
+
+
+def work_of(Z: Floats) -> float:
+    """The number of operations that a search over samples (T, r) may take."""
+    T, r = Z.shape
+    return float(T * T * (r + OVERHEAD))
+
+
+def segment(Z: Floats, bounds: Ints, c: float, shift: float) -> Found:
+    """The best segmentation of one recording (T, r) without null columns.
+
+    ``c > shift``: else every boundary pays.
+    """
+    T = Z.shape[0]
+    path, labels, numbers = np.empty(T + 1, np.int64), np.empty(T, np.int64), np.empty(3)
+    n = _segment(Z, bounds, c, shift, path, labels, numbers)
+    return Found(path[: n + 1].copy(), labels, *numbers.tolist())
+
+
+def segment_all(recordings: Recordings, c: float, shifts: Floats, most: float) -> list[Found]:
+    """The same of many recordings, each with its own shift, (N,).
+
+    ``most`` is the number of operations that one may take.
+    """
+    N, n_samples = recordings.lengths.size, int(recordings.lengths.sum())
+    paths, labels = np.empty(n_samples + N, np.int64), np.empty(n_samples, np.int64)
+    counts, numbers = np.empty(N, np.int64), np.empty((N, 3))
+    at = _offsets(recordings.lengths)
+    for begin, end in pieces(0, N, most):
+        _segment_all(recordings, at, c, shifts, paths, labels, counts, numbers, begin, end)
+    first, n_found, values = at.tolist(), counts.tolist(), numbers.tolist()
+    return [
+        Found(
+            path=paths[first[i] + i : first[i] + i + n_found[i] + 1].copy(),
+            labels=labels[first[i] : first[i + 1]].copy(),
+            score=values[i][VALUE],
+            constant=values[i][CONSTANT],
+            scatter=values[i][SCATTER],
+        )
+        for i in range(N)
+    ]
+
+
+def price_path(Z: Floats, prices: Floats) -> list[Ints]:
+    """The boundaries, from 0 to T, of the best segmentation of a recording at every price."""
+    ends = np.empty((prices.size, Z.shape[0] + 1), np.int64)
+    counts = np.empty(prices.size, np.int64)
+    _price_path(Z, NO_TRUTH, prices, ends, counts)
+    return [row[: n + 1] for row, n in zip(ends, counts.tolist(), strict=True)]
+
+
+def loss_curves(recordings: Recordings, prices: Floats, most: float) -> Floats:
+    """``|M - M_i|_F^2`` of the best segmentation of each recording at every price, (N, n)."""
+    losses = np.empty((recordings.lengths.size, prices.size))
+    for begin, end in pieces(0, recordings.lengths.size, most):
+        _loss_curves(recordings, prices, losses, begin, end)
+    return losses
+
+
+def _offsets(sizes: Sequence[int] | Ints) -> Ints:
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+
+# ---- one price
+
+
+@uninterrupted
+@njit(cache=True, nogil=True)
+def _segment_all(
+    recordings: Recordings,
+    at: Ints,
+    c: float,
+    shifts: Floats,
+    paths: Ints,
+    labels: Ints,
+    counts: Ints,
+    numbers: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    for i in range(begin, end):
+        Z, bounds = _recording(recordings, i)
+        path = paths[at[i] + i : at[i + 1] + i + 1]
+        counts[i] = _best(Z, bounds, c, shifts[i], path, labels[at[i] : at[i + 1]], numbers[i])
+
+
+@njit(cache=True, nogil=True)
+def _recording(recordings: Recordings, i: int) -> tuple[Floats, Ints]:
+    T = recordings.lengths[i]
+    samples = recordings.samples[recordings.first[i] : recordings.first[i + 1]]
+    bounds = recordings.bounds[recordings.first_bound[i] : recordings.first_bound[i + 1]]
+    return samples.reshape((T, samples.size // T)), bounds
+
+
+@njit(cache=True, nogil=True)
+def _best(
+    Z: Floats, bounds: Ints, c: float, shift: float, path: Ints, labels: Ints, numbers: Floats
+) -> int:
+    """Fill ``path``, ``labels`` and ``numbers`` in; the number of segments is returned."""
+    T, r = Z.shape
+    mean, total = np.zeros(r), np.zeros(r)
+    table = free_table(Z, bounds, c, shift, mean, total)
+    value = np.full((table.first_group[table.first_group.size - 1], LANES), -np.inf)
+    value[0, 0] = 0.0
+    positions = table.ends[:, :1].copy()
+    F, previous = np.full(T + 1, -np.inf), np.zeros(T + 1, np.int64)
+    kappa = (c if bounds.size > 0 else 0.0) - shift
+    earliest = np.zeros(T + 1, np.int64)
+    compiled_scan(table, positions, earliest, kappa, None, 0, 1, value, F, previous, 1, T + 1, 0)
+    n = _trace(previous, T, path)
+    _label(path, n, labels)
+    numbers[VALUE] = sum_of_scores(table, path[: n + 1])
+    numbers[CONSTANT] = 0.0
+    for j in range(r):
+        numbers[CONSTANT] += mean[j] * (T * mean[j] + 2.0 * total[j])
+    numbers[SCATTER] = _scatter(Z, mean)
+    return n
+
+
+_segment = uninterrupted(_best)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _scatter(Z: Floats, mean: Floats) -> float:
+    """The sum of the squares of the centred samples."""
+    total = 0.0
+    for t in range(Z.shape[0]):
+        for j in range(Z.shape[1]):
+            total += (Z[t, j] - mean[j]) ** 2
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _trace(previous: Ints, last: int, path: Ints) -> int:
+    """Fill the knots from 0 to the last one in; the number of segments is returned."""
+    n, t = 0, last
+    while t > 0:
+        n, t = n + 1, previous[t]
+    t = last
+    for k in range(n, 0, -1):
+        path[k], t = t, previous[t]
+    path[0] = 0
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _label(path: Ints, n: int, labels: Ints) -> None:
+    """The segment of each sample."""
+    for k in range(n):
+        for t in range(path[k], path[k + 1]):
+            labels[t] = k
+
+
+# ---- many prices
+
+
+@uninterrupted
+@njit(cache=True, nogil=True)
+def _loss_curves(
+    recordings: Recordings, prices: Floats, losses: Floats, begin: int, end: int
+) -> None:
+    counts = np.empty(prices.size, np.int64)
+    for i in range(begin, end):
+        Z, bounds = _recording(recordings, i)
+        ends = np.empty((prices.size, Z.shape[0] + 1), np.int64)
+        _every_price(Z, bounds[:0], prices, ends, counts)
+        for k in range(prices.size):
+            losses[i, k] = _loss(bounds, ends[k, : counts[k] + 1])
+
+
+@njit(cache=True, nogil=True)
+def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: Ints) -> None:
+    """Fill the boundaries of the best segmentation at every price in, and their numbers.
+
+    ``nothing`` are the boundaries of no truth, in the form that the table is compiled for.
+    """
+    T, r = Z.shape
+    if r == 0:
+        for k in range(prices.size):
+            ends[k, 0], ends[k, 1], counts[k] = 0, T, 1
+        return
+    table = free_table(Z, nothing, 0.0, 0.0, np.zeros(r), np.zeros(r))
+    n_groups = table.first_group[1]
+    gains = np.empty((T + 1, n_groups, LANES))
+    _write_gains(table, gains)
+    F, previous = np.empty((n_groups, LANES)), np.zeros(T + 1, np.int64)
+    for k in range(prices.size):
+        if prices[k] <= 0.0:
+            for t in range(T + 1):
+                ends[k, t] = t
+            counts[k] = T
+        elif k > 0 and counts[k - 1] == 1 and prices[k] >= ENOUGH * prices[k - 1] > 0.0:
+            ends[k, 0], ends[k, 1], counts[k] = 0, T, 1  # one segment is best, all the more so now
+        else:
+            _scan_all(gains, -prices[k], F, previous)
+            counts[k] = _trace(previous, T, ends[k])
+
+
+_price_path = uninterrupted(_every_price)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _write_gains(table: SegmentTable, gains: Floats) -> None:
+    """``gains[t, g, i]``: the score, without shift, from the ``i``-th start of a group to t."""
+    sums, lanes, row, out = table.sums, table.lanes, np.empty(table.sums.shape[1]), np.empty(LANES)
+    nothing = np.zeros((gains.shape[1], LANES))
+    for t in range(1, gains.shape[0]):
+        end_row(sums, t, row)
+        for g in range((t - 1) // LANES + 1):
+            signed_squares(sums, g, row, table.n_plus, out)
+            plain_scores(nothing, g, lanes, table.ends[t, 0], out)
+            for i in range(LANES):
+                gains[t, g, i] = out[i]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _scan_all(gains: Floats, shift: float, F: Floats, previous: Ints) -> None:
+    """Best value ``F`` of a segmentation that ends at each knot, and its last start.
+
+    Among equals the first start in the group of the previous knot's; else the first in the nearest
+    group: what the search of the tree comes upon first.
+    """
+    top = np.empty(LANES)
+    F[:] = -np.inf
+    F[0, 0] = 0.0
+    group = 0
+    for t in range(1, gains.shape[0]):
+        n = (t - 1) // LANES + 1
+        max_of_sums(gains, t, F, n, top)
+        best = largest(top)
+        lane = _lane_with(F, gains, t, group, best)
+        if lane < 0:
+            group = n
+            while lane < 0:
+                group -= 1
+                lane = _lane_with(F, gains, t, group, best)
+        previous[t] = group * LANES + lane
+        F[t >> BITS, t % LANES] = best + shift
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _lane_with(F: Floats, gains: Floats, t: int, group: int, best: float) -> int:
+    """The first lane of a group that reaches the best value; -1 if none does."""
+    for i in range(LANES):
+        if F[group, i] + gains[t, group, i] >= best:
+            return i
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _loss(truth: Ints, path: Ints) -> float:
+    """``K + K' - 2 sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` of two segmentations' boundaries."""
+    k, m, shared = 0, 0, 0.0
+    while k < truth.size - 1 and m < path.size - 1:
+        low, high = max(truth[k], path[m]), min(truth[k + 1], path[m + 1])
+        common = float(high - low)
+        sizes = float(truth[k + 1] - truth[k]) * float(path[m + 1] - path[m])
+        shared += common * common / sizes
+        if truth[k + 1] == high:
+            k += 1
+        if path[m + 1] == high:
+            m += 1
+    return truth.size - 1 + path.size - 1 - 2.0 * shared
