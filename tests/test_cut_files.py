@@ -66,11 +66,11 @@ def test_a_damaged_header_is_told(learner, tmp_path, monkeypatch):
 def test_evaluation(learner, graphs):
     Xs, ys = graphs[0][6:], graphs[1][6:]
     found = evaluate(learner, Xs, ys, "true")
-    assert set(found.scores) == {"learned", "untrained", "grid"}
+    assert set(found.scores) == {"learned", "untrained", "grid", *learner.rivals_}
     assert found.scores["learned"]["loss"] == pytest.approx(-_known(learner).score(Xs, ys))
     assert found.scores["learned"]["loss"] < found.scores["grid"]["loss"]
     assert found.verdict.untrained.n == 6
-    assert found.verdict.rival == found.contrast("grid")
+    assert found.verdict.rival in [found.contrast(name) for name in ("grid", *learner.rivals_)]
     assert "On 6 held-out graphs, the disagreement of the learned metric" in str(found.verdict)
     plain = found.to_dict()
     assert len(plain["graphs"]) == 6

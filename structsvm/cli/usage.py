@@ -102,7 +102,7 @@ def _try(commands: Any) -> None:
         """\
 examples:
   structsvm try change-point recordings/ -o tried/
-  structsvm try change-point recordings/ --groups '^s[0-9]+' -o tried/
+  structsvm try change-point people/ --groups '^s[0-9]+' -o tried/
   structsvm try clustering table.csv -o tried/
   structsvm try clustering table.csv --split clusters -o tried/
 

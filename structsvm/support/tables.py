@@ -74,6 +74,8 @@ class ShortTable:
         """
         if not among(container, ("pandas", "polars")):
             raise SettingsError(f"container must be 'pandas' or 'polars', got {container!r}")
+        if not among(container, ("pandas", "polars")):
+            raise SettingsError(f"container must be 'pandas' or 'polars', got {container!r}")
         columns = [list(column) for column in zip(*self.rows, strict=True)]
         table = dict(zip(self.columns, columns, strict=True))
         if container == "pandas":

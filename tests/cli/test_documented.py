@@ -10,9 +10,11 @@ import pandas as pd
 import pytest
 from cli_kit import TEST, TRAIN, paint
 from PIL import Image
+from sklearn.datasets import make_blobs
 
 from structsvm.cli import main
 from structsvm.cli.app import build_parser
+from structsvm.datasets.files import write_recording
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 BLOCKS = re.compile(r"^```bash *\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -44,6 +46,11 @@ def place(folder, tmp_path_factory):
     header = ",".join(TEST[0].features)
     np.savetxt(place / "new.csv", TEST[0].X, delimiter=",", header=header, comments="")
     _write_long_tables(place)
+    (place / "people").mkdir()
+    for i, recording in enumerate((*TRAIN, *TEST)):
+        write_recording(recording, place / "people" / f"s{i // 2:02}_{i % 2}.npz")
+    X, y = make_blobs(240, n_features=3, centers=8, random_state=0)
+    pd.DataFrame(X, columns=list("abc")).assign(label=y).to_csv(place / "table.csv", index=False)
     known = [f"{recording.name},0,{len(recording.X)},1+" for recording in TRAIN]
     (place / "regions.csv").write_text("\n".join(["recording,start,end,changes", *known]) + "\n")
     rng = np.random.default_rng(0)
