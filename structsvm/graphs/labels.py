@@ -170,10 +170,14 @@ def node_names(y: Any, graph: FeatureGraph) -> Any:
             y = [y.get(node) for node in graph.nodes or ()]
         labels, regions = _placed(label_values(y), graph)
         known = ~(missing_labels(labels) | unlabelled(labels))
-        kinds, codes = np.unique(of_one_kind(labels[known]), return_inverse=True)
+        if not known.all():  # a photograph has too many pixels to copy them for nothing
+            labels, regions = labels[known], regions[known]
+        labels = of_one_kind(labels)
+        kinds = np.unique(labels)
         if not kinds.size:
             return np.full(graph.n_samples, None, dtype=object)
-        counts = _counted(codes, regions[known], graph.n_samples, kinds.size)
+        codes = np.searchsorted(kinds, labels)
+        counts = _counted(codes, regions, graph.n_samples, kinds.size)
         there, most = counts.any(axis=1), counts.argmax(axis=1)
     names = np.full(graph.n_samples, None, dtype=object)
     names[there] = kinds[most[there]].tolist()
