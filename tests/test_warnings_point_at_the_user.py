@@ -31,6 +31,7 @@ from structsvm.solvers.quasi_newton import QuasiNewton
 
 ROOT = Path(__file__).resolve().parents[1]
 METRICS = ("untrained", "rca", "diagonal", "full")
+CHOICE = {"candidates": METRICS, "lams": [1.0], "cv": 2, "random_state": 0}
 EARLY = CuttingPlane(Stopping(tol=1e-12, max_iter=2))
 BRIEF = QuasiNewton(Stopping(tol=1e-12, max_iter=1))
 
@@ -69,15 +70,15 @@ CALLS: dict[str, tuple[type[Warning], Callable[[], object]]] = {
     "risk": (DataWarning, lambda: MetricLearner().risk(FLAT_XS, YS)),
     "search of which learning does not pay": (
         VerdictWarning,
-        lambda: MetricLearnerCV(candidates=METRICS, lams=[1.0], cv=2).fit(NOISE, YS),
+        lambda: MetricLearnerCV(**CHOICE).fit(NOISE, YS),
     ),
     "search on a constant feature": (
         DataWarning,
-        lambda: MetricLearnerCV(candidates=METRICS, lams=[1.0], cv=2).fit(FLAT_XS, YS),
+        lambda: MetricLearnerCV(**CHOICE).fit(FLAT_XS, YS),
     ),
     "search that ends early": (
         ConvergenceWarning,
-        lambda: MetricLearnerCV(candidates=METRICS, lams=[1.0], cv=2, solver=EARLY).fit(XS, YS),
+        lambda: MetricLearnerCV(**CHOICE, solver=EARLY).fit(XS, YS),
     ),
     "cross-validation of scikit-learn": (
         ConvergenceWarning,
