@@ -43,6 +43,8 @@ __all__ = [
     "decode_with_all",
     "evaluate",
     "evaluate_states",
+    "perfect_in_words",
+    "score_titles",
     "states_with_all",
     "warn_of_new_clusters",
 ]
@@ -54,6 +56,26 @@ states were named, "accuracy" and "macro F1"."""
 
 Found = Mapping[str, Sequence[NDArray[Any]]]
 """By name of a metric or rival, the name of the state of each item of each sample."""
+
+TITLES = {
+    "loss": "loss",
+    "jaccard": "Jaccard distance",
+    "covering": "covering",
+    "adjusted_rand": "adj. Rand",
+    "accuracy": "accuracy",
+    "macro F1": "macro F1",
+}
+"""What scores are called; a score of a plugin's own has its name."""
+
+PERFECT = {
+    "loss": 0,
+    "jaccard": 0,
+    "covering": 1,
+    "adjusted_rand": 1,
+    "f1": 1,
+    "accuracy": 1,
+    "macro F1": 1,
+}
 
 
 @dataclass(frozen=True)
@@ -192,8 +214,6 @@ class Evaluation(Printed):
 
     def short_table(self) -> ShortTable:
         """The mean scores of each metric, and the verdict."""
-        from structsvm.views.words import score_titles
-
         titles, n = score_titles(self), len(self.samples)
         means = sorted(self.scores.items(), key=lambda item: item[0] == LEARNED)
         rows = [
@@ -236,6 +256,35 @@ class Evaluation(Printed):
             return judged
         numbers = np.array(self.contents)
         return {name: once_each(values, numbers) for name, values in judged.items()}
+
+
+def score_titles(evaluation: Evaluation) -> dict[str, str]:
+    """What to call the scores of an evaluation, by name, in their order.
+
+    Without what the verdict goes by, which is one of the others or made of them, and without scores
+    that apply to none of the samples. A score that does not apply to all of them says to how many.
+    """
+    titles, counts = {}, evaluation.counts
+    for name, count in counts.items():
+        if name == "disagreement" or not count:
+            continue
+        title = TITLES.get(name, name.replace("_", " "))
+        if name == "f1":
+            title = f"F1 (within {evaluation.tolerance})"
+        if count < len(evaluation.samples):
+            title += f", of {evaluation.words.wholes(count)}"
+        titles[name] = title
+    return titles
+
+
+def perfect_in_words(titles: Mapping[str, str]) -> str:
+    """Which values of these scores are perfect, as far as they are known; "" for none of them."""
+    said = [
+        f"{' and '.join(names)} {value}"
+        for value in (0, 1)
+        if (names := [TITLES.get(n, "F1") for n in titles if PERFECT.get(n) == value])
+    ]
+    return f"Perfect: {', '.join(said)}." if said else ""
 
 
 @refuse_other_types

@@ -14,6 +14,7 @@ from PIL import Image
 
 from structsvm import MetricLearner, NormalizedCut, evaluate, load, save
 from structsvm.errors import SettingsError
+from structsvm.evaluation import score_titles
 from structsvm.graphs import GraphOfImage
 from structsvm.plotting import (
     plot_clusters,
@@ -30,7 +31,6 @@ from structsvm.report import (
     report_page,
     scaled_metric,
 )
-from structsvm.views.words import score_titles
 
 
 @pytest.fixture(scope="module")

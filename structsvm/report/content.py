@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import PluginError
+from structsvm.evaluation import perfect_in_words, score_titles
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import problem_name
@@ -21,10 +22,8 @@ from structsvm.views.words import (
     eigenvalues,
     feature_weights,
     heaviest_directions,
-    perfect_in_words,
     question_in_words,
     scaled_metric,
-    score_titles,
     spectrum_in_words,
     training_in_words,
     unit_in_words,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.confusion import Confusion
-from structsvm.evaluation import Evaluation
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.learner.weights import price_ratio, scaled_factor
@@ -23,10 +20,8 @@ __all__ = [
     "eigenvalues",
     "feature_weights",
     "heaviest_directions",
-    "perfect_in_words",
     "question_in_words",
     "scaled_metric",
-    "score_titles",
     "spectrum_in_words",
     "spread_in_words",
     "training_in_words",
@@ -35,25 +30,6 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-TITLES = {
-    "loss": "loss",
-    "jaccard": "Jaccard distance",
-    "covering": "covering",
-    "adjusted_rand": "adj. Rand",
-    "accuracy": "accuracy",
-    "macro F1": "macro F1",
-}
-"""What scores are called; a score of a plugin's own has its name."""
-
-PERFECT = {
-    "loss": 0,
-    "jaccard": 0,
-    "covering": 1,
-    "adjusted_rand": 1,
-    "f1": 1,
-    "accuracy": 1,
-    "macro F1": 1,
-}
 TAKEN_FOR = 3
 """Other names of a state that are listed."""
 
@@ -205,35 +181,6 @@ def certificate_in_words(solution: Solution) -> str:
         f"within {missing:.2g} % of the best possible gain ({how}): "
         f"objective {solution.upper:.6g}, lower bound {solution.lower:.6g}, {without}"
     )
-
-
-def score_titles(evaluation: Evaluation) -> dict[str, str]:
-    """What to call the scores of an evaluation, by name, in their order.
-
-    Without what the verdict goes by, which is one of the others or made of them, and without scores
-    that apply to none of the samples. A score that does not apply to all of them says to how many.
-    """
-    titles, counts = {}, evaluation.counts
-    for name, count in counts.items():
-        if name == "disagreement" or not count:
-            continue
-        title = TITLES.get(name, name.replace("_", " "))
-        if name == "f1":
-            title = f"F1 (within {evaluation.tolerance})"
-        if count < len(evaluation.samples):
-            title += f", of {evaluation.words.wholes(count)}"
-        titles[name] = title
-    return titles
-
-
-def perfect_in_words(titles: Mapping[str, str]) -> str:
-    """Which values of these scores are perfect, as far as they are known; "" for none of them."""
-    said = [
-        f"{' and '.join(names)} {value}"
-        for value in (0, 1)
-        if (names := [TITLES.get(n, "F1") for n in titles if PERFECT.get(n) == value])
-    ]
-    return f"Perfect: {', '.join(said)}." if said else ""
 
 
 def confused_states(confusion: Confusion) -> list[tuple[str, int, float, str]]:
