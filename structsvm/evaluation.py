@@ -15,6 +15,7 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.features.names import read_names
 from structsvm.learner.form import Form
 from structsvm.learner.rivals import partitions_of
+from structsvm.learner.samples import partition_of, words_of
 from structsvm.learner.states import names_by_metric
 from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
@@ -30,7 +31,6 @@ from structsvm.support.progress import stage
 from structsvm.support.tables import Printed, ShortTable
 from structsvm.support.typed import refuse_other_types
 from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each, rival_in_words
-from structsvm.views.samples import partition_of, words_of
 
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner

@@ -12,11 +12,11 @@ from structsvm.diagnosis.findings import Diagnosis, Finding
 from structsvm.diagnosis.samples import Given
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.samples import partition_of, unscaled, words_of
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.traits import Words
-from structsvm.views.samples import partition_of, unscaled, words_of
 
 __all__ = ["diagnose", "diagnose_measured"]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.samples import partition_of
 from structsvm.partitions.matching import misplaced
 from structsvm.partitions.samples import asked_counts
 from structsvm.plotting.style import MARKERS, OKABE_ITO, new_axes, plain
 from structsvm.plotting.traces import check_drawable, traces
-from structsvm.views.samples import partition_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.samples import is_image, unscaled
 from structsvm.partitions.sample import Sample
-from structsvm.views.samples import is_image, unscaled
 from structsvm.views.words import feature_weights, heaviest_directions
 
 __all__ = ["check_drawable", "traces"]

@@ -20,12 +20,12 @@ from structsvm.evaluation import (
 )
 from structsvm.graphs.inputs import as_list
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.samples import is_image
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import IMAGES, Words
 from structsvm.support.plain import counted
-from structsvm.views.samples import is_image
 
 __all__ = ["HeldOut"]
 

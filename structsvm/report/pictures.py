@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from structsvm.datasets.times import TimeAxis
 from structsvm.features.names import read_names
+from structsvm.learner.samples import partition_of, unscaled
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels
 from structsvm.partitions.traits import IMAGES, Words
@@ -20,7 +21,6 @@ from structsvm.plotting.cuts import overlay
 from structsvm.report.held_out import HeldOut
 from structsvm.report.traces import envelope
 from structsvm.support.extras import require
-from structsvm.views.samples import partition_of, unscaled
 from structsvm.views.states import HATCHES, NO_STATE, StateMark, state_marks
 from structsvm.views.words import feature_weights, heaviest_directions
 
