@@ -110,5 +110,8 @@ def _next(folder: Path, model: Path, figure: Path | None) -> str:
         f"  structsvm evaluate {model} {folder / 'test'} --n-clusters true",
         f"  structsvm predict {model} {folder / 'test'}",
         f"  structsvm fit change-point {folder / 'train'} -o {folder / 'full.structsvm'}",
+        "",
+        "with recordings of your own, tables with a column of labels in one folder,",
+        "  structsvm try change-point FOLDER -o tried",
     ]
     return "\n".join(lines)
