@@ -18,7 +18,7 @@ class TestDemo:
         assert (folder / "digits.png").stat().st_size > 20_000
         # The commands it proposes work.
         commands = [c.split()[1:] for c in err.splitlines() if c.startswith("  structsvm ")]
-        assert [command[0] for command in commands] == ["show", "evaluate", "predict", "fit"]
+        assert [command[0] for command in commands] == ["show", "evaluate", "predict", "fit", "try"]
         for command in commands[:3]:
             assert run(" ".join(command))[0] == 0
 
