@@ -30,6 +30,7 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.traits import IMAGES, Words
 from structsvm.storage.atomic import unwritable, write_atomically
 from structsvm.support.extras import require
+from structsvm.support.plain import finite
 
 __all__ = [
     "Answer",
@@ -48,6 +49,8 @@ __all__ = [
 
 TIMES = ("start_time", "end_time")
 """Columns of predictions in the time of the recordings: the end is the start of the next one."""
+OF_CHANGES = ("margin", "rate")
+"""Columns of how sure the change is with which a segment begins."""
 OF_STATES = ("state", "probability")
 """Columns of what a model of named states knows of a segment."""
 
@@ -193,6 +196,8 @@ class Segments:
     """``state`` and ``probability`` of each segment; empty where no states are known."""
     time: TimeAxis | None = None
     """When the samples were measured, if that is known."""
+    changes: Sequence[Mapping[str, Any]] | None = None
+    """How sure each change is, ``margin`` and perhaps ``rate``; None where nobody asked."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -202,7 +207,14 @@ class Segments:
     @property
     def more(self) -> tuple[str, ...]:
         """What is known of a segment besides where it is."""
-        return OF_STATES if self.states else ()
+        return (OF_STATES if self.states else ()) + self._of_changes
+
+    @property
+    def _of_changes(self) -> tuple[str, ...]:
+        """What is known of the change where a segment begins."""
+        if self.changes is None:
+            return ()
+        return OF_CHANGES if any("rate" in change for change in self.changes) else OF_CHANGES[:1]
 
     @property
     def rows(self) -> Iterator[tuple[Any, ...]]:
@@ -210,12 +222,12 @@ class Segments:
         ends, time = self.M.breakpoints, self.time
         for k, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
             times = () if time is None else (time.text(start), time.text(end))
-            yield self.name, k, start, end, *self._state(k), *times
+            yield self.name, k, start, end, *self._known(k), *times
 
     @property
     def of_items(self) -> Iterator[tuple[Any, ...]]:
-        """Of each sample its segment, and the state of that."""
-        return ((k, *self._state(k)) for k in _numbers(self.M))
+        """Of each sample its segment, and what is known of that."""
+        return ((k, *self._known(k)) for k in _numbers(self.M))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -224,6 +236,8 @@ class Segments:
         if self.time is not None:
             changes = [self.time.text(change) for change in ends[:-1]]
             plain |= {"time": self.time.name, "change_times": changes}
+        for name in self._of_changes:
+            plain[f"{name}s"] = [finite(change[name]) for change in self.changes or ()]
         if not self.states:
             return plain
         of_segments = zip(*map(self._state, range(len(ends))), strict=True)
@@ -238,7 +252,17 @@ class Segments:
             said = ", ".join(named)
         if time is not None and len(ends) > 1:
             said += f" ({time.name} {', '.join(time.text(change) for change in ends[:-1])})"
+        for name in self._of_changes if len(ends) > 1 else ():
+            numbers = (f"{change[name]:.2g}" for change in self.changes or ())
+            said += f" ({name}s {', '.join(numbers)})"
         return f"{self.name}: {said}"
+
+    def _known(self, k: int) -> tuple[Any, ...]:
+        """State and probability of a segment, and margin and rate of the change at its start."""
+        if not k or self.changes is None:
+            return *self._state(k), *("" for _ in self._of_changes)
+        change = self.changes[k - 1]
+        return *self._state(k), *(round(change[name], 4) for name in self._of_changes)
 
     def _state(self, k: int) -> tuple[Any, ...]:
         """The state of a segment and its probability, to four digits."""
@@ -320,6 +344,7 @@ class Writer(ABC):
         labels: Any,
         states: Sequence[Mapping[str, Any]] = (),
         time: TimeAxis | None = None,
+        changes: Sequence[Mapping[str, Any]] | None = None,
     ) -> Answer:
         """What is said of a partition; ``labels`` as users write them, ``states`` of segments."""
 
@@ -365,11 +390,12 @@ class TableWriter(Writer):
         labels: Any,
         states: Sequence[Mapping[str, Any]] = (),
         time: TimeAxis | None = None,
+        changes: Sequence[Mapping[str, Any]] | None = None,
     ) -> Answer:
         """Segments, or clusters of rows."""
         if not self.contiguous:
             return Clusters(name, M, labels)
-        return Segments(name, M, labels, states, time)
+        return Segments(name, M, labels, states, time, changes)
 
     def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
         """NAME_segments.csv, say: never the name of a recording."""
@@ -423,6 +449,7 @@ class MapWriter(Writer):
         labels: Any,
         states: Sequence[Mapping[str, Any]] = (),
         time: TimeAxis | None = None,
+        changes: Sequence[Mapping[str, Any]] | None = None,
     ) -> Answer:
         """Parts of an image."""
         return Parts(name, M, labels)

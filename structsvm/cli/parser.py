@@ -23,6 +23,7 @@ __all__ = [
     "feature_options",
     "file_options",
     "force_option",
+    "pair",
     "positive",
     "report_options",
     "strength",
@@ -255,6 +256,20 @@ def assignment(text: str) -> tuple[str, str]:
     if not (name and equals):
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
     return name.replace("-", "_"), value
+
+
+def pair(text: str) -> tuple[int, int]:
+    """Read two numbers of rows, ``I,J``.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the text has another form.
+    """
+    first, comma, second = text.partition(",")
+    if not (comma and first.strip().isdigit() and second.strip().isdigit()):
+        raise argparse.ArgumentTypeError(f"expected two numbers of rows such as 3,7, got {text!r}")
+    return int(first), int(second)
 
 
 def strength(text: str) -> float | str:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from structsvm.cli.inputs import Given, measured, names_before_reading, read_for
 from structsvm.cli.outputs import Answer, Writer, check_output, check_outputs, writer_for
+from structsvm.cli.partial import labels_of as labels_of_regions
 from structsvm.cli.terminal import Terminal
+from structsvm.datasets.recording import Recording
 from structsvm.errors import SettingsError
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.rivals import partitions_of
-from structsvm.learner.rules import labels_of
+from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.states import segment_tables
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.support.interrupts import Interrupts
 
-__all__ = ["answers_of", "run"]
+__all__ = ["answers_of", "rules_of", "run"]
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -47,7 +51,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         )
     samples = measured(learner, given, terminal)
     with given.named(), terminal.working("partitioning"):
-        answers = answers_of(learner, writer, given, samples, args.rival, args.n_clusters)
+        rules = rules_of(args, given, learner.problem_)
+        answers = answers_of(
+            learner, writer, given, samples, args.rival, args.n_clusters, rules, args.margins
+        )
     if output is not None:
         with Interrupts():  # all the files or none
             if one_file:
@@ -68,6 +75,8 @@ def answers_of(
     measured: list[Sample],
     rival: str | None = None,
     n_clusters: int | None = None,
+    rules: Rules | None = None,
+    margins: bool = False,
 ) -> list[Answer]:
     """What is said of the partition of each sample.
 
@@ -77,18 +86,65 @@ def answers_of(
         The samples that were given, as ``learner.measured`` has them.
     rival : str, optional
         Partition as this tuned rival does, not in the learned metric.
+    rules : Rules, optional
+        Which partitions are allowed.
+    margins : bool
+        Whether to say how sure each change is.
 
     Raises
     ------
     SettingsError
-        When the model has no such rival.
+        When the model has no such rival, or that is no metric and there are rules or margins.
     """
+    rules = {} if rules is None else rules
+    if rival is not None and (margins or (rules and rival in learner.rivals_)):
+        raise SettingsError(
+            f"--rival {rival}: margins are those of the learned metric, and only metrics keep "
+            "rules: leave out --rival, or --margins and the rules"
+        )
     samples = learner.inputs_(measured)
-    partitions = _partitions(learner, measured, samples, rival, n_clusters)
+    partitions = _partitions(learner, measured, samples, rival, n_clusters, rules)
     labels = labels_of(learner.problem_, partitions, samples)
     states = _states(learner, measured, samples, partitions, rival, n_clusters)
-    rows = zip(given.names, partitions, labels, states, given.times, strict=True)
-    return [writer.answer(name, M, y, table, time) for name, M, y, table, time in rows]
+    changes: list[Any] = [None] * len(samples)
+    if margins:
+        changes = learner.predict_changes(samples, n_clusters, **rules)
+    rows = zip(given.names, partitions, labels, states, given.times, changes, strict=True)
+    return [writer.answer(*row) for row in rows]
+
+
+def rules_of(args: argparse.Namespace, given: Given, problem: PartitionProblem) -> Rules:
+    """Which partitions were allowed on the command line.
+
+    Raises
+    ------
+    DataError
+        Naming the file of regions, or the line in it.
+    SettingsError
+        When regions or links are given for what has none.
+    """
+    rules: Rules = {}
+    if args.min_length is not None:
+        rules["min_length"] = args.min_length
+    if args.max_length is not None:
+        rules["max_length"] = args.max_length
+    links = args.must_link or args.cannot_link
+    if links and (problem.traits.contiguous or len(given) != 1):
+        raise SettingsError(
+            "--must-link and --cannot-link name rows of one table, got "
+            f"{given.words.wholes(len(given))}: give one table at a time"
+        )
+    if args.must_link:
+        rules["must_link"] = args.must_link
+    if args.cannot_link:
+        rules["cannot_link"] = args.cannot_link
+    if args.regions is not None:
+        if not problem.traits.contiguous:
+            raise SettingsError(f"--regions is for recordings, not {problem.traits.words.whole}s")
+        recordings = [item for item in given.items if isinstance(item, Recording)]
+        unlabelled = [replace(recording, y=None, chunks=None) for recording in recordings]
+        rules["known"] = labels_of_regions(Given.of(unlabelled, problem), args.regions)
+    return rules
 
 
 def _states(
@@ -118,6 +174,7 @@ def _partitions(
     samples: list[Sample],
     rival: str | None,
     n_clusters: int | None,
+    rules: Rules,
 ) -> list[EquivalenceMatrix]:
     """Partitions in the learned metric, or by a tuned rival.
 
@@ -139,4 +196,4 @@ def _partitions(
         raise SettingsError(
             f"--rival {rival}: the model has {known}; fit --rivals all tunes all there are"
         )
-    return learner.decode_with(metric, samples, n_clusters)
+    return learner.decode_with(metric, samples, n_clusters, **rules)

@@ -21,6 +21,7 @@ from structsvm.cli.parser import (
     feature_options,
     file_options,
     force_option,
+    pair,
     positive,
     report_options,
     strength,
@@ -170,6 +171,13 @@ For images, -o FOLDER writes NAME_mask.png and NAME_overlay.png for each, and -o
         metavar="N",
         help="number of segments per recording, clusters per table or parts per image "
         "(default: what the learned price decides, or what was learned from)",
+    )
+    _rule_options(parser.add_argument_group("rules"))
+    parser.add_argument(
+        "--margins",
+        action="store_true",
+        help="say how sure each change is: what the best segmentation without it costs more, in "
+        "prices of a change",
     )
     parser.add_argument(
         "--rival",
@@ -497,6 +505,30 @@ def _partial_options(group: argparse._ArgumentGroup) -> None:
         help="column with the number of the chunk that a row belongs to, blank for none; rows of "
         "one chunk are of one cluster (clustering)",
     )
+
+
+def _rule_options(group: argparse._ArgumentGroup) -> None:
+    for name, least in (("min", "fewest"), ("max", "most")):
+        group.add_argument(
+            f"--{name}-length",
+            type=positive,
+            metavar="N",
+            help=f"{least} samples of a segment (recordings)",
+        )
+    group.add_argument(
+        "--regions",
+        type=Path,
+        metavar="FILE",
+        help="csv of what is known of the recordings: recording, start, end, changes",
+    )
+    for name, where in (("must", "one cluster"), ("cannot", "two clusters")):
+        group.add_argument(
+            f"--{name}-link",
+            type=pair,
+            action="append",
+            metavar="I,J",
+            help=f"rows of the table that are in {where}, counted from 0; may be repeated",
+        )
 
 
 def _kind_of_metric(group: argparse._ArgumentGroup) -> None:
