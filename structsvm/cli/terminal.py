@@ -109,6 +109,7 @@ class Terminal:
             yield show
         finally:
             first.cancel()
+            first.join()  # its line is not printed among those of what comes next
 
 
 def safe_console(**settings: Any) -> Console:
