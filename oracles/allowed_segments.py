@@ -29,13 +29,15 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from structsvm.errors import OracleError
+from structsvm.errors import OracleError, PluginError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.contract import asked
 from structsvm.support.interrupts import pieces, uninterrupted
+from structsvm.support.plain import read_only, shown
 
-__all__ = ["AllowedSegmentsOracle"]
+__all__ = ["AllowedSegmentsOracle", "rule_says"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -174,12 +176,13 @@ class _Segments:
 @lru_cache(maxsize=64)
 def _allowed(rule: Rule, T: int) -> _Segments:
     """What a rule allows."""
-    every = np.arange(T, dtype=np.int64)
+    every = read_only(np.arange(T, dtype=np.int64))
+    _check_one_by_one(rule, every)
     found = [every[:0]]
     low, high = np.zeros(T + 1, dtype=np.int64), np.full(T + 1, -1, dtype=np.int64)
     neighbours = True
     for end in range(1, T + 1):
-        kept = np.broadcast_to(np.asarray(rule(every[:end], end, T), dtype=np.bool_), (end,))
+        kept = rule_says(rule, every[:end], end, T)
         n = int(np.count_nonzero(kept))
         if n:
             low[end], high[end] = int(kept.argmax()), end - 1 - int(kept[::-1].argmax())
@@ -195,6 +198,46 @@ def _allowed(rule: Rule, T: int) -> _Segments:
         return _Segments(low, high, np.zeros(T + 2, dtype=np.int64), every[:0], move_on)
     firsts = np.concatenate([[0], np.cumsum([len(starts) for starts in found])])
     return _Segments(low, high, firsts.astype(np.int64), np.concatenate(found), False)
+
+
+def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
+    """Which segments a rule allows, (n,).
+
+    Raises
+    ------
+    PluginError
+        When the rule fails, or answers anything but a truth value for each start, or one for all.
+    """
+    owner = getattr(rule, "__self__", None)
+    called = getattr(rule, "__name__", type(rule).__name__)
+    named = called if owner is None else f"{type(owner).__name__}.{called}"
+    with asked(rule if owner is None else owner, called):
+        given = rule(starts, end, n_samples)
+    found = np.asarray(given)
+    if found.dtype != np.bool_ or found.shape not in ((), starts.shape):
+        raise PluginError(
+            f"{named} returned {shown(given)} for an array of {starts.size} starts: return a truth "
+            "value for each, such as (end - start >= 4) & (start % 2 == 0), or one for all of them"
+        )
+    return np.broadcast_to(found, starts.shape)
+
+
+def _check_one_by_one(rule: Rule, every: Ints) -> None:
+    """Refuse a rule whose answer about one start depends on which others it is asked about.
+
+    Raises
+    ------
+    PluginError
+        Naming the rule and the segment.
+    """
+    T = every.size
+    together = rule_says(rule, every, T, T)
+    for start in sorted({0, T // 2, T - 1}):
+        if rule_says(rule, every[start : start + 1], T, T)[0] != together[start]:
+            raise PluginError(
+                f"{rule} allows the segment {start}..{T} or not, depending on the other starts "
+                "that it is asked about: its answer must hold an entry for each start"
+            )
 
 
 def _pruned_path(

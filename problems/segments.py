@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
-from structsvm.oracles.allowed_segments import AllowedSegmentsOracle
+from structsvm.oracles.allowed_segments import AllowedSegmentsOracle, rule_says
 from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Oracle
@@ -74,7 +74,7 @@ class SegmentProblem(PartitionProblem):
         """
         M, T = segmentation(y, sample.n_samples), sample.n_samples
         for start, end in zip(M.boundaries[:-1].tolist(), M.boundaries[1:].tolist(), strict=True):
-            if not np.all(self.allows(np.array([start]), end, T)):
+            if not rule_says(self.allows, np.array([start]), end, T)[0]:
                 raise DataError(
                     f"the segment {start}..{end} is none that {type(self).__name__} allows: check "
                     "the labels, or the settings of the problem"
