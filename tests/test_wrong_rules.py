@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from structsvm import MetricLearner
-from structsvm.errors import PluginError
+from structsvm import ChangePoint, MetricLearner
+from structsvm.errors import DataError, PluginError
 from structsvm.problems import SegmentProblem
 from structsvm.testing import check_problem
 
@@ -62,3 +62,8 @@ def test_it_is_named_by_the_check(name):
 def test_a_rule_about_the_end_alone_may_answer_once_for_all():
     learner = MetricLearner(Ruled("the end alone"), metric="diagonal").fit(XS, YS)
     assert all(end % 2 == 0 for end in learner.predict_breakpoints(XS[0]))
+
+
+def test_labels_that_are_not_allowed_are_named_with_their_sample():
+    with pytest.raises(DataError, match=r"^sample 2: the segment 0\.\.2 is none that ChangePoint"):
+        check_problem(ChangePoint(min_length=4), [*XS, XS[0]], [*YS, [2, 30]])

@@ -24,6 +24,7 @@ from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.problem import CompositeRisk, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
+from structsvm.support.contract import culprit
 from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
 from structsvm.testing._composite import check_composite
@@ -272,13 +273,14 @@ class Kit:
         """What a method returns; a PluginError where it fails otherwise than it may."""
         try:
             return getattr(self.problem, method)(*arguments)
-        except StructSVMError:
-            raise
+        except StructSVMError as error:
+            if i is None:
+                raise
+            raise type(error)(f"sample {i}: {error}") from error
         except Exception as error:
             where = "" if i is None else f" [sample {i}]"
-            raise PluginError(
-                f"{self.name}.{method} raised {type(error).__name__}: {error}{where}"
-            ) from error
+            called = culprit(error) or f"{self.name}.{method}"
+            raise PluginError(f"{called} raised {type(error).__name__}: {error}{where}") from error
 
     def _check_refusals(self, sample: Sample) -> None:
         T = sample.n_samples
