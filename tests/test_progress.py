@@ -145,3 +145,19 @@ class TestTerminal:
             tell("iteration 1", 0.5)
             console.print("done")
         assert "learning [a]: iteration 1" in screen.getvalue()
+
+
+def test_a_stage_that_an_error_left_behind_tells_nothing_of_later_work():
+    heard = []
+    with watching(lambda words, part: heard.append(words)):
+        left_behind = stage("earlier", [1, 2])
+        next(left_behind)
+    n = len(heard)
+    left_behind.close()  # as when its memory is freed
+    assert list(stage("later", [1])) == [1]
+    tell("later", 0.5)
+    assert len(heard) == n
+    now = []
+    with watching(lambda words, part: now.append(words)):
+        tell("now", 0.5)
+    assert now == ["now"]

@@ -23,12 +23,21 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """Let a function know of all progress in this block."""
-    outer = _watcher.get()
-    _watcher.set(watcher)
+    """Let a function know of all progress in this block, and of none after it.
+
+    An error may leave a :func:`stage` behind that ends, and tells, when its memory is freed.
+    """
+    outer, ended = _watcher.get(), False
+
+    def listening(words: str, part: float) -> None:
+        if not ended:
+            watcher(words, part)
+
+    _watcher.set(listening)
     try:
         yield
     finally:
+        ended = True
         _watcher.set(outer)
 
 
@@ -49,15 +58,17 @@ def stage(words: str, items: Sequence[T], weights: Sequence[float] | None = None
         yield from items
         return
     sizes = [1.0] * len(items) if weights is None else list(weights)
-    total = sum(sizes)
+    total, own = sum(sizes), outer
     try:
         for i, item in enumerate(items):
             start = sum(sizes[:i]) / total
             outer(words, start)
-            _watcher.set(_share(outer, words, start, sizes[i] / total))
+            own = _share(outer, words, start, sizes[i] / total)
+            _watcher.set(own)
             yield item
     finally:
-        _watcher.set(outer)
+        if _watcher.get() is own:  # and not that of work which began meanwhile
+            _watcher.set(outer)
 
 
 @contextmanager
