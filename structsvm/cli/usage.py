@@ -433,7 +433,7 @@ def _new(commands: Any) -> None:
 example:
   structsvm new problem tree-cuts
 
-Writes a package that can be installed and whose tests pass; then make it yours.
+Writes a package whose tests pass once it is installed; then make it yours.
 """,
     )
     parser.add_argument("kind", choices=("problem",), help="what to write")
