@@ -9,6 +9,7 @@ from structsvm.support.lazy import lazy
 
 if TYPE_CHECKING:
     from structsvm.modeling.atoms import OracleMax as OracleMax
+    from structsvm.modeling.hinge import StructuredHinge as StructuredHinge
     from structsvm.modeling.outcome import Certified as Certified
     from structsvm.modeling.planes import Plane as Plane
 else:
@@ -18,5 +19,6 @@ else:
             "Certified": "structsvm.modeling.outcome",
             "OracleMax": "structsvm.modeling.atoms",
             "Plane": "structsvm.modeling.planes",
+            "StructuredHinge": "structsvm.modeling.hinge",
         },
     )
