@@ -70,7 +70,7 @@ else:
         },
         rooms=(
             *("datasets", "errors", "features", "graphs", "interop", "oracles", "parallel"),
-            *("partitions", "plotting", "problems", "regularizers", "report", "rivals"),
+            *("modeling", "partitions", "plotting", "problems", "regularizers", "report", "rivals"),
             *("solvers", "testing"),
         ),
     )

@@ -23,7 +23,7 @@ FLOORS = (
     {"features", "graphs", "partial_labels", "partitions"},
     {"oracles", "rivals"},
     {"problems"},
-    {"baselines", "interop", "learner", "plugins"},
+    {"baselines", "interop", "learner", "modeling", "plugins"},
     {"confusion", "datasets", "evaluation", "testing", "verdict", "views"},
     {"model_selection"},
     {"diagnosis", "plotting"},

@@ -65,6 +65,10 @@ class MasterSolution:
     """One per cut, (C,): nonnegative, summing to at most 1 in each group."""
     label: str
     """Which solver answered, and which failed before it."""
+    bound: tuple[float, str] | None = None
+    """A lower bound of the minimum that the master itself has proved, and what it rests on."""
+    is_minimum: bool = True
+    """False where the restricted problem has no minimum yet, and this is one within a box."""
     duals: tuple[Any, ...] | None = None
     """Dual values of the further constraints, one for each, if there are any."""
 

@@ -120,7 +120,7 @@ class CvxpyMaster(Master):
             risk.space.project(np.asarray(w.value)),
             clean_multipliers(dual, cuts),
             label,
-            tuple(constraint.dual_value for constraint in further) if further else None,
+            duals=tuple(constraint.dual_value for constraint in further) if further else None,
         )
 
     def _candidates(self, space: WeightSpace, precise: bool) -> list[str]:

@@ -51,11 +51,13 @@ class ActiveCut:
 class WorkingSet:
     """The cuts of the restricted problem, stacked so that one product evaluates all of them.
 
-    Every group also has the null cut ``0 <= L`` (the true labelling), which is not stored.
+    Every group also has the null cut ``0 <= L`` (the true labelling), which is not stored; or
+    another number than 0 that its values are never below, minus infinity if there is none.
     """
 
-    def __init__(self, n_groups: int, dim: int) -> None:
+    def __init__(self, n_groups: int, dim: int, floor: Floats | None = None) -> None:
         self.n_groups = n_groups
+        self._floor: Floats = np.zeros(n_groups) if floor is None else floor
         self._slopes: Floats = np.empty((16, dim))
         self._intercepts: Floats = np.empty(16)
         self._groups: Ints = np.empty(16, dtype=np.int64)
@@ -88,6 +90,11 @@ class WorkingSet:
         """Last multiplier of each cut, 0 for a new one: where a master may start, (C,)."""
         return self._multipliers[: len(self)]
 
+    def cuts(self) -> list[Cut]:
+        """The cuts, in their order."""
+        rows = zip(self.groups.tolist(), self.intercepts.tolist(), self.slopes, strict=True)
+        return [Cut(group, intercept, slope) for group, intercept, slope in rows]
+
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that :meth:`restore` takes, which does without the labellings."""
         held = {name.strip("_"): getattr(self, name)[: len(self)] for name in _COLUMNS}
@@ -111,8 +118,8 @@ class WorkingSet:
         return np.asarray(self.intercepts + self.slopes @ w)
 
     def group_values(self, w: Floats) -> Floats:
-        """Largest cut of each group at ``w``, at least 0, (n_groups,)."""
-        best = np.zeros(self.n_groups)
+        """Largest cut of each group at ``w``, at least what it is never below, (n_groups,)."""
+        best = self._floor.copy()
         np.maximum.at(best, self.groups, self.values(w))
         return best
 

@@ -92,9 +92,13 @@ class Certificate:
             losses = np.maximum(losses, known)
         upper = evaluation.penalty + float(losses.sum())
         upper += ROUNDING * (evaluation.size + float(losses.sum()) + abs(evaluation.penalty))
-        better = count and upper < self.upper
+        return count and self.update_best(upper, evaluation.w)
+
+    def update_best(self, upper: float, w: Floats) -> bool:
+        """Take note of an objective of at most ``upper`` at ``w``; whether none was lower."""
+        better = upper < self.upper
         if better:
-            self.upper, self.best = upper, evaluation.w
+            self.upper, self.best = upper, w
         return better
 
     def update_lower(self, bound: float, basis: str) -> bool:
