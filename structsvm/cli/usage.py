@@ -67,6 +67,7 @@ def _fit(commands: Any) -> None:
 examples:
   structsvm fit change-point recordings/ -o my.structsvm
   structsvm fit change-point recordings/ --regions regions.csv -o my.structsvm
+  structsvm fit change-point show.mkv --labels show.csv -o my.structsvm
   structsvm fit normalized-cut images/ --masks masks/ -o cuts.structsvm
 
 Recordings and tables are .npz files (X, and y or bkps, and features if they have names), or tables
