@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 
 # Tests that build or read the project instead of running it belong to `make check`.
-CHECKS := tests/test_docs.py tests/test_packaging.py tests/test_licences.py
+CHECKS := tests/test_docs.py tests/test_figures.py tests/test_packaging.py tests/test_licences.py
 # Two processes, each of which takes what is left; the libraries in them get one thread each
 # (tests/conftest.py). `make test WORKERS=0` runs everything in one process, as a debugger needs it.
 WORKERS ?= 2
@@ -63,7 +63,7 @@ audit: $(STAMP)  ## known vulnerabilities of what is installed (pip-audit, asks 
 	$(AUDIT)/bin/pip-audit --strict --skip-editable --path \
 	    $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
-check: lint types  ## ruff, mypy, documentation, packaging and licences
+check: lint types  ## ruff, mypy, documentation, printed numbers, packaging and licences
 	$(PYTEST) $(CHECKS)
 
 lint: $(STAMP)
