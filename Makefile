@@ -20,7 +20,7 @@ PAPER     := $(sort $(filter-out experiments/_%,$(wildcard experiments/*.py)))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick fuzz soak browser audit check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
+.PHONY: help install demo test quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ quick: $(STAMP)  ## run the fast tests of every room, in under 90 seconds
 fuzz: $(STAMP)  ## draw new cases for MINUTES=30: properties, and files from strangers
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	$(ONE_THREAD) $(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),30)
+
+conformance: $(STAMP)  ## run the tests that ruptures, metric-learn and PyStruct publish, on our objects
+	$(ONE_THREAD) $(BIN)/python tests/conformance/run.py $(VENV)/conformance
 
 soak: $(STAMP)  ## learn, predict and report for MINUTES=20, and see that nothing grows
 	$(ONE_THREAD) $(BIN)/python tests/soak.py --minutes $(or $(MINUTES),20)
