@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 
 # Tests that build or read the project instead of running it belong to `make check`.
-CHECKS := tests/test_docs.py tests/test_packaging.py tests/test_licences.py
+CHECKS := tests/test_docs.py tests/test_figures.py tests/test_packaging.py tests/test_licences.py
 # Two processes, each of which takes what is left; the libraries in them get one thread each
 # (tests/conftest.py). `make test WORKERS=0` runs everything in one process, as a debugger needs it.
 WORKERS ?= 2
@@ -20,7 +20,7 @@ PAPER     := $(sort $(filter-out experiments/_%,$(wildcard experiments/*.py)))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick fuzz soak browser audit check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
+.PHONY: help install demo test quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ quick: $(STAMP)  ## run the fast tests of every room, in under 90 seconds
 fuzz: $(STAMP)  ## draw new cases for MINUTES=30: properties, and files from strangers
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	$(ONE_THREAD) $(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),30)
+
+conformance: $(STAMP)  ## run the tests that ruptures, metric-learn and PyStruct publish, on our objects
+	$(ONE_THREAD) $(BIN)/python tests/conformance/run.py $(VENV)/conformance
 
 soak: $(STAMP)  ## learn, predict and report for MINUTES=20, and see that nothing grows
 	$(ONE_THREAD) $(BIN)/python tests/soak.py --minutes $(or $(MINUTES),20)
@@ -64,7 +67,7 @@ $(AUDIT)/.installed:
 audit: $(STAMP) $(AUDIT)/.installed  ## known vulnerabilities of what is installed (pip-audit asks the package index)
 	$(BIN)/python tests/audit.py --strict $(AUDIT)/bin/pip-audit
 
-check: lint types $(AUDIT)/.installed  ## ruff, mypy, documentation, packaging, licences and vulnerabilities
+check: lint types $(AUDIT)/.installed  ## ruff, mypy, documentation, printed numbers, packaging, licences and vulnerabilities
 	$(PYTEST) $(CHECKS)
 	$(BIN)/python tests/audit.py $(AUDIT)/bin/pip-audit
 
