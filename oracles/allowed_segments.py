@@ -17,6 +17,9 @@ most c of what the truth does, because the eigenvalues of M_i are 0 and 1. So on
 t is as good a start as s for every end for which t is allowed, and s is left out where it stays so:
 for rules whose starts are neighbours that move on with the end, such as lengths from a to b.
 
+Where values are missing, the score of a column is divided by the number of those there are. Cutting
+a segment then still adds a square: the sum of a part without any value is 0.
+
 Regions that count changes cut the program in layers, as for all segments, and every allowed start
 is looked at.
 """
@@ -79,6 +82,7 @@ class AllowedSegmentsOracle(Oracle):
     """
 
     takes = frozenset({"n_clusters", "boundaries", "regions"})
+    takes_gaps = True
 
     rule: Rule
 
@@ -274,7 +278,7 @@ def _extend_pruned(
                 if not np.isfinite(best[new]):
                     continue
                 # Whoever is clearly worse than a cut at the new start is left out from here on.
-                squares(new, 0, n, columns, sums, signs, scores)
+                squares(new, alive[:n], 0, columns, sums, signs, scores)
                 add_truth(new, alive[:n], sizes, home, ends, weight, scores)
                 n = _drop_worse(best, best[new] - gap, scores, n, alive, columns)
                 alive[n] = new
@@ -282,7 +286,7 @@ def _extend_pruned(
                     columns[j, n] = sums[j, new]
                 n += 1
             upcoming = max(upcoming, high[t] + 1)
-            squares(t, 0, n, columns, sums, signs, scores)
+            squares(t, alive[:n], 0, columns, sums, signs, scores)
             add_truth(t, alive[:n], sizes, home, ends, weight, scores)
             most, where = _best_start(best, scores, n, alive)
             best[t], last[t] = most + shift, where
@@ -359,24 +363,24 @@ def _extend_layers(
     end: int,
 ) -> None:  # pragma: no cover (compiled)
     """Best values of the ends ``begin, ..., end - 1`` in every layer, and their starts."""
-    rank, T = sums.shape[0], sums.shape[1] - 1
+    n_rows, T = sums.shape[0], sums.shape[1] - 1
     layers = best.shape[0] - 1
     latest = 0  # the last boundary that has to be one
     for t in range(begin):
         if forced[t]:
             latest = t
-    scores, columns = np.empty(T), np.empty((rank, T))
+    scores, columns = np.empty(T), np.empty((n_rows, T))
     for t in range(begin, end):
         if allowed[t] and high[t] >= low[t]:
             if every.size:
                 starts = every[firsts[t] : firsts[t + 1]]
-                for j in range(rank):
+                for j in range(n_rows):
                     for i in range(starts.size):
                         columns[j, i] = sums[j, starts[i]]
-                squares(t, 0, starts.size, columns, sums, signs, scores)
+                squares(t, starts, 0, columns, sums, signs, scores)
             else:
                 starts = np.arange(low[t], high[t] + 1)
-                squares(t, low[t], starts.size, sums, sums, signs, scores)
+                squares(t, starts, low[t], sums, sums, signs, scores)
             add_truth(t, starts, sizes, home, ends, weight, scores)
             for k in range(1, layers + 1):
                 before = best[k if open_count else k - 1]

@@ -90,7 +90,7 @@ def _extend_nodes(
             for j in range(sums.shape[0]):
                 columns[j, found] = sums[j, s]
             found += 1
-        squares(t, 0, found, columns, sums, signs, scores)
+        squares(t, starts[:found], 0, columns, sums, signs, scores)
         add_truth(t, starts[:found], sizes, home, ends, weight, scores)
         for k in range(1, layers + 1):
             values = best[k if open_count else k - 1]

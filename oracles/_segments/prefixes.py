@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
+from structsvm.partitions.gaps import means
 from structsvm.partitions.trace_objective import TraceObjective
 
 __all__ = ["Allowed", "Prefixes", "add_truth", "squares"]
@@ -22,7 +23,8 @@ class Prefixes:
     """What the score of a segment is made of, as prefix sums."""
 
     sums: Floats
-    """Of the centred columns of Z, (r, T + 1): the mean adds the same to every segmentation."""
+    """Of the centred columns of Z, (r, T + 1): the mean adds the same to every segmentation. Where
+    values are missing, the numbers of those there are below them, (2 r, T + 1)."""
     signs: Floats
     sizes: Floats
     """Size of the true segment that each sample is in, (T,)."""
@@ -41,14 +43,24 @@ class Prefixes:
     @property
     def size(self) -> float:
         """What the rounding of a score is relative to."""
-        return float(np.abs(self.signs) @ np.abs(self.sums).max(axis=1) ** 2)
+        return float(np.abs(self.signs) @ np.abs(self.sums[: self.rank]).max(axis=1) ** 2)
 
     @classmethod
     def of(cls, objective: TraceObjective) -> Prefixes:
+        """Those of an objective.
+
+        Raises
+        ------
+        OracleError
+            When the truth is no segmentation.
+        """
         T, Z = objective.n_samples, objective.Z
         signs = np.ones(Z.shape[1]) if objective.signs is None else objective.signs
-        sums = np.zeros((Z.shape[1], T + 1))
-        np.cumsum((Z - Z.mean(axis=0)).T, axis=1, out=sums[:, 1:])
+        rows = np.where(np.isnan(Z), 0.0, Z - means(Z)).T if objective.gaps else (Z - Z.mean(0)).T
+        if objective.gaps:
+            rows = np.concatenate([rows, ~np.isnan(Z).T])
+        sums = np.zeros((rows.shape[0], T + 1))
+        np.cumsum(rows, axis=1, out=sums[:, 1:])
         if not objective.has_truth or objective.truth is None:
             return cls(sums, signs, np.ones(T), np.arange(T), np.arange(1, T + 1), 0.0)
         if not objective.truth.is_contiguous:
@@ -86,9 +98,7 @@ def add_truth(
     weight: float,
     scores: Floats,
 ) -> None:  # pragma: no cover (compiled)
-    """Divide by the lengths of the segments ``s, ..., t - 1``, and add what the truth does."""
-    for i in range(starts.size):
-        scores[i] /= t - starts[i]
+    """Add what the truth does to the scores of the segments ``s, ..., t - 1``."""
     if weight == 0.0:
         return
     for i in range(starts.size):
@@ -104,12 +114,26 @@ def add_truth(
 
 @njit(cache=True, nogil=True)
 def squares(
-    t: int, at: int, n: int, columns: Floats, sums: Floats, signs: Floats, scores: Floats
+    t: int, starts: Ints, at: int, columns: Floats, sums: Floats, signs: Floats, scores: Floats
 ) -> None:  # pragma: no cover (compiled)
-    """``sum_j sign_j |sum of Z_j|^2`` from n starts to ``t``; their sums begin at ``at``."""
+    """``sum_j sign_j |sum of Z_j|^2 / n_j`` from some starts to ``t``; their sums begin at ``at``.
+
+    ``n_j`` is the number of samples, or of the values of column j where some are missing.
+    """
+    n, rank = starts.size, signs.size
     scores[:n] = 0.0
-    for j in range(sums.shape[0]):
+    for j in range(rank):
         column, total, sign = columns[j], sums[j, t], signs[j]
+        if sums.shape[0] > rank:
+            there, n_there = columns[rank + j], sums[rank + j, t]
+            for i in range(n):
+                values, difference = n_there - there[at + i], total - column[at + i]
+                if values > 0.0:
+                    scores[i] += sign * difference * difference / values
+        else:
+            for i in range(n):
+                difference = total - column[at + i]
+                scores[i] += sign * difference * difference
+    if sums.shape[0] == rank:
         for i in range(n):
-            difference = total - column[at + i]
-            scores[i] += sign * difference * difference
+            scores[i] /= t - starts[i]

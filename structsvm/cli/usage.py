@@ -535,8 +535,8 @@ def _kind_of_metric(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--metric",
         choices=("full", "diagonal"),
-        default="full",
-        help="weigh combinations of features, or each feature alone (default: full)",
+        help="weigh combinations of features, or each feature alone (default: full; diagonal where "
+        "--missing mask leaves values out)",
     )
     group.add_argument(
         "--regularizer",
