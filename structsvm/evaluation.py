@@ -20,6 +20,7 @@ from structsvm.learner.states import names_by_metric
 from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.gaps import filled
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, has_rows, measure
 from structsvm.partitions.sample import Sample, is_prepared
@@ -420,7 +421,7 @@ def states_with_all(
     counts = _counts(learner, truths, n_clusters)
     for name, rival in learner.rivals_.items():
         if name in guesses and _names_states(rival):
-            states[name] = rival.predict_states([sample.X for sample in measured or ()], counts)
+            states[name] = rival.predict_states([filled(x.X) for x in measured or ()], counts)
     return states
 
 

@@ -27,7 +27,7 @@ COMPARED = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe
 REGULARIZERS = ("squared", "trace")
 BACKENDS = ("auto", "serial", "threads", "processes")
 LABELS_ARE = ("states", "changes")
-MISSING = ("error", "interpolate")
+MISSING = ("error", "interpolate", "mask")
 STREAMS = ("audio", "video", "both")
 
 
