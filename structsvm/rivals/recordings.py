@@ -64,7 +64,7 @@ def rivals_of_recordings(
     samples : sequence of Sample
     labels : sequence of labels of each sample, (T_i,), of breakpoints, or of PartialLabels
     features : RecordingTransformer, optional
-        Those of the metric; the classifiers of samples see the same, but for scores of states.
+        Those of the metric; the classifiers of samples see the same, but for scores.
 
     Examples
     --------
@@ -166,15 +166,17 @@ def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:
 
 
 def _context(features: RecordingTransformer | None) -> RecordingTransformer | None:
-    """The features without scores of states and plain copies; None if nothing is left."""
-    if isinstance(features, StateScores):
+    """The features without scores and plain copies; None if nothing is left."""
+    if isinstance(features, StateScores | BoundaryScores):
         return None
     if isinstance(features, Columns) and features.which is None:
         return None
     if isinstance(features, Union | Chain):
         inner = {name: _context(stage) for name, stage in features.named_stages.items()}
         kept = [(name, stage) for name, stage in inner.items() if stage is not None]
-        return type(features)(*kept) if kept else None
+        if len(kept) < 2:
+            return kept[0][1] if kept else None
+        return type(features)(*kept)
     return features
 
 
