@@ -28,8 +28,8 @@ from _har import (
     METRIC_ON_LAGS,
     METRIC_ON_SCORES,
     Floats,
-    difference,
     losses,
+    paired_rows,
     scored,
     segmentations,
 )
@@ -112,15 +112,7 @@ def main(folder: Path, seconds: float) -> None:
         {"method": m, **{state: float(of[m].mean()) for state, of in arrays.items()}} for m in SHOWN
     ]
     publish("har_hidden_state", rows)
-    rows = [
-        {
-            "loss of": ours,
-            "less that of": rival,
-            **{state: difference(of, ours, rival, test) for state, of in arrays.items()},
-        }
-        for ours, rival in PAIRS
-    ]
-    publish("har_hidden_state_paired", rows)
+    publish("har_hidden_state_paired", paired_rows(PAIRS, arrays, test))
 
 
 if __name__ == "__main__":
