@@ -32,13 +32,13 @@ QUICK = 1_000_000
 LONGEST = max(map(abs, Lags().lags))
 """The lag that every recording has to exceed for candidates with context."""
 
-SCORED = (
-    ("scores", {"frame-boosting"}, (StateScores(),)),
-    ("boundaries", {"boundary-boosting"}, (BoundaryScores(),)),
+SCORED: tuple[tuple[str, set[str], tuple[type[RecordingTransformer], ...]], ...] = (
+    ("scores", {"frame-boosting"}, (StateScores,)),
+    ("boundaries", {"boundary-boosting"}, (BoundaryScores,)),
     (
         "scores-boundaries",
         {"frame-boosting", "boundary-boosting"},
-        (StateScores(), BoundaryScores()),
+        (StateScores, BoundaryScores),
     ),
 )
 """Names of the candidates that see what classifiers say, beside lags: the classifiers that have to
@@ -130,8 +130,10 @@ def candidates_of_recordings(
             found.append(Candidate(f"lags-{candidate.name}", settings=settings))
     if len(samples) >= FEWEST:
         found += [
-            Candidate(f"{name}-diagonal", settings=_diagonal(Union(lags, *stages)))
-            for name, needs, stages in SCORED
+            Candidate(
+                f"{name}-diagonal", settings=_diagonal(Union(lags, *(kind() for kind in kinds)))
+            )
+            for name, needs, kinds in SCORED
             if needs <= rivals.keys()
         ]
     return plain + found
