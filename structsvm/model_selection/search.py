@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
+from structsvm.features.frames import learning_once
 from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
@@ -181,6 +182,7 @@ class MetricLearnerCV(ProblemParameters):
         self.constraints = constraints
         self.random_state = random_state
 
+    @learning_once()
     def fit(
         self,
         Xs: Any,
@@ -224,6 +226,7 @@ class MetricLearnerCV(ProblemParameters):
             warn(str(self.verdict_), VerdictWarning)
         return self
 
+    @learning_once()
     def choose(
         self,
         Xs: Any,
