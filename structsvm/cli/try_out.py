@@ -26,7 +26,8 @@ from structsvm.cli.settings import Kind, typed_settings
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import Recording
 from structsvm.errors import DataError, SettingsError, VerdictWarning, printable
-from structsvm.evaluation import Evaluation, evaluate
+from structsvm.evaluation.evaluate import Evaluation, evaluate
+from structsvm.evaluation.verdict import rival_title
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection import MetricLearnerCV
@@ -36,7 +37,6 @@ from structsvm.storage.atomic import write_atomically
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
-from structsvm.verdict import rival_title
 
 __all__ = ["run"]
 
