@@ -12,6 +12,7 @@ __all__ = [
     "MISSING",
     "REGULARIZERS",
     "SOLVERS",
+    "STREAMS",
     "kind_names",
 ]
 
@@ -27,6 +28,7 @@ REGULARIZERS = ("squared", "trace")
 BACKENDS = ("auto", "serial", "threads", "processes")
 LABELS_ARE = ("states", "changes")
 MISSING = ("error", "interpolate")
+STREAMS = ("audio", "video", "both")
 
 
 def kind_names() -> list[str]:

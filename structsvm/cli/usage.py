@@ -67,6 +67,7 @@ def _fit(commands: Any) -> None:
 examples:
   structsvm fit change-point recordings/ -o my.structsvm
   structsvm fit change-point recordings/ --regions regions.csv -o my.structsvm
+  structsvm fit change-point show.mkv --labels show.csv -o show.structsvm
   structsvm fit normalized-cut images/ --masks masks/ -o cuts.structsvm
 
 Recordings and tables are .npz files (X, and y or bkps, and features if they have names), or tables
@@ -74,8 +75,9 @@ with a header (.csv, .tsv, .txt, perhaps compressed, .parquet, .xlsx) in which e
 label is a feature. A label may be
 blank (-1 in .npz files) where it is not known; --missing-label names further spellings of a blank,
 and --regions tells how many changes there are in stretches of a recording. Images come with label
-maps of the same names (--masks). Ctrl-C ends learning and saves the best metric so far with its
-certificate.
+maps of the same names (--masks). Sound and films (.mkv, .mp4, .wav ...) are recordings of one sample
+a second, with labels in a table of their own (--labels). Ctrl-C ends learning and saves the best
+metric so far with its certificate.
 """,
         file_options(),
         feature_options(),

@@ -9,6 +9,7 @@ from structsvm.support.lazy import lazy
 
 if TYPE_CHECKING:
     from structsvm.modeling.atoms import OracleMax as OracleMax
+    from structsvm.modeling.hinge import StructuredHinge as StructuredHinge
     from structsvm.modeling.outcome import Certified as Certified
     from structsvm.modeling.planes import Plane as Plane
     from structsvm.modeling.segmentation_hinge import segmentation_hinge as segmentation_hinge
@@ -20,5 +21,6 @@ else:
             "OracleMax": "structsvm.modeling.atoms",
             "Plane": "structsvm.modeling.planes",
             "segmentation_hinge": "structsvm.modeling.segmentation_hinge",
+            "StructuredHinge": "structsvm.modeling.hinge",
         },
     )

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.training_set import TrainingSet
+from structsvm.oracles.allowed_segments import rule_says
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE
 from structsvm.partitions.samples import centred
-from structsvm.problems.segments import SegmentProblem
 from structsvm.support.plain import shown
 
 __all__ = ["PathHinge", "segmentation_hinge"]
@@ -242,7 +242,7 @@ CANON_METHODS[PathHinge] = _with_potentials
 
 
 def _check_problem(problem: Any) -> None:
-    if not (isinstance(problem, SegmentProblem) and problem.traits.contiguous):
+    if not callable(getattr(problem, "allows", None)):
         raise SettingsError(
             f"problem must be one of segments, such as ChangePoint(), got {shown(problem)}"
         )
@@ -278,11 +278,11 @@ def _read_weight(problem: Any, weight: Any, P: int) -> tuple[cp.Expression, Any]
     return B, 0.0 if traits.given_k else 1.0
 
 
-def _allowed_segments(problem: SegmentProblem, T: int) -> tuple[Ints, Ints]:
-    """Starts and ends of all segments that the problem allows."""
-    starts, ends = np.triu_indices(T + 1, 1)
-    kept = np.broadcast_to(np.asarray(problem.allows(starts, ends, T), dtype=bool), starts.shape)
-    return starts[kept].astype(np.int64), ends[kept].astype(np.int64)
+def _allowed_segments(problem: Any, T: int) -> tuple[Ints, Ints]:
+    """Starts and ends of all segments that the problem allows, in the order of their ends."""
+    every = np.arange(T)
+    starts = [every[:end][rule_says(problem.allows, every[:end], end, T)] for end in every + 1]
+    return np.concatenate(starts), np.repeat(every + 1, [found.size for found in starts])
 
 
 def _slopes(X: Floats, starts: Ints, ends: Ints, *, diagonal: bool) -> Floats:
