@@ -9,7 +9,7 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
-from structsvm.modeling import segmentation_hinge
+from structsvm.modeling import StructuredHinge, segmentation_hinge
 from structsvm.modeling.segmentation_hinge import Graph, PathHinge
 from structsvm.oracles import all_segmentations
 from structsvm.partitions import EquivalenceMatrix, partition_loss
@@ -123,6 +123,23 @@ def test_certified_bounds_enclose_the_value_of_the_program_without_oracles(metho
     solution = solver.solve(risk)
     assert solution.status.converged
     assert solution.lower - 1e-6 <= value <= solution.upper + 1e-6
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_it_is_the_atom_of_oracles_with_the_same_arguments(name, metric):
+    problem, (Xs, ys) = PROBLEMS[name], recordings(11)
+    B = cp.Variable(3, nonneg=True) if metric == "diagonal" else cp.Variable((3, 3), PSD=True)
+    weight = weights_of(problem, B, cp.Variable(nonneg=True))
+    ridge = 0.05 * sum(cp.sum_squares(w) for w in ([B] if weight is B else weight))
+    limit = [B[0] <= 0.3] if metric == "diagonal" else [cp.trace(B) <= 0.6]
+    closed = segmentation_hinge(problem, Xs, ys, weight)
+    value = cp.Problem(cp.Minimize(ridge + closed), limit).solve(solver="CLARABEL")
+    oracles = StructuredHinge(problem, Xs, ys, weight)
+    assert oracles.value == pytest.approx(closed.value, rel=1e-9)
+    again = cp.Problem(cp.Minimize(ridge + oracles), limit)
+    assert again.solve(method="cutting-plane", tol=1e-6) == pytest.approx(value, rel=1e-5)
+    assert again.solver_stats.extra_stats.lower <= value + 1e-6
 
 
 def test_it_stands_wherever_a_convex_expression_may():

@@ -281,7 +281,9 @@ def _read_weight(problem: Any, weight: Any, P: int) -> tuple[cp.Expression, Any]
 def _allowed_segments(problem: Any, T: int) -> tuple[Ints, Ints]:
     """Starts and ends of all segments that the problem allows, in the order of their ends."""
     every = np.arange(T)
-    starts = [every[:end][rule_says(problem.allows, every[:end], end, T)] for end in every + 1]
+    starts = [
+        every[:end][rule_says(problem.allows, every[:end], end, T)] for end in range(1, T + 1)
+    ]
     return np.concatenate(starts), np.repeat(every + 1, [found.size for found in starts])
 
 
