@@ -75,9 +75,9 @@ with a header (.csv, .tsv, .txt, perhaps compressed, .parquet, .xlsx) in which e
 label is a feature. A label may be
 blank (-1 in .npz files) where it is not known; --missing-label names further spellings of a blank,
 and --regions tells how many changes there are in stretches of a recording. Images come with label
-maps of the same names (--masks). Sound and films (.mkv, .mp4, .wav ...) are recordings of one sample
-a second, with labels in a table of their own (--labels). Ctrl-C ends learning and saves the best
-metric so far with its certificate.
+maps of the same names (--masks). Sound and films (.mkv, .mp4, .wav ...) are recordings of one
+sample a second, with labels in a table of their own (--labels). Ctrl-C ends learning and saves the
+best metric so far with its certificate.
 """,
         file_options(),
         feature_options(),
