@@ -37,7 +37,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import checked_names
 from structsvm.partitions.traits import GRAPHS, Traits
 from structsvm.partitions.units import LearningUnits
-from structsvm.problem import CompositeRisk, RegularizedRisk, Separation, SignedProblem
+from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.rivals.region_classifier import candidates_of_graphs, rivals_of_graphs
 from structsvm.status import Quality
@@ -636,7 +636,7 @@ class Tangent:
 
 
 @dataclass(frozen=True, eq=False)
-class TangentModel(SignedProblem):
+class TangentModel(Problem):
     """The structured SVM that is left when similarities are replaced by their tangents.
 
     Labellings are known by the tangents they give: a cut ``V`` contributes

@@ -29,7 +29,6 @@ __all__ = [
     "Risk",
     "Scorer",
     "Separation",
-    "SignedProblem",
 ]
 
 Floats = NDArray[np.float64]
@@ -54,6 +53,15 @@ class Problem(Contract):
     is ``L(w) = max_y' loss(y, y') + <w, joint_feature(x, y') - joint_feature(x, y)>`` (margin
     rescaling; Lajugie et al., section "Large-margin structured output learning").
     """
+
+    @property
+    @hook
+    def signed_losses(self) -> bool:
+        """Whether a loss may be negative, because it includes something else, such as a price.
+
+        Solvers refuse a negative loss of any other problem.
+        """
+        return False
 
     @abstractmethod
     def weight_space(self) -> WeightSpace:
@@ -121,18 +129,6 @@ class Outline:
     constraints: Callable[[Any], list[Any]] | None
     n_samples: int
     is_convex: bool = True
-
-
-class SignedProblem(Problem):
-    """A problem whose loss may include something else, such as a price, that is of either sign.
-
-    Solvers refuse a negative loss of any other problem.
-    """
-
-    @property
-    @abstractmethod
-    def signed_losses(self) -> bool:
-        """Whether a loss may be negative."""
 
 
 class CompletableProblem(Problem):

@@ -856,7 +856,8 @@ class MetricLearner(ProblemParameters):
         require("ruptures", "ruptures", "a cost of ruptures")
         from structsvm.interop.detectors import MetricCost
 
-        return MetricCost(self)
+        check_is_fitted(self)
+        return MetricCost(self.metric_, self.prepare)
 
     def to_ruptures_detector(self) -> MetricDetector:
         """A ``ruptures`` estimator, ``KernelCPD`` on the transformed signal.
@@ -867,7 +868,8 @@ class MetricLearner(ProblemParameters):
         require("ruptures", "ruptures", "a detector of ruptures")
         from structsvm.interop.detectors import MetricDetector
 
-        return MetricDetector(self)
+        check_is_fitted(self)
+        return MetricDetector(self.metric_, self.prepare)
 
     # ---- inside
 

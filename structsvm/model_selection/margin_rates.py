@@ -73,8 +73,6 @@ def margin_rates(
     >>> all(0 < change["rate"] < 1 for change in learner.predict_changes(Xs[5:])[0])
     True
     """
-    if not isinstance(learner, MetricLearner):
-        raise SettingsError(f"learner must be a MetricLearner, got {learner!r}")
     if not (is_whole(tolerance) and tolerance >= 0):
         raise SettingsError(f"tolerance must be an integer >= 0, got {tolerance!r}")
     data = learner.read(Xs, ys, groups=groups) if not isinstance(Xs, TrainingSet) else Xs

@@ -17,7 +17,7 @@ from structsvm.partitions.losses import Projector
 from structsvm.partitions.metric import Metric, metric_factor
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import centred
-from structsvm.problem import RegularizedRisk, Risk, Separation, SignedProblem
+from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
 from structsvm.support.checks import among, meant
@@ -69,7 +69,7 @@ class Objective(Contract):
 
 
 @dataclass(frozen=True)
-class MetricObjective(Objective, SignedProblem):
+class MetricObjective(Objective, Problem):
     """Learning the metric ``B`` (and the price ``beta`` of a cluster) of a partition problem.
 
     The score of a partition is ``<B, phi(X, M)> - beta Tr(M) / T`` with the feature map of the

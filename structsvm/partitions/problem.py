@@ -262,7 +262,7 @@ class PartitionProblem(Contract):
         """What :meth:`partition` maximises: minus the distortion in the metric, minus the price."""
         price = 0.0 if n_clusters is not None else metric.price
         assert price is not None
-        return TraceObjective(centred(sample.X) @ metric.factor, shift=-price)
+        return TraceObjective(metric.transform(centred(sample.X)), shift=-price)
 
     @hook
     def calibrate(

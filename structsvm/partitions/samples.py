@@ -15,6 +15,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.partitions.values import no_array, refuse_hidden
+from structsvm.support.blocks import by_rows, largest, mapping_of, mean_and_spread
 from structsvm.support.checks import among
 from structsvm.support.plain import counted
 
@@ -159,10 +160,12 @@ class Standardizer:
         if self.kind is None:
             return X
         if self.kind == "recording":
-            return np.asarray((X - X.mean(axis=0)) * _inverse_scale(X))
+            mean, deviation = mean_and_spread(X)
+            scale = _inverse(deviation, X)
+            return by_rows(lambda rows: (rows - mean) * scale, X, X.shape[1])
         assert self.mean is not None
         assert self.scale is not None
-        return np.asarray((X - self.mean) * self.scale)
+        return by_rows(lambda rows: (rows - self.mean) * self.scale, X, X.shape[1])
 
 
 def centred(X: Floats) -> Floats:
@@ -173,9 +176,12 @@ def centred(X: Floats) -> Floats:
     apart: the scores hold ``mean^2`` next to the variance. A mean within one standard deviation at
     most doubles them, and stays, so that features that are centred already keep their last bit.
     """
-    mean, spread = X.mean(axis=0), X.std(axis=0)
+    mean, spread = mean_and_spread(X)
     far = np.abs(mean) > spread
-    return np.asarray(X - np.where(far, mean, 0.0)) if far.any() else X
+    if not far.any():
+        return X
+    offset = np.where(far, mean, 0.0)
+    return by_rows(lambda rows: rows - offset, X, X.shape[1])
 
 
 def warn_about_constant_features(
@@ -284,16 +290,12 @@ def cluster_counts(
 
 def is_constant(X: Floats) -> NDArray[np.bool_]:
     """Which features of a sample are constant up to rounding, (P,)."""
-    return np.asarray(_inverse_scale(X) == 0)
-
-
-def _inverse_scale(X: Floats) -> Floats:
-    """One over the standard deviation, 0 for a feature that is constant up to rounding."""
-    return _inverse(X.std(axis=0), X)
+    return np.asarray(_inverse(mean_and_spread(X)[1], X) == 0)
 
 
 def _inverse(deviation: Floats, X: Floats) -> Floats:
-    varies = deviation > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
+    """One over the standard deviation, 0 for a feature that is constant up to rounding."""
+    varies = deviation > 1e-12 * largest(X)
     inverse: Floats = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
     return inverse
 
@@ -351,7 +353,7 @@ def checked_names(feature_names: Any) -> list[str]:
 def _as_floats(X: Any, which: str, names: Sequence[str] | None) -> Floats:
     refuse_hidden(X, which, names)
     try:
-        array = np.array(X, dtype=np.float64, order="C")
+        array = _copied(X)
     except (TypeError, ValueError, OverflowError):
         raise DataError(f"{which} {_not_a_number(X, names)}") from None
     if array.ndim != 2:
@@ -365,15 +367,16 @@ def _as_floats(X: Any, which: str, names: Sequence[str] | None) -> Floats:
             f"{which} is empty: 0 feature(s) (shape={array.shape}) while a minimum of 1 is "
             "required."
         )
-    if not np.isfinite(array).all():
+    magnitude = largest(array).max()
+    if not np.isfinite(magnitude):
         row, column = np.argwhere(~np.isfinite(array))[0]
         name = f" ({names[column]})" if names is not None and column < len(names) else ""
         raise DataError(
             f"{which} has {array[row, column]} in row {row}, column {column}{name}: "
             "interpolate or drop missing values (NaN) first"
         )
-    size = np.abs(array)
-    if size.max() > LARGEST:
+    if magnitude > LARGEST:
+        size = np.abs(array)
         row, column = divmod(int(size.argmax()), array.shape[1])
         name = f" ({names[column]})" if names is not None else ""
         raise DataError(
@@ -382,6 +385,15 @@ def _as_floats(X: Any, which: str, names: Sequence[str] | None) -> Floats:
             "missing"
         )
     return array
+
+
+def _copied(X: Any) -> Floats:
+    """Floats of our own, or those of a file: what is mapped is not read into memory."""
+    if mapping_of(X) is None:
+        return np.array(X, dtype=np.float64, order="C")
+    if X.dtype == np.float64 and X.flags.c_contiguous:
+        return np.asarray(X)
+    return by_rows(lambda rows: rows, X, X.shape[1]) if X.ndim == 2 else np.array(X, np.float64)
 
 
 def _not_a_number(X: Any, names: Sequence[str] | None) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.support.blocks import largest
 from structsvm.support.plain import read_only
 
 __all__ = ["TraceObjective"]
@@ -68,12 +69,12 @@ class TraceObjective:
         """Check once, at the door."""
         if self.Z.ndim != 2 or self.Z.shape[0] == 0:
             raise OracleError(f"Z must have shape (T, r) with T >= 1, got {self.Z.shape}")
-        largest = float(np.abs(self.Z).max(initial=0.0))  # NaN if there is one
-        if not (math.isfinite(largest + self.truth_weight) and math.isfinite(self.shift)):
+        size = float(largest(self.Z).max(initial=0.0))  # NaN if there is one
+        if not (math.isfinite(size + self.truth_weight) and math.isfinite(self.shift)):
             raise OracleError("the objective is not finite: look for NaN or inf in the data or B")
-        if largest > LARGEST:
+        if size > LARGEST:
             raise OracleError(
-                f"the samples reach {largest:g} in the metric, and beyond {LARGEST:g} squares "
+                f"the samples reach {size:g} in the metric, and beyond {LARGEST:g} squares "
                 "overflow: scale the data as those that were learned from"
             )
         if self.truth is not None and self.truth.n_samples != self.n_samples:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, StructSVMError
-from structsvm.problem import Problem, RegularizedRisk, Scorer, Separation, SignedProblem
+from structsvm.problem import Problem, RegularizedRisk, Scorer, Separation
 from structsvm.solvers.first_answer import (
     check_buffer,
     check_feature,
@@ -94,10 +94,6 @@ class Block:
                 self._look_closely(j, answer, phi, w.size)
         return answer.quality, self._write(planes, j, answer, phi)
 
-    @property
-    def _signed_losses(self) -> bool:
-        return isinstance(self.problem, SignedProblem) and self.problem.signed_losses
-
     def _look_closely(self, j: int, answer: Separation, phi: Floats, dim: int) -> None:
         """What is checked of one answer only."""
         x, y, sample = self.xs[j], self.ys[j], int(self.indices[j])
@@ -105,7 +101,7 @@ class Block:
         self._feature(j, y, dim)
         check_buffer(self.problem, phi, held, sample)
         self._loss(j, answer.y)
-        check_truth(self.problem, x, y, answer.y, sample, dim, signed=self._signed_losses)
+        check_truth(self.problem, x, y, answer.y, sample, dim)
 
     def _write(self, planes: Planes, j: int, answer: Separation, phi: Floats) -> float:
         """The plane of an answer; the sum of the magnitudes of what its value is a sum of."""
@@ -135,7 +131,7 @@ class Block:
         sample = int(self.indices[j])
         with asked(self.problem, "loss", f"sample {sample}"):
             loss = self.problem.loss(self.ys[j], y_hat)
-        return check_loss(self.problem, loss, sample, signed=self._signed_losses)
+        return check_loss(self.problem, loss, sample)
 
     def _truth(self, j: int, dim: int) -> Floats:
         if j in self._truths:
