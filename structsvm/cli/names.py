@@ -7,6 +7,8 @@ from structsvm.plugins import problem_names
 __all__ = [
     "BACKENDS",
     "COMPARED",
+    "CONTEXT",
+    "CONTEXT_OF_IMAGES",
     "FEATURED",
     "LABELS_ARE",
     "MISSING",
@@ -29,6 +31,8 @@ BACKENDS = ("auto", "serial", "threads", "processes")
 LABELS_ARE = ("states", "changes")
 MISSING = ("error", "interpolate", "mask")
 STREAMS = ("audio", "video", "both")
+CONTEXT = ("columns", "lags", "statistics", "scores", "boundaries")
+CONTEXT_OF_IMAGES = ("columns", "regions")
 
 
 def kind_names() -> list[str]:
