@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.datasets import Recording
+from structsvm.evaluation.verdict import Contrast
 from structsvm.features import Lags, StateScores, Union
 from structsvm.partitions.losses import partition_loss
 from structsvm.rivals import BoundaryClassifier, FrameClassifier
-from structsvm.verdict import Contrast
 
 Floats = NDArray[np.float64]
 Method = Callable[[str | None], Any]

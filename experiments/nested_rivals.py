@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.datasets import read_recordings
 from structsvm.errors import DataWarning, VerdictWarning
+from structsvm.evaluation.verdict import Contrast, rival_in_words
 from structsvm.partitions.losses import partition_loss
-from structsvm.verdict import Contrast, rival_in_words
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

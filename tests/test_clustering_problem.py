@@ -12,7 +12,7 @@ from tables import table
 
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, Status, baselines, evaluate
 from structsvm.errors import DataError, LearningError, SettingsError
-from structsvm.evaluation import Evaluation
+from structsvm.evaluation.evaluate import Evaluation
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.objective import certified_upper

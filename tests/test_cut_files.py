@@ -8,7 +8,7 @@ from cut_cases import planted
 
 from structsvm import MetricLearner, NormalizedCut, baselines, evaluate, load, save
 from structsvm.errors import DataError, ModelFileError, SettingsError
-from structsvm.evaluation import Evaluation, SampleScores
+from structsvm.evaluation.evaluate import Evaluation, SampleScores
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.labels import region_rand
 from structsvm.learner.files import read_header

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from structsvm.oracles._segments.lanes import FAST, LANES, lane_of, largest
 from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row, lane_scores
 from structsvm.support.interrupts import pieces, uninterrupted
+from structsvm.support.progress import tell
 
 __all__ = ["FREE", "NO_START", "blank_tree", "compiled_scan", "stage_scan", "tree_scan"]
 
@@ -118,6 +119,8 @@ def stage_scan(
     argument = begin
     for low, high in pieces(begin + 1, end, (end - begin) * (table.sums.shape[1] + OVERHEAD)):
         argument = _scan(*fixed, value, F, previous, low, high, argument)
+        if high < end and table.ends.shape[1] == 1:  # no truth: a prediction, and a long one
+            tell("segments", high / end)
     if start is not None:  # else the tree is of no further use
         _clear(value, table.first_group, begin, end)
     return F, previous

@@ -24,7 +24,7 @@ from structsvm.cli.names import FEATURED
 from structsvm.cli.one_table import can_be_split
 from structsvm.cli.outputs import check_output
 from structsvm.cli.partial import labels_of, tell_unlabelled, unlabelled_samples, with_counts
-from structsvm.cli.settings import Kind
+from structsvm.cli.settings import Kind, typed_metric, typed_settings
 from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import ModelFileError, SettingsError
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     _check_split(args, kind.problem)
     learner = MetricLearner(
         kind.problem,
-        args.metric,
+        typed_metric(args, kind.problem),
         args.regularizer,
         None if args.lam == "cv" else args.lam,
         features=kind.features,
@@ -175,7 +175,7 @@ def _typed(args: argparse.Namespace) -> dict[str, Any]:
     for name in typed:
         if name not in cls.__dataclass_fields__:
             raise SettingsError(f"{OPTIONS[name]} is not for {args.problem}: leave it out")
-    return typed | dict(args.set)
+    return typed | typed_settings(args)
 
 
 def _solver(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
@@ -265,7 +265,7 @@ def _check_split(args: argparse.Namespace, problem: PartitionProblem) -> None:
         raise SettingsError(
             f"--split is for tables, whose rows have no order, not for {args.problem}: leave it out"
         )
-    typed = {"metric": args.metric != "full", "lam": args.lam is not None}
+    typed = {"metric": args.metric not in (None, "full"), "lam": args.lam is not None}
     typed["regularizer"] = args.regularizer != "squared"
     for name in (name for name, given in typed.items() if given):
         raise SettingsError(f"--split chooses what --{name} gives: leave one out")

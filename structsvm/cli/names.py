@@ -14,6 +14,7 @@ __all__ = [
     "MISSING",
     "REGULARIZERS",
     "SOLVERS",
+    "STREAMS",
     "kind_names",
 ]
 
@@ -28,7 +29,8 @@ COMPARED = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe
 REGULARIZERS = ("squared", "trace")
 BACKENDS = ("auto", "serial", "threads", "processes")
 LABELS_ARE = ("states", "changes")
-MISSING = ("error", "interpolate")
+MISSING = ("error", "interpolate", "mask")
+STREAMS = ("audio", "video", "both")
 CONTEXT = ("columns", "lags", "statistics", "scores", "boundaries")
 CONTEXT_OF_IMAGES = ("columns", "regions")
 

@@ -22,11 +22,12 @@ from structsvm.cli.evaluate import readable
 from structsvm.cli.inputs import Given, read, refuse_foreign_options, takes_images
 from structsvm.cli.outputs import check_outputs, writer_for
 from structsvm.cli.predict import answers_of
-from structsvm.cli.settings import Kind
+from structsvm.cli.settings import Kind, typed_settings
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import Recording
 from structsvm.errors import DataError, SettingsError, VerdictWarning, printable
-from structsvm.evaluation import Evaluation, evaluate
+from structsvm.evaluation.evaluate import Evaluation, evaluate
+from structsvm.evaluation.verdict import rival_title
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection import MetricLearnerCV
@@ -36,7 +37,6 @@ from structsvm.storage.atomic import write_atomically
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
-from structsvm.verdict import rival_title
 
 __all__ = ["run"]
 
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     DataError
         When there is too little to hold anything out.
     """
-    kind = Kind.typed(args.problem, dict(args.set))
+    kind = Kind.typed(args.problem, typed_settings(args))
     refuse_foreign_options(args, kind.problem)
     folder: Path = args.output
     model, page, table = (folder / name for name in ("model.structsvm", "report.html", "predicted"))

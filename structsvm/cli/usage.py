@@ -75,15 +75,16 @@ def _fit(commands: Any) -> None:
 examples:
   structsvm fit change-point recordings/ -o my.structsvm
   structsvm fit change-point recordings/ --regions regions.csv -o my.structsvm
+  structsvm fit change-point show.mkv --labels show.csv -o show.structsvm
   structsvm fit normalized-cut images/ --masks masks/ -o cuts.structsvm
 
 Recordings and tables are .npz files (X, and y or bkps, and features if they have names), or tables
 with a header (.csv, .tsv, .txt, perhaps compressed, .parquet, .xlsx) in which every column but the
-label is a feature. A label may be
-blank (-1 in .npz files) where it is not known; --missing-label names further spellings of a blank,
-and --regions tells how many changes there are in stretches of a recording. Images come with label
-maps of the same names (--masks). Ctrl-C ends learning and saves the best metric so far with its
-certificate.
+label is a feature. A label may be blank (-1 in .npz files) where it is not known; --missing-label
+names further spellings of a blank, and --regions tells how many changes there are in stretches of a
+recording. Images come with label maps of the same names (--masks). Sound and films (.mkv, .wav ...)
+are recordings of one sample a second, with labels in a table of their own (--labels). Ctrl-C ends
+learning and saves the best metric so far with its certificate.
 """,
         file_options(),
         feature_options(),
@@ -546,8 +547,8 @@ def _kind_of_metric(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--metric",
         choices=("full", "diagonal"),
-        default="full",
-        help="weigh combinations of features, or each feature alone (default: full)",
+        help="weigh combinations of features, or each feature alone (default: full; diagonal where "
+        "--missing mask leaves values out)",
     )
     group.add_argument(
         "--regularizer",

@@ -153,7 +153,7 @@ class TestCtrlC:
         def interrupted(*_, **__):
             signal.raise_signal(signal.SIGINT)
 
-        monkeypatch.setattr("structsvm.baselines.fit", interrupted)
+        monkeypatch.setattr("structsvm.rivals.metrics.fit", interrupted)
         code, _, err = run("fit change-point train --metric diagonal -o", tmp_path / "m")
         assert code == 0
         assert "PCA or RCA will be missing" in err
