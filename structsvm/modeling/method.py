@@ -27,6 +27,7 @@ from structsvm.modeling.restricted import (
     Restricted,
     mixed_integer_solvers,
 )
+from structsvm.modeling.separable import FastMaster
 from structsvm.parallel import Backend, backend_from
 from structsvm.solution import History, HistoryEntry
 from structsvm.solvers.cutting_plane import CuttingPlane
@@ -276,6 +277,8 @@ def _restricted(
     name = None if solver is None else solver.upper()
     if prepared.is_mixed_integer:
         return ByName(prepared, name or preferred(), options)
+    if name is None and (fast := FastMaster.of(prepared, start, options)) is not None:
+        return fast
     if name in (None, "CLARABEL"):
         return Conic(prepared, start, options)
     return ByName(prepared, name, options)
