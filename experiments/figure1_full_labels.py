@@ -12,10 +12,11 @@ import argparse
 import numpy as np
 from _report import publish
 
-from structsvm import MetricLearner, baselines
+from structsvm import MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.partitions import Metric
 from structsvm.partitions.losses import partition_loss
+from structsvm.rivals import metrics as baselines
 
 SEEDS = 5
 LEVELS = {"independent levels": None, "rank-3 levels": 3}

@@ -165,7 +165,8 @@ def file_options() -> argparse.ArgumentParser:
     group.add_argument(
         "--missing",
         choices=MISSING,
-        help="refuse recordings with missing values, or interpolate them (default: error)",
+        help="refuse recordings with missing values, interpolate them, or learn and segment "
+        "without them (default: error)",
     )
     group.add_argument(
         "--separator",

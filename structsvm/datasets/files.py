@@ -125,9 +125,10 @@ def read_recordings(
         "nan" are classes like others.
     features, ignore : sequence of str
         Read these columns alone, or leave these out.
-    missing : {"error", "interpolate"}
+    missing : {"error", "interpolate", "mask"}
         What is done about missing values: an error says where they are; interpolated ones are
-        between those before and after them, in time if that is known, and a warning says where.
+        between those before and after them, in time if that is known; masked ones stay NaN, for
+        ``ChangePoint(missing="mask")``. A warning says where they are.
     separator, decimal, encoding : str, optional
         How text is written: "," or ";" or "tab" or "space" between columns, "." or "," in
         numbers, and the encoding. By default all of it is found out, and ``origin.format`` of a

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
 from structsvm.features import RecordingTransformer
+from structsvm.features.frames import learning_once
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.form import Form, same_form
 from structsvm.learner.inputs import Inputs
@@ -207,6 +208,7 @@ class MetricLearner(ProblemParameters):
 
     # ---- learning
 
+    @learning_once()
     def fit(
         self,
         Xs: Any,

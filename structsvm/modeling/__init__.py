@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from structsvm.modeling.hinge import StructuredHinge as StructuredHinge
     from structsvm.modeling.outcome import Certified as Certified
     from structsvm.modeling.planes import Plane as Plane
+    from structsvm.modeling.segmentation_hinge import segmentation_hinge as segmentation_hinge
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -19,6 +20,7 @@ else:
             "Certified": "structsvm.modeling.outcome",
             "OracleMax": "structsvm.modeling.atoms",
             "Plane": "structsvm.modeling.planes",
+            "segmentation_hinge": "structsvm.modeling.segmentation_hinge",
             "StructuredHinge": "structsvm.modeling.hinge",
         },
     )

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from structsvm.errors import MasterError
+from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.conic import proved_bound
 from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS
 from structsvm.support.quiet import without_warnings
@@ -86,10 +86,15 @@ class ConicProgram:
             When the solver has found out.
         MasterError
             When it failed.
+        SettingsError
+            When it does not know an option.
         """
         extended = self._extended(rows, right)
         settings = {**(PRECISE_OPTIONS["CLARABEL"] if tol < PRECISE else {}), **options}
-        raw = self.chain.solver.solve_via_data(extended, False, False, settings)
+        try:
+            raw = self.chain.solver.solve_via_data(extended, False, False, settings)
+        except TypeError as error:  # a setting that there is none of, or of another type
+            raise SettingsError(f"Clarabel does not take {sorted(options)}: {error}") from error
         status = str(raw.status)
         if status in ("PrimalInfeasible", "AlmostPrimalInfeasible"):
             raise InfeasibleError("the restricted problem is infeasible")

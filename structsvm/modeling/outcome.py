@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from structsvm.solution import History
-from structsvm.status import Status
 from structsvm.support.plain import counted
 
 __all__ = ["Certified"]
@@ -35,8 +34,8 @@ class Certified:
     """No feasible point has a higher optimum; infinity where nothing is known."""
     gap: float
     """``(upper - lower) / max(1, |value|)``."""
-    status: Status
-    """How the run ended, in a sentence: ``status.value``."""
+    status: str
+    """How the run ended, in a sentence."""
     bound: str
     """What the bounds rest on."""
     rounds: int
@@ -56,7 +55,7 @@ class Certified:
     def summary(self) -> str:
         """Return one paragraph that says how the run ended and how good the answer is."""
         return (
-            f"{self.status.value}. Optimal value between {self.lower:.6g} and {self.upper:.6g}, "
+            f"{self.status}. Optimal value between {self.lower:.6g} and {self.upper:.6g}, "
             f"gap {self.gap:.2g} ({self.bound}), {counted(self.rounds, 'round')}, "
             f"{counted(self.oracle_calls, 'oracle call')}, {self.seconds:.1f} s."
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from structsvm.status import Quality
 
-__all__ = ["Answer", "Part", "Plane", "Points", "Pool", "ask"]
+__all__ = ["Answer", "Part", "Plane", "Points", "Pool", "ask", "marks"]
 
 Floats = NDArray[np.float64]
 
@@ -130,7 +130,9 @@ class Pool:
         self.parameters, self.rows = parameters, kept
 
 
-def marks(values: Mapping[int, Any] | Sequence[Any]) -> tuple[bytes, ...]:
-    """Values of parameters, to be compared."""
-    listed = values.values() if isinstance(values, Mapping) else values
-    return tuple(np.asarray(value, dtype=np.float64).tobytes() for value in listed)
+def marks(values: Sequence[Any]) -> tuple[bytes, ...]:
+    """Values of parameters, and words, to be compared."""
+    return tuple(
+        value.encode() if isinstance(value, str) else np.asarray(value, dtype=np.float64).tobytes()
+        for value in values
+    )

@@ -72,7 +72,7 @@ def rewritten(problem: cp.Problem, slack: str) -> Rewritten:
     domain: list[cp.Constraint] = []
     for atom in atoms_of(problem):
         arguments = [
-            _affine(_replaced(arg, standing), atom, i, result, domain)
+            _affine(arg, _replaced(arg, standing), atom, i, result, domain)
             for i, arg in enumerate(atom.args)
         ]
         domain += atom.domain_of_arguments(arguments)
@@ -99,15 +99,17 @@ def _replaced(node: Any, standing: dict[int, cp.Expression]) -> Any:
 
 
 def _affine(
+    original: cp.Expression,
     arg: cp.Expression,
     atom: OracleAtom,
     i: int,
     result: Rewritten,
     domain: list[cp.Constraint],
 ) -> cp.Expression:
-    """The argument if it is affine; else a variable on the right side of it."""
-    if arg.is_affine():
-        return arg
+    """The argument if it is affine in the user's variables; else a variable on its right side."""
+    known = {v.id for v in original.variables()}
+    if arg.is_affine() and all(v.id in known for v in arg.variables()):
+        return arg  # it does not hold another atom
     inner = cp.Variable(arg.shape)
     result.inner.append(inner)
     if atom.is_incr(i) and arg.is_convex():

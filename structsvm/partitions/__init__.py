@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from structsvm.partitions.oracle import Region as Region
     from structsvm.partitions.problem import PartitionProblem as PartitionProblem
     from structsvm.partitions.sample import Sample as Sample
+    from structsvm.partitions.states import state_matching_score as state_matching_score
+    from structsvm.partitions.states import (
+        weighted_adjusted_rand_index as weighted_adjusted_rand_index,
+    )
     from structsvm.partitions.trace_objective import TraceObjective as TraceObjective
     from structsvm.partitions.traits import Traits as Traits
     from structsvm.partitions.traits import Words as Words
@@ -63,5 +67,7 @@ else:
             "margin_f1": "structsvm.partitions.losses",
             "partition_loss": "structsvm.partitions.losses",
             "rand_index": "structsvm.partitions.losses",
+            "state_matching_score": "structsvm.partitions.states",
+            "weighted_adjusted_rand_index": "structsvm.partitions.states",
         },
     )

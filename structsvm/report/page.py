@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from structsvm.diagnosis import Diagnosis, diagnose_measured
+from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.sample import Sample
 from structsvm.report.content import content, notes
@@ -18,7 +19,6 @@ from structsvm.report.pictures import Pictures
 from structsvm.report.support import support_section
 from structsvm.support.typed import refuse_other_types
 from structsvm.support.version import __version__
-from structsvm.verdict import Verdict
 
 __all__ = ["report_page"]
 

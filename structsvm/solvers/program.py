@@ -183,9 +183,11 @@ class ProgramRun(CutRun):
             raise BudgetSpentError(Status.MAX_SECONDS)
         self.oracle_calls += planes.calls
         self.certificate.qualities.add(planes.quality)
+        values = planes.values + planes.slacks
         if known is not None:
             self.program.check_values(planes, known)
-        upper = self.program.objective(w, planes.values + planes.slacks)
+            values = np.maximum(values, known)
+        upper = self.program.objective(w, values)
         if upper is not None:
             self.certificate.update_best(upper, w)
         return planes

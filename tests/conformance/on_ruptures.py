@@ -17,7 +17,7 @@ from _select import leave_out, skip
 from ruptures.costs.factory import cost_factory
 
 from structsvm import MetricLearner
-from structsvm.interop.detectors import MetricCost, MetricDetector
+from structsvm.interop.detectors import MetricCost
 
 OURS = {"l2", "mahalanobis", "linear"}
 """What a metric detector minimises, in the words of ruptures."""
@@ -57,14 +57,15 @@ class Cost(MetricCost):
     model = "mahalanobis"
 
     def __init__(self, metric: Any = None) -> None:
-        self.metric, self.min_size = metric, 2
+        self.given, self.min_size = metric, 2
 
     def fit(self, signal: np.ndarray) -> Cost:
-        given = self.metric
-        super().__init__(learner(width(signal)))
+        fitted = learner(width(signal))
+        super().__init__(fitted.metric_, fitted.prepare)
         self.min_size = 2
         super().fit(signal)
-        self.metric = self.metric if given is None else given
+        if self.given is not None:
+            self.metric = self.given
         return self
 
 
@@ -78,7 +79,7 @@ class Detector:
         self.model = model
 
     def fit(self, signal: np.ndarray) -> Detector:
-        self.detector = MetricDetector(learner(width(signal))).fit(signal)
+        self.detector = learner(width(signal)).to_ruptures_detector().fit(signal)
         return self
 
     def predict(self, *given: float, **named: Any) -> list[int]:

@@ -144,6 +144,17 @@ def _environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "MPLBACKEND": "agg"}
 
 
+def run_states(folder: Path) -> bool:
+    """Whether our scores of states are those of tsseg-eval, on random states."""
+    print("\n== scores of states against tsseg-eval", flush=True)
+    target = folder / "tsseg-eval"
+    if not target.exists():
+        wanted = ("install", "--no-deps", "--target", str(target), "tsseg-eval==0.1.4")
+        _pip(folder / "python", *wanted)
+    command = (sys.executable, str(HERE / "states.py"))
+    return subprocess.run(command, env=_environment(target)).returncode == 0
+
+
 def row(library: Library, tests: Mapping[str, int], examples: list[bool]) -> dict[str, Any]:
     """What docs/interop.md shows of a library."""
     return {
@@ -167,6 +178,7 @@ def main(folder: Path) -> None:
         examples = [run_example(library, example, unpacked) for example in library.examples]
         rows.append(row(library, tests, examples))
         failed += [library.name] if tests["failed"] or not all(examples) else []
+    failed += [] if run_states(folder) else ["tsseg-eval"]
     publish("conformance", rows)
     if failed:
         raise SystemExit(f"some tests or examples fail: {', '.join(failed)}")
