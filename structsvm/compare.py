@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from structsvm.errors import SettingsError
-from structsvm.learner.learner import MetricLearner
-from structsvm.learner.structured import StructuredSVM
+from structsvm.learner.structured import learner_for
 from structsvm.parallel import single_threaded
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.learning import plot_gap, plot_gap_twice
@@ -200,16 +199,9 @@ def compare_solvers(
     >>> {name: solution.status.name for name, solution in comparison.solutions.items()}
     {'cutting-plane': 'OPTIMAL', 'one-slack': 'OPTIMAL'}
     """
-    shared: dict[str, Any] = {"lam": lam, "regularizer": regularizer, "constraints": constraints}
-    if not isinstance(problem, Problem):
-        learner = MetricLearner(problem, metric, standardize=standardize, **shared)
-        return compare_on(learner.risk(Xs, ys), solvers, stopping=stopping)
-    for name, given, usual in (("metric", metric, "full"), ("standardize", standardize, "auto")):
-        if given != usual:
-            raise SettingsError(
-                f"{name}={given!r} is for partition problems, and {type(problem).__name__} is none"
-            )
-    return compare_on(StructuredSVM(problem, **shared).risk(Xs, ys), solvers, stopping=stopping)
+    shared = {"lam": lam, "regularizer": regularizer, "constraints": constraints}
+    learner = learner_for(problem, {"metric": metric, "standardize": standardize}, **shared)
+    return compare_on(learner.risk(Xs, ys), solvers, stopping=stopping)
 
 
 def compare_on(

@@ -23,14 +23,30 @@ FLOORS = (
     {"features", "graphs", "partial_labels", "partitions"},
     {"oracles", "rivals"},
     {"problems"},
-    {"baselines", "interop", "learner", "modeling", "plugins"},
-    {"confusion", "datasets", "evaluation", "testing", "verdict", "views"},
+    {"interop", "learner", "modeling", "plugins"},
+    {"datasets", "evaluation", "testing", "views"},
     {"model_selection"},
     {"diagnosis", "plotting"},
     {"compare", "report"},
     {"__init__", "__main__", "cli"},
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+# Whoever is handed one of these lets it answer for itself. Learners and atoms are the doors through
+# which a user's problem comes in, and check what it is.
+ASKED_AT_HOME = {
+    "ChangePoint",
+    "Clustering",
+    "CompletableProblem",
+    "MetricLearner",
+    "MetricLearnerCV",
+    "NormalizedCut",
+    "PartitionProblem",
+    "Problem",
+    "SegmentProblem",
+    "StructuredSVM",
+}
+DOORS = ("learner", "modeling")
 
 OPTIONAL_LIBRARIES = (
     "PIL",
@@ -175,6 +191,22 @@ def test_oracles_and_problems_have_one_name() -> None:
     assert not wrong, _listed("write structsvm.oracles and structsvm.problems", wrong)
 
 
+def test_only_its_own_room_asks_whether_something_is_a_learner_or_a_problem() -> None:
+    classes = [found.name for module in modules().values() for found in _classes(module)]
+    home = {_short(name): _room(name) for name in classes if _short(name) in ASKED_AT_HOME}
+    assert home.keys() == ASKED_AT_HOME
+    wrong = [
+        f"{module.at(call.lineno)}: {ast.unparse(call)}"
+        for module in modules().values()
+        for call in ast.walk(module.tree)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "isinstance"
+        for node in ast.walk(call.args[1])
+        if isinstance(node, ast.Name) and node.id in home
+        if module.room not in (home[node.id], *DOORS)
+    ]
+    assert not wrong, _listed("let the learner or the problem answer for itself", wrong)
+
+
 def test_a_class_is_abstract_or_final() -> None:
     """No method overrides a concrete method of another class of the project, but for hooks."""
     classes = {found.name: found for module in modules().values() for found in _classes(module)}
@@ -237,6 +269,10 @@ def _classes(module: Module) -> Iterator[Class]:
                 if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)
             }
             yield Class(f"{module.name}.{node.name}", module.at(node.lineno), bases, methods)
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _plain(base: ast.expr) -> str:

@@ -15,8 +15,10 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import partition_of, unscaled, words_of
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partial_labels.complete import read_labels
+from structsvm.partitions.gaps import filled
 from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.traits import Words
+from structsvm.support.typed import refuse_other_types
 
 __all__ = ["diagnose", "diagnose_measured"]
 
@@ -39,6 +41,7 @@ OF_LABELS: dict[str, Callable[[Given], Iterator[Finding]]] = {
 }
 
 
+@refuse_other_types
 def diagnose(
     learner: MetricLearner | MetricLearnerCV,
     Xs: Any = None,
@@ -88,10 +91,8 @@ def diagnose(
     >>> found.kinds, found.findings[0].values["feature"]
     (('scale',), 'x3')
     """
-    if not isinstance(learner, MetricLearner | MetricLearnerCV):
-        raise SettingsError(f"learner must be a MetricLearner, got {learner!r}")
     check_is_fitted(learner)
-    fitted = learner.best_estimator_ if isinstance(learner, MetricLearnerCV) else learner
+    fitted = learner.best_estimator_ if hasattr(learner, "best_estimator_") else learner
     beside = {"ys": ys, "groups": groups, "names": names}
     without = [name for name, value in beside.items() if value is not None]
     if Xs is None and without:
@@ -115,9 +116,9 @@ def diagnose_measured(
 
     ``prepared`` are the same as the metric sees them, if that is known.
     """
-    fitted = learner.best_estimator_ if isinstance(learner, MetricLearnerCV) else learner
+    fitted = learner.best_estimator_ if hasattr(learner, "best_estimator_") else learner
     checks = {name: check(fitted) for name, check in OF_THE_FIT.items()}
-    if isinstance(learner, MetricLearnerCV):
+    if hasattr(learner, "best_estimator_"):
         checks["path"] = fit.path(learner)
     if measured is not None:
         given = _given(fitted, measured, ys, groups, names, prepared)
@@ -146,8 +147,8 @@ def _given(
         words=words,
         names=_one_each("names", names, measured, words) or [str(i) for i in range(len(measured))],
         measured=measured,
-        prepared=prepared,
-        unscaled=unscaled(learner, measured),
+        prepared=[sample.with_features(filled(sample.X)) for sample in prepared],
+        unscaled=[filled(X) for X in unscaled(learner, measured)],
         truths=truths or [None] * len(measured),
         groups=_one_each("groups", groups, measured, words),
     )

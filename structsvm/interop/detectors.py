@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,14 @@ from ruptures.costs import CostMl
 from ruptures.detection import KernelCPD
 
 from structsvm.errors import DataError
-from structsvm.learner.learner import MetricLearner
+from structsvm.partitions.metric import Metric
+from structsvm.partitions.sample import Sample
 
 __all__ = ["MetricCost", "MetricDetector"]
 
 Floats = NDArray[np.float64]
+Prepare = Callable[[Any], Sequence[Sample]]
+"""Signals to standardised samples, as a learner prepares them."""
 
 
 class MetricCost(CostMl):  # type: ignore[misc]
@@ -27,28 +31,28 @@ class MetricCost(CostMl):  # type: ignore[misc]
 
     model = "structsvm"
 
-    def __init__(self, learner: MetricLearner) -> None:
-        super().__init__(metric=learner.get_mahalanobis_matrix())
-        self.learner = learner
+    def __init__(self, metric: Metric, prepare: Prepare) -> None:
+        super().__init__(metric=metric.matrix)
+        self.prepare = prepare
         self.min_size = 1
 
     def fit(self, signal: Any) -> MetricCost:
         """Standardise the signal (T, P) as the learner does, and prepare its costs."""
-        super().fit(_signal(self.learner, signal))
+        super().fit(_signal(self.prepare, signal))
         return self
 
 
 class MetricDetector(BaseEstimator):  # type: ignore[misc]
     """``ruptures.KernelCPD`` with a linear kernel on the transformed signal: exact, and in C."""
 
-    def __init__(self, learner: MetricLearner) -> None:
-        learner.get_mahalanobis_matrix()  # refuses one that is not fitted
-        self.learner = learner
+    def __init__(self, metric: Metric, prepare: Prepare) -> None:
+        self.metric = metric
+        self.prepare = prepare
         self.n_samples: int | None = None
 
     def fit(self, signal: Any) -> MetricDetector:
         """Transform a signal (T, P) into the metric and hand it to the detector."""
-        Z = _signal(self.learner, signal) @ self.learner.components_.T
+        Z = self.metric.transform(_signal(self.prepare, signal))
         self.n_samples = Z.shape[0]
         self.detector = KernelCPD(kernel="linear", min_size=1, jump=1).fit(np.ascontiguousarray(Z))
         return self
@@ -73,7 +77,7 @@ class MetricDetector(BaseEstimator):  # type: ignore[misc]
         if n_bkps == 0 or self.n_samples == 1:
             return [self.n_samples]
         if n_bkps is None:
-            pen = self.learner.penalty_ if pen is None else pen
+            pen = self.metric.price if pen is None else pen
         return [int(end) for end in self.detector.predict(n_bkps=n_bkps, pen=pen)]
 
     def fit_predict(
@@ -83,9 +87,9 @@ class MetricDetector(BaseEstimator):  # type: ignore[misc]
         return self.fit(signal).predict(n_bkps, pen)
 
 
-def _signal(learner: MetricLearner, signal: Any) -> Floats:
+def _signal(prepare: Prepare, signal: Any) -> Floats:
     """One standardised signal, (T, P); a vector is univariate."""
     if isinstance(signal, np.ndarray) and signal.ndim == 1:
         signal = signal[:, None]
-    (sample,) = learner.prepare([signal])
+    (sample,) = prepare([signal])
     return sample.X

@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, DataWarning, PluginError, SettingsError, warn
+from structsvm.learner.learner import MetricLearner
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.settings import refuse_no_function, regularizer_from
 from structsvm.learner.structured_data import (
@@ -27,7 +28,7 @@ from structsvm.learner.structured_data import (
 from structsvm.parallel import Backend, backend_from
 from structsvm.partial_labels.alternate import Alternated, Completions, alternate
 from structsvm.partitions.samples import check_weights
-from structsvm.problem import CompletableProblem, Problem, RegularizedRisk, SignedProblem
+from structsvm.problem import CompletableProblem, Problem, RegularizedRisk
 from structsvm.regularizers import Regularizer, check_lam
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.auto import solver_from
@@ -42,7 +43,7 @@ from structsvm.support.plain import read_only, shown
 from structsvm.support.progress import stage
 from structsvm.support.unchanged import Snapshot, nothing_written
 
-__all__ = ["StructuredSVM"]
+__all__ = ["StructuredSVM", "learner_for"]
 
 Floats = NDArray[np.float64]
 
@@ -373,10 +374,9 @@ class StructuredSVM(ProblemParameters):
         truths = read_labelled(X, y).ys
         weights = check_weights(sample_weight, len(truths), WORDS)
         problem, losses = self.problem_, []
-        signed = isinstance(problem, SignedProblem) and problem.signed_losses
         for i, (truth, guess) in enumerate(zip(truths, guesses, strict=True)):
             with asked(problem, "loss", f"sample {i}"):
-                losses.append(check_loss(problem, problem.loss(truth, guess), i, signed=signed))
+                losses.append(check_loss(problem, problem.loss(truth, guess), i))
         return -float(np.average(losses, weights=weights))
 
     @property
@@ -482,3 +482,24 @@ def _warn_of(solution: Solution, lam: float) -> None:
             f"the best weight is zero: the regularizer outweighs the labellings; lower lam={lam}",
             DataWarning,
         )
+
+
+def learner_for(
+    problem: Any, of_metrics: Mapping[str, Any], **shared: Any
+) -> MetricLearner | StructuredSVM:
+    """The learner of a problem: of metrics for partitions, of weights for anything else.
+
+    Raises
+    ------
+    SettingsError
+        When ``of_metrics`` sets what only metrics have, for a problem that has none.
+    """
+    if not isinstance(problem, Problem):
+        return MetricLearner(problem, **of_metrics, **shared)
+    usual = MetricLearner().get_params(deep=False)
+    for name, given in of_metrics.items():
+        if given != usual[name]:
+            raise SettingsError(
+                f"{name}={given!r} is for partition problems, and {type(problem).__name__} is none"
+            )
+    return StructuredSVM(problem, **shared)

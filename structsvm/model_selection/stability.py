@@ -106,8 +106,6 @@ def weight_stability(
     >>> found.to_dict()["feature"][0], bool((found.low <= found.high).all())
     ('x0', True)
     """
-    if not isinstance(learner, MetricLearner):
-        raise SettingsError(f"learner must be a MetricLearner, got {learner!r}")
     if not (is_whole(n_resamples) and n_resamples >= 2):
         raise SettingsError(f"n_resamples must be an integer >= 2, got {n_resamples!r}")
     data = Xs if isinstance(Xs, TrainingSet) else learner.read(Xs, ys, groups=groups)

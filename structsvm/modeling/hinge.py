@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,6 @@ from structsvm.partitions.objective import MetricObjective
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
-from structsvm.solvers.memory import Memory
 from structsvm.solvers.separation import Block, Query, blocks_of, separate_block
 from structsvm.support.checks import among
 from structsvm.support.plain import shown
@@ -44,8 +43,6 @@ class Losses:
     rescaling: str
     called: str
     pool: Pool
-    remembered: dict[float, tuple[RegularizedRisk, Memory]] = field(default_factory=dict)
-    """The same losses times a share, and what is known of them."""
 
     @cached_property
     def blocks(self) -> list[Block]:

@@ -27,15 +27,15 @@ from structsvm.modeling.restricted import (
     Restricted,
     mixed_integer_solvers,
 )
-from structsvm.modeling.risks import KnownRisk, known_risk
+from structsvm.modeling.separable import FastMaster
 from structsvm.parallel import Backend, backend_from
-from structsvm.solution import History, HistoryEntry, relative_gap
+from structsvm.solution import History, HistoryEntry
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.stopping import Stopping
 from structsvm.status import Status
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["solve"]
+__all__ = ["METHOD", "register", "solve"]
 
 Callback = Callable[[HistoryEntry], None]
 
@@ -43,9 +43,14 @@ INFEASIBLE = "infeasible: no point keeps the constraints"
 UNBOUNDED = "unbounded: there is no minimum"
 STALLED = "stalled: no new plane was found, and the restricted problem has no more digits"
 INEXACT = "as good as the oracles: no new plane was found, and their upper bounds leave this gap"
-FINEST = 1e-9
-"""A tolerance of the learner beyond which nothing is gained."""
 BY_ORACLES = ", and on the upper bounds that the oracles gave"
+
+METHOD = "cutting-plane"
+
+
+def register() -> None:
+    """Let ``cvxpy.Problem.solve`` know of the method."""
+    cp.Problem.register_solve(METHOD, solve)
 
 
 def solve(
@@ -155,7 +160,6 @@ class _Run:
             for held in self.prepared.held:
                 held.atom.pool.keep((), [])
         start = self.prepared.start(warm_start)
-        self.known = None if solver is not None else known_risk(problem, self.prepared, warm_start)
         restricted = _restricted(self.prepared, solver, options, start)
         self.program = CvxpyProgram(self.prepared, restricted, start)
 
@@ -164,8 +168,6 @@ class _Run:
     ) -> tuple[str, float, Certified]:
         """The status as cvxpy names it, the value, and the certificate."""
         sign = self.prepared.sign
-        if self.known is not None:
-            return self._learned(self.known, method, watched, backend)
         try:
             solution = method.solve(self.program, watched, backend=backend)
         except InfeasibleError:
@@ -192,38 +194,6 @@ class _Run:
         if self._is_short(solution.status):
             warn(certified.summary(), ConvergenceWarning)
         return _word(solution.status), sign * self.program.value_at(solution.w), certified
-
-    def _learned(
-        self, known: KnownRisk, method: CuttingPlane, watched: _Watched, backend: Backend
-    ) -> tuple[str, float, Certified]:
-        """The same for a problem that is a structured SVM, with the masters for these.
-
-        The learner's gap is relative to what learning can gain: the run goes on from what is known
-        until that of the user is closed.
-        """
-        tol, method = method.stopping.tol, CuttingPlane(method.stopping, method.slack)
-        watched.constant = known.constant
-        calls = 0
-        while True:
-            solution = method.solve(known.risk, watched, backend=backend, memory=known.memory)
-            calls += solution.oracle_calls
-            lower, upper = solution.lower + known.constant, solution.upper + known.constant
-            gap = relative_gap(lower, upper, np.nan)
-            if gap <= tol or not solution.status.converged or method.stopping.tol < FINEST:
-                break
-            finer = method.stopping.tol * min(0.5, 0.9 * tol / gap)
-            method = replace(method, stopping=replace(method.stopping, tol=finer))
-        known.give(solution.w)
-        known.give_planes()
-        certified = replace(
-            self._certified(watched, lower, upper, self._words(solution.status)),
-            gap=gap,
-            bound=solution.bound,
-            oracle_calls=calls,
-        )
-        if self._is_short(solution.status):
-            warn(certified.summary(), ConvergenceWarning)
-        return _word(solution.status), upper, certified
 
     def _is_short(self, status: Status) -> bool:
         """Whether a run ended before it had to."""
@@ -307,6 +277,8 @@ def _restricted(
     name = None if solver is None else solver.upper()
     if prepared.is_mixed_integer:
         return ByName(prepared, name or preferred(), options)
+    if name is None and (fast := FastMaster.of(prepared, start, options)) is not None:
+        return fast
     if name in (None, "CLARABEL"):
         return Conic(prepared, start, options)
     return ByName(prepared, name, options)
@@ -341,15 +313,10 @@ class _Watched:
     def __init__(self, callback: Callback | None, verbose: bool, sign: float) -> None:
         self.callback, self.verbose, self.sign = callback, verbose, sign
         self.entries: list[HistoryEntry] = []
-        self.constant = 0.0
-        """What the bounds of the rounds lack."""
         self.lower = -np.inf
         """The last lower bound of what is minimised."""
 
     def __call__(self, entry: HistoryEntry) -> None:
-        if self.constant:
-            lower, upper = entry.lower + self.constant, entry.upper + self.constant
-            entry = replace(entry, lower=lower, upper=upper)
         self.lower = entry.lower
         if self.sign < 0:
             entry = replace(entry, lower=-entry.upper, upper=-entry.lower)

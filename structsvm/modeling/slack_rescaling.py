@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.problem import Problem, RegularizedRisk, Separation, SignedProblem
+from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.status import Quality
 from structsvm.weights import WeightSpace
 
@@ -47,7 +47,7 @@ class SlackRescaled(Problem):
             When a loss may be negative.
         """
         problem = risk.problem
-        if isinstance(problem, SignedProblem) and problem.signed_losses:
+        if problem.signed_losses:
             raise SettingsError(
                 "rescaling='slack' multiplies by the loss, and that of this problem may be "
                 "negative: use rescaling='margin'"

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.kept import KeptPartition
 from structsvm.partitions.labelled import LabelledSample, Scoring
 from structsvm.partitions.losses import Projector
 from structsvm.partitions.metric import Metric, metric_factor
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import centred
-from structsvm.problem import RegularizedRisk, Risk, Separation, SignedProblem
+from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
 from structsvm.support.checks import among, meant
@@ -69,7 +70,7 @@ class Objective(Contract):
 
 
 @dataclass(frozen=True)
-class MetricObjective(Objective, SignedProblem):
+class MetricObjective(Objective, Problem):
     """Learning the metric ``B`` (and the price ``beta`` of a cluster) of a partition problem.
 
     The score of a partition is ``<B, phi(X, M)> - beta Tr(M) / T`` with the feature map of the
@@ -131,6 +132,19 @@ class MetricObjective(Objective, SignedProblem):
     def null_weight(self) -> Floats:
         """``B = 0`` with a cluster priced as much as the loss rewards it."""
         return self.join(0.0 * self._identity(), self.partition.traits.kappa)
+
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        """The metric is called ``B``, the price of a cluster ``beta``."""
+        return ("B", "beta") if self.prices_clusters else ("B",)
+
+    def kept(self, y: Projector) -> KeptPartition | None:
+        """Keep the ends of segments or the numbers of clusters; nothing of a relaxation."""
+        return KeptPartition.of(y) if isinstance(y, EquivalenceMatrix) and y.is_partition else None
+
+    def labelling(self, kept: KeptPartition) -> EquivalenceMatrix:
+        """Return the partition that was kept."""
+        return kept.matrix
 
     def joint_feature(self, x: LabelledSample, y: Projector) -> Floats:
         """``(X^T M X, -Tr M) / T``, the feature map of the problem in place of the first."""

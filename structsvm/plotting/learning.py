@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, SettingsError
+from structsvm.evaluation.verdict import rival_in_words
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting.style import line_styles, new_axes, plain
 from structsvm.solution import Solution
 from structsvm.support.extras import require
-from structsvm.verdict import rival_in_words
+from structsvm.support.typed import refuse_other_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,6 +128,7 @@ def _logarithmic(ax: Axes) -> None:
     ax.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
+@refuse_other_types
 def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     """Draw the held-out loss of every candidate against the strength of its regularizer.
 
@@ -164,11 +166,6 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     >>> axes.get_ylabel()
     'mean held-out loss'
     """
-    if not isinstance(search, MetricLearnerCV):
-        raise SettingsError(
-            f"plot_path draws a fitted MetricLearnerCV, got a {type(search).__name__}: choose lam "
-            "with one"
-        )
     check_is_fitted(search, "cv_results_")
     table = search.cv_results_
     rows = list(zip(*(table[k] for k in ("candidate", "lam", "mean_loss", "se_loss")), strict=True))

@@ -101,12 +101,12 @@ class Certificate:
             self.upper, self.best = upper, w
         return better
 
-    def update_lower(self, bound: float, basis: str) -> None:
-        """Take note of a lower bound."""
-        if not np.isfinite(bound):
-            return
-        if bound > self.lower:
+    def update_lower(self, bound: float, basis: str) -> bool:
+        """Take note of a lower bound; whether it is the best so far."""
+        better = bool(np.isfinite(bound) and bound > self.lower)
+        if better:
             self.lower, self.bound = bound, basis
+        return better
 
     def record(self, oracle_calls: int, n_cuts: int, label: str) -> HistoryEntry:
         """Add an iteration to the history."""

@@ -189,15 +189,13 @@ class CuttingPlane(ConvexSolver):
             gap = run.certificate.upper - run.certificate.lower
             if recalls == most or cache.capacity == 0 or not np.isfinite(gap):
                 return answer, recalls
-            intercepts, slopes = cache.summed(answer.w, groups)
-            excess = intercepts + slopes @ answer.w - cuts.group_values(answer.w)
+            known = cache.summed(answer.w, groups)
+            values = np.array([cut.value(answer.w) for cut in known])
+            excess = values - cuts.group_values(answer.w)
             if float(np.maximum(excess, 0.0).sum()) <= max(RECALL * gap, 1e-12):
                 return answer, recalls
-            known = [
-                Cut(int(g), float(intercepts[g]), slopes[g]) for g in np.flatnonzero(excess > 0)
-            ]
             cuts.retire(answer.multipliers, self.max_idle)
-            if not cuts.add(known):
+            if not cuts.add(known[g] for g in np.flatnonzero(excess > 0)):
                 return self._solve(run, cuts, tol), recalls
             recalls += 1
 

@@ -109,7 +109,7 @@ def check_buffer(problem: Problem, phi: Floats, held: Floats, sample: int) -> No
         )
 
 
-def check_loss(problem: Problem, loss: object, sample: int, *, signed: bool) -> float:
+def check_loss(problem: Problem, loss: object, sample: int) -> float:
     """Check that ``loss`` returned one number, negative only where it may be, and return it.
 
     Raises
@@ -120,7 +120,7 @@ def check_loss(problem: Problem, loss: object, sample: int, *, signed: bool) -> 
     asked = f"sample {sample}: {type(problem).__name__}.loss"
     if not isinstance(loss, int | float | np.bool_ | np.integer | np.floating):
         raise PluginError(f"{asked} returned {shown(loss)}: return a float")
-    if loss < -TOLERANCE and not signed:
+    if loss < -TOLERANCE and not problem.signed_losses:
         raise PluginError(f"{asked} returned {float(loss)!r}: a loss must not be negative")
     return float(loss)
 
@@ -144,9 +144,7 @@ def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
             )
 
 
-def check_truth(
-    problem: Problem, x: Any, y: Any, found: Any, sample: int, dim: int, *, signed: bool
-) -> None:
+def check_truth(problem: Problem, x: Any, y: Any, found: Any, sample: int, dim: int) -> None:
     """Check that the truth has loss 0, and that some other labelling has a positive loss.
 
     ``found`` is the answer at the first weight. If it costs nothing, others are looked for: with a
@@ -159,13 +157,13 @@ def check_truth(
     """
     name = f"sample {sample}: {type(problem).__name__}"
     scale = 1.0 + abs(float(problem.loss(y, found)))
-    at_truth = check_loss(problem, problem.loss(y, y), sample, signed=True)
+    at_truth = check_loss(problem, problem.loss(y, y), sample)
     if abs(at_truth) > TOLERANCE * scale:
         raise PluginError(
             f"{name}.loss(y, y) is {at_truth!r} for the true labelling y: the truth must not cost "
             "anything"
         )
-    if signed or float(problem.loss(y, found)) > TOLERANCE:
+    if problem.signed_losses or float(problem.loss(y, found)) > TOLERANCE:
         return
     rng, space = np.random.default_rng(0), problem.weight_space()
     direction = rng.standard_normal(dim)
@@ -174,7 +172,7 @@ def check_truth(
         try:
             answer = problem.separate(w, x, y)
             check_separation(problem, answer, sample, "separate")
-            check_loss(problem, problem.loss(y, answer.y), sample, signed=False)
+            check_loss(problem, problem.loss(y, answer.y), sample)
         except PluginError:
             raise
         except StructSVMError:  # no answer at a weight that learning may never come to

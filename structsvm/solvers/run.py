@@ -16,7 +16,7 @@ from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.base import Master, MasterSolution, Request, checked
 from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.cvxpy import CvxpyMaster, largest_order
-from structsvm.masters.working_set import Cut, WorkingSet
+from structsvm.masters.working_set import ActiveCut, Cut, WorkingSet
 from structsvm.parallel import Session
 from structsvm.parallel.base import SerialSession
 from structsvm.problem import RegularizedRisk
@@ -31,6 +31,7 @@ from structsvm.solvers.planes import Planes
 from structsvm.solvers.requirements import is_admissible
 from structsvm.solvers.separation import Block, Query, blocks_of, separate_block
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
+from structsvm.solvers.support import support_of
 from structsvm.status import Status
 
 __all__ = ["Run"]
@@ -61,6 +62,8 @@ class Run(CutRun):
         self.saved: Mapping[str, NDArray[Any]] | None = None
         """What an interrupted run goes on from; None to begin."""
         self.oracle_calls = 0
+        self._active: tuple[tuple[ActiveCut, ...], int] | None = None
+        self._duals: tuple[Any, ...] | None = None
         self._blocks = blocks_of(risk) if blocks is None else blocks
         self._session = SerialSession(self._blocks) if session is None else session
         self._home = [(block, j) for block in self._blocks for j in range(len(block.indices))]
@@ -141,8 +144,11 @@ class Run(CutRun):
         self.memory.state = step.state()
 
     def solution(self, status: Status) -> Solution:
-        """Return the best weight with its certificate."""
-        return self.certificate.solution(status, self.oracle_calls)
+        """Return the best weight with its certificate, and the labellings it follows from."""
+        found = self.certificate.solution(status, self.oracle_calls)
+        if self._active is None:
+            return found
+        return replace(found, support=support_of(self.risk, *self._active), duals=self._duals)
 
     def _saved(self, step: Step) -> Saved:
         return Saved(dict(step.state()), self.oracle_calls, step.stalled)
@@ -233,7 +239,7 @@ class Run(CutRun):
         if cache is None or not cached:
             return found
         for i in range(self.risk.n_samples):
-            cache.add(i, float(found.intercepts[i]), found.slopes[i])
+            cache.add(i, float(found.intercepts[i]), found.slopes[i], found.labellings[i])
         return found.summed(groups)
 
     def losses(self, w: Floats) -> Floats:
@@ -252,10 +258,14 @@ class Run(CutRun):
         return float(found.intercepts[j]), found.slopes[j]
 
     def bound(self, cuts: WorkingSet, answer: MasterSolution) -> None:
-        """Take note of a new lower bound."""
+        """Take note of a new lower bound, and of what it follows from if it is the best so far."""
         upper = self.certificate.certified_upper
         bound = lower_bound(self.risk, cuts, answer.multipliers, upper, self._truths)
-        self.certificate.update_lower(*bound)
+        if self.certificate.update_lower(*bound):
+            self._active, self._duals = (
+                (cuts.active(answer.multipliers), cuts.n_groups),
+                answer.duals,
+            )
 
     def bound_by(self, offset: float, slope: Floats, size: Floats | None = None) -> None:
         """A new lower bound from ``offset + <slope, w>``, which is below the hinge losses.

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, StructSVMError
-from structsvm.problem import Problem, RegularizedRisk, Scorer, Separation, SignedProblem
+from structsvm.masters.working_set import Labellings
+from structsvm.problem import Problem, RegularizedRisk, Scorer, Separation
 from structsvm.solvers.first_answer import (
     check_buffer,
     check_feature,
@@ -62,6 +63,8 @@ class Block:
     keeps_truths: bool
     looks: bool = True
     """Whether the first sample of all is looked at closely when it is first asked."""
+    keeps_labellings: bool = True
+    """Whether what is found is kept beside its plane."""
     _looked: set[int] = field(default_factory=set, init=False, repr=False)
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
 
@@ -94,10 +97,6 @@ class Block:
                 self._look_closely(j, answer, phi, w.size)
         return answer.quality, self._write(planes, j, answer, phi)
 
-    @property
-    def _signed_losses(self) -> bool:
-        return isinstance(self.problem, SignedProblem) and self.problem.signed_losses
-
     def _look_closely(self, j: int, answer: Separation, phi: Floats, dim: int) -> None:
         """What is checked of one answer only."""
         x, y, sample = self.xs[j], self.ys[j], int(self.indices[j])
@@ -105,7 +104,7 @@ class Block:
         self._feature(j, y, dim)
         check_buffer(self.problem, phi, held, sample)
         self._loss(j, answer.y)
-        check_truth(self.problem, x, y, answer.y, sample, dim, signed=self._signed_losses)
+        check_truth(self.problem, x, y, answer.y, sample, dim)
 
     def _write(self, planes: Planes, j: int, answer: Separation, phi: Floats) -> float:
         """The plane of an answer; the sum of the magnitudes of what its value is a sum of."""
@@ -123,7 +122,16 @@ class Block:
             return size
         planes.slopes[j], planes.intercepts[j] = slope, intercept
         planes.values[j], planes.slacks[j] = value, slack
+        planes.labellings[j] = self._kept(sample, answer.y)
         return size
+
+    def _kept(self, sample: int, y: Any) -> Labellings:
+        """The labelling of a plane of one sample."""
+        if not self.keeps_labellings:
+            return None
+        with asked(self.problem, "kept", f"sample {sample}"):
+            kept = self.problem.kept(y)
+        return None if kept is None else ((sample, kept, 1.0),)
 
     def _feature(self, j: int, y: Any, dim: int) -> Floats:
         sample = int(self.indices[j])
@@ -135,7 +143,7 @@ class Block:
         sample = int(self.indices[j])
         with asked(self.problem, "loss", f"sample {sample}"):
             loss = self.problem.loss(self.ys[j], y_hat)
-        return check_loss(self.problem, loss, sample, signed=self._signed_losses)
+        return check_loss(self.problem, loss, sample)
 
     def _truth(self, j: int, dim: int) -> Floats:
         if j in self._truths:
@@ -157,7 +165,8 @@ def blocks_of(risk: RegularizedRisk) -> list[Block]:
             [risk.ys[i] for i in indices],
             risk.sample_weight[indices],
             keeps,
-            not risk.is_model,
+            looks=not risk.is_model,
+            keeps_labellings=not risk.is_model,
         )
         for indices in np.array_split(np.arange(risk.n_samples), min(risk.n_samples, MOST_BLOCKS))
     ]

@@ -31,7 +31,7 @@ def refuse_other_types(function: Callable[P, R]) -> Callable[P, R]:
         hints = _hints(function)
         for name, value in parameters.bind(*args, **kwargs).arguments.items():
             if name in hints and not suits(value, hints[name]):
-                told = str(parameters.parameters[name].annotation)
+                told = str(parameters.parameters[name].annotation).replace(" | ", " or ")
                 raise SettingsError(f"{name} must be {told}, got {value!r}")
         return function(*args, **kwargs)
 

@@ -471,18 +471,14 @@ class Kit:
                 self.problem.traits.convex,
                 "traits.convex is False, but the objective is a RegularizedRisk, which is convex",
             )
-            self._check_learning(rng, objective, risk, metric)
+            self._check_learning(rng, risk, metric)
 
-    def _check_learning(
-        self, rng: np.random.Generator, objective: Objective, risk: RegularizedRisk, metric: str
-    ) -> None:
+    def _check_learning(self, rng: np.random.Generator, risk: RegularizedRisk, metric: str) -> None:
         """Loss-augmented inference of the samples given."""
         weights = random_weights(risk.problem, rng)
-        # A fixed price of clusters is part of what MetricObjective calls the loss.
-        signed = isinstance(objective, MetricObjective) and objective.signed_losses
         for i, (x, y) in enumerate(zip(risk.xs, risk.ys, strict=True)):
             where = f"sample {i}, {metric} metric"
-            check_separation(Asked(risk.problem, x, y, where, not signed, self.name), weights)
+            check_separation(Asked(risk.problem, x, y, where, self.name), weights)
 
     def check_given(
         self, rng: np.random.Generator, i: int, sample: Sample, truth: EquivalenceMatrix

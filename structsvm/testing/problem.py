@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -97,12 +98,38 @@ def check_problem(
     >>> type(report).__name__
     'Report'
     """
+    return _check(problem, Xs, ys, labellings, exact_inference, seed)
+
+
+@singledispatch
+def _check(problem: Any, *_: Any) -> Report:
+    """Check what has promised a contract by the class it derives from."""
     if isinstance(problem, type) and issubclass(problem, Problem | PartitionProblem):
         raise PluginError(f"{problem.__name__} is a class: make an instance, {problem.__name__}()")
-    if isinstance(problem, PartitionProblem):
-        return check_partition_problem(problem, Xs, ys, seed)
-    if not isinstance(problem, Problem):
-        raise PluginError(f"derive from Problem or from PartitionProblem: {problem!r} is neither")
+    raise PluginError(f"derive from Problem or from PartitionProblem: {problem!r} is neither")
+
+
+@_check.register
+def _check_partitions(
+    problem: PartitionProblem,
+    Xs: Sequence[Any],
+    ys: Sequence[Any],
+    _labellings: Labellings | None,
+    _exact_inference: bool,
+    seed: int,
+) -> Report:
+    return check_partition_problem(problem, Xs, ys, seed)
+
+
+@_check.register
+def _check_structured(
+    problem: Problem,
+    Xs: Sequence[Any],
+    ys: Sequence[Any],
+    labellings: Labellings | None,
+    exact_inference: bool,
+    seed: int,
+) -> Report:
     if len(Xs) == 0 or len(Xs) != len(ys):
         raise PluginError(f"give as many labels as samples, got {len(ys)} for {len(Xs)}")
     weights = random_weights(problem, np.random.default_rng(seed))

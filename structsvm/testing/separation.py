@@ -36,8 +36,6 @@ class Asked:
     x: Any
     y: Any
     where: str
-    nonnegative: bool = True
-    """Whether the loss has to be."""
     name: str = ""
     """What the problem is called in messages; that of its class by default."""
 
@@ -81,7 +79,7 @@ class Asked:
         loss = self.unmodified("loss", self.y, y)
         fits = isinstance(loss, float | int | np.floating) and math.isfinite(loss)
         self.require(fits, f"loss returned {loss!r}: return a finite float")
-        negative = self.nonnegative and loss < -TOLERANCE
+        negative = not self.problem.signed_losses and loss < -TOLERANCE
         self.require(not negative, f"loss is {loss!r}: a loss must not be negative")
         return float(loss)
 
