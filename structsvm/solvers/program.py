@@ -141,6 +141,11 @@ class ProgramRun(CutRun):
         """The best point so far."""
         return self.certificate.best
 
+    @property
+    def stays_near(self) -> bool:
+        """Whether there is a point that keeps the constraints, and a lower bound."""
+        return self.center is not None and bool(np.isfinite(self.certificate.lower))
+
     def groups(self, slack: str) -> Ints:
         """The group of each function, (n_terms,)."""
         return self.program.groups(slack)
