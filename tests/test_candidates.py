@@ -5,13 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from structsvm import MetricLearner, MetricLearnerCV, baselines
+from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
 from structsvm.features import Lags, RecordingTransformer, StateScores
 from structsvm.model_selection.candidates import menu
 from structsvm.partitions import Candidate, EquivalenceMatrix, Rival
 from structsvm.problems import ChangePoint
 from structsvm.rivals import FrameClassifier
+from structsvm.rivals import metrics as baselines
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}

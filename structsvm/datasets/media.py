@@ -43,6 +43,8 @@ LONGEST = 48 * 3600
 """Seconds; time stamps beyond are damaged."""
 LARGEST = 2**26
 """Pixels of a picture, more than which no camera gives."""
+LOUDEST = 1e4
+"""Sound is within -1 and 1, but for files of floating point numbers that overshoot."""
 GAP = 0.25
 """Seconds without sound between time stamps that are silence, and no jitter."""
 UNEVEN = 2
@@ -146,7 +148,7 @@ def _described(path: Path, asked: Sequence[str], needed: bool) -> dict[str, list
     """A row for each second of each stream, decoded in one pass."""
     av = require("av", "media", "reading sound and pictures")
     try:
-        with av.open(str(path)) as container:
+        with av.open(str(path), metadata_errors="replace") as container:
             streams = _streams(path, container, asked, needed, av)
             begin = (container.start_time or 0) / av.time_base
             length = None if container.duration is None else container.duration / av.time_base
@@ -269,6 +271,11 @@ class _Sound:
             self.rows.append(describe_second(np.concatenate(self._waiting)))
 
     def _add(self, samples: Samples) -> None:
+        if not (np.abs(samples) < LOUDEST).all():  # nor if one is not a number
+            raise DataError(
+                f"{self.path}: sound after {counted(len(self.rows), 'second')} is not finite, or "
+                "far too loud: it is damaged"
+            )
         self._waiting.append(samples)
         self._n_waiting += samples.size
         if self._n_waiting < RATE:

@@ -35,7 +35,7 @@ from structsvm.solvers.stopping import Stopping
 from structsvm.status import Status
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["solve"]
+__all__ = ["METHOD", "register", "solve"]
 
 Callback = Callable[[HistoryEntry], None]
 
@@ -44,6 +44,13 @@ UNBOUNDED = "unbounded: there is no minimum"
 STALLED = "stalled: no new plane was found, and the restricted problem has no more digits"
 INEXACT = "as good as the oracles: no new plane was found, and their upper bounds leave this gap"
 BY_ORACLES = ", and on the upper bounds that the oracles gave"
+
+METHOD = "cutting-plane"
+
+
+def register() -> None:
+    """Let ``cvxpy.Problem.solve`` know of the method."""
+    cp.Problem.register_solve(METHOD, solve)
 
 
 def solve(

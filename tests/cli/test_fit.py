@@ -99,7 +99,7 @@ class TestFit:
         [
             ("--lam 0", "lam must be > 0, got 0.0"),
             ("--lam -1", "lam must be > 0, got -1.0"),
-            ("--kappa 1.5", "kappa must be in (0, 1], got 1.5"),
+            ("--kappa 1.5", "kappa must be from 1e-12 to 1, got 1.5"),
             ("--master spam", "'spam' is not installed; these are: "),
             ("--tol -1", "tol must be"),
         ],
