@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 RIVALS := .venv-rivals
 PEERS  := .venv-peers
+CLASP  := .venv-clasp
 AUDIT  := .venv-audit
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
@@ -20,7 +21,7 @@ PAPER     := $(sort $(filter-out experiments/_%,$(wildcard experiments/*.py)))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
+.PHONY: help install demo test quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper rivals clasp notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -115,6 +116,15 @@ $(RIVALS)/.installed: setup.cfg
 	$(RIVALS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[rivals]'
 	@touch $@
 
+# claspy wants an older numba than we do, hence an environment of its own.
+clasp: $(CLASP)/.installed  ## segment TSSB by ClaSP, which `make paper` then shows beside ours
+	$(ONE_THREAD) $(CLASP)/bin/python experiments/_tssb_clasp.py
+
+$(CLASP)/.installed: setup.cfg
+	@test -x $(CLASP)/bin/pip || $(PYTHON) -m venv --clear $(CLASP)
+	$(CLASP)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[clasp,datasets]'
+	@touch $@
+
 notebooks: $(STAMP)  ## run every notebook from top to bottom; the files stay as they are
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebooks]'
 	$(ONE_THREAD) $(PYTEST) --nbmake --nbmake-timeout=180 --durations=0 notebooks
@@ -124,7 +134,7 @@ docs: $(STAMP)  ## build the documentation site in docs/_build/html
 	$(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 
 clean:  ## remove caches, builds and .venv
-	rm -rf $(VENV) $(RIVALS) $(PEERS) $(AUDIT) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(RIVALS) $(PEERS) $(CLASP) $(AUDIT) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): setup.cfg pyproject.toml

@@ -10,7 +10,7 @@ from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.modeling import StructuredHinge, segmentation_hinge
-from structsvm.modeling.segmentation_hinge import Graph, PathHinge
+from structsvm.modeling.closed_form import Graph, PathHinge
 from structsvm.oracles import all_segmentations
 from structsvm.partitions import EquivalenceMatrix, partition_loss
 from structsvm.problems import ChangePoint, Clustering

@@ -109,11 +109,9 @@ class Prepared:
 
     def of_group(self, g: int) -> tuple[Held, str]:
         """The atom of a group, and which of its terms it is, in words."""
-        for held in self.held:
-            if g < held.heights.size:
-                return held, "" if held.heights.size == 1 else f", term {g}"
-            g -= held.heights.size
-        raise AssertionError
+        sizes = [held.heights.size for held in self.held]
+        a = int(np.searchsorted(np.cumsum(sizes), g, side="right"))
+        return self.held[a], "" if sizes[a] == 1 else f", term {g - sum(sizes[:a])}"
 
     def _map(self, arguments: Sequence[cp.Expression]) -> Map:
         places, at = {}, 0

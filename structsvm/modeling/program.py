@@ -184,6 +184,21 @@ class CvxpyProgram(Program):
         is_minimum = answer.bound is not None
         return MasterSolution(answer.w, answer.multipliers, answer.label, answer.bound, is_minimum)
 
+    def between(
+        self, answer: MasterSolution, cuts: WorkingSet, best: Floats, upper: float, damping: float
+    ) -> Floats:
+        """The point nearest to the best one at which the restricted objective is low enough.
+
+        A level bundle method (Lemarechal, Nemirovskii and Nesterov, 1995). Where it does not apply,
+        a share of the way.
+        """
+        started = time.perf_counter()
+        least = -np.inf if answer.bound is None else answer.bound[0]
+        level = least + damping * (upper - least)
+        found = self.solver.nearest(cuts, best, level) if np.isfinite(level) else None
+        self.master_seconds += time.perf_counter() - started
+        return answer.w + damping * (best - answer.w) if found is None else found
+
     def keep(self, cuts: WorkingSet) -> None:
         """Keep the planes that are in the working set with their atoms."""
         kept: list[list[tuple[int, float, Floats]]] = [[] for _ in self.held]

@@ -61,6 +61,13 @@ class Restricted(ABC):
         """
 
     @abstractmethod
+    def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
+        """The point nearest to another at which the objective is at most ``level``, if it is known.
+
+        Asked for where the objective has no curvature, which keeps minima from jumping.
+        """
+
+    @abstractmethod
     def unpack(self) -> None:
         """Give the constraints of the rewritten problem the duals of the last solution."""
 
@@ -106,6 +113,20 @@ class Conic(Restricted):
         """Give the constraints of the rewritten problem the duals of the last solution."""
         if self._answer is not None:
             self._program.unpack(self._answer)
+
+    def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
+        """The point nearest to another at which the objective is at most ``level``.
+
+        None where the objective has curvature, or Clarabel fails.
+        """
+        if self._program.is_curved:
+            return None
+        rows, right = self._rows(cuts)
+        try:
+            x = self._program.nearest(rows, right, self._columns, center, level, self.options)
+        except MasterError:
+            return None
+        return self.prepared.tidy(x[self._columns])
 
     def _within_a_box(self, cuts: WorkingSet, rows: Any, right: Floats) -> Restriction:
         self._grow(len(cuts))
@@ -191,6 +212,10 @@ class ByName(Restricted):
         value = float(problem.value)
         bound = value - gap * max(1.0, abs(value)), f"as claimed by {name}"
         return Restriction(self.prepared.tidy(w), multipliers, bound, name.lower())
+
+    def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
+        """None: not every solver takes squares."""
+        return None
 
     def unpack(self) -> None:
         """Nothing: cvxpy has done so."""

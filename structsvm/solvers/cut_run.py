@@ -82,6 +82,13 @@ class CutRun(ABC):
         """
 
     @abstractmethod
+    def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
+        """Where the oracles are called: at the master's weight, or nearer to the best one.
+
+        ``damping`` is 0 for the master's weight, and below 1.
+        """
+
+    @abstractmethod
     def bound(self, cuts: WorkingSet, answer: MasterSolution) -> None:
         """Take note of the lower bound that follows from an answer of the master."""
 

@@ -163,7 +163,7 @@ class CuttingPlane(ConvexSolver):
             labels.append(f"{answer.label}, {n_recalls} recalls" if n_recalls else answer.label)
             if run.certificate.gap <= self.stopping.tol:
                 return Step("; ".join(labels), len(cuts))
-            w = answer.w if center is None else answer.w + damped * (center - answer.w)
+            w = run.between(answer, cuts, damped)
             upper = run.certificate.upper
             evaluation = run.evaluate(w, groups, cuts.group_values(w), cache)
             new, gained = _violated(evaluation, cuts, w), run.certificate.upper < upper

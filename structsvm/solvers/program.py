@@ -90,6 +90,12 @@ class Program(ABC):
         """The minimum with the cuts in place of ``h``, with its lower bound."""
 
     @abstractmethod
+    def between(
+        self, answer: MasterSolution, cuts: WorkingSet, best: Floats, upper: float, damping: float
+    ) -> Floats:
+        """A point between the minimum of the restricted problem and the best point so far."""
+
+    @abstractmethod
     def keep(self, cuts: WorkingSet) -> None:
         """Keep the cuts for runs to come."""
 
@@ -157,6 +163,13 @@ class ProgramRun(CutRun):
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         """The program with the cuts in place of the functions, solved."""
         return self.program.restricted(master, cuts, request)
+
+    def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
+        """The master's point, or the program's choice of one nearer to the best so far."""
+        best, upper = self.certificate.best, self.certificate.upper
+        if best is None or damping == 0.0:
+            return answer.w
+        return self.program.between(answer, cuts, best, upper, damping)
 
     def bound(self, cuts: WorkingSet, answer: MasterSolution) -> None:
         """Take note of the lower bound that the master has proved."""

@@ -115,6 +115,11 @@ class Run(CutRun):
             answer = checked(CvxpyMaster().solve(self.risk, cuts, request), self.risk, cuts)
             return replace(answer, label=f"master failed: {error}, {answer.label}")
 
+    def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
+        """The share ``damping`` of the way from the master's weight to the center."""
+        center = self.center
+        return answer.w if center is None else answer.w + damping * (center - answer.w)
+
     def resume_from(self, checkpoint: Checkpoint | None) -> bool:
         """Restore what a file holds, if there is one; whether that run had stalled."""
         saved = None if checkpoint is None else checkpoint.restore(self.certificate)
