@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from _origin import ROOT, commit, kept_from
+from _origin import DOCS, ROOT, USUAL, commit, kept_from
 
 from structsvm.storage.atomic import write_atomically
 
-CACHE = ROOT / ".cache" / "pieces"
+CACHE = ROOT / ".cache" / "pieces" if DOCS == USUAL else DOCS / "pieces"
 
 
 def seconds_option(parser: argparse.ArgumentParser) -> None:

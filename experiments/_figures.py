@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from _origin import ROOT, UNKNOWN, Origin
+from _origin import DOCS, ROOT, UNKNOWN, USUAL, Origin
 
-PAPER = ROOT / "docs" / "paper"
+PAPER = DOCS / "paper"
 KEYS = {"command", "commits", "date", "machine"}
 
 Row = Mapping[str, Any]
@@ -29,13 +29,14 @@ NUMBER = r"[+-]?\d+(?:\.\d+)?"
 MARK = re.compile(rf"({NUMBER}(?: (?:±|\+-) {NUMBER})?)(?: %)?<!-- ([^>]*?;[^>]*?) -->")
 ANY_MARK = re.compile(r"<!-- [^>]*?;[^>]*? -->")
 TABLE = re.compile(r"^\|.*\d?\.\d.*$", re.MULTILINE)
-RENDERED = ("README.md", "results.md", "peers.md")
+RENDERED = ("README.md", "paper.md", "results.md", "peers.md")
 """Pages all of whose tables of numbers are written from files."""
 
 
-def pages(root: Path = ROOT) -> list[Path]:
+def pages(docs: Path = DOCS) -> list[Path]:
     """Those on which figures may be printed."""
-    return [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    first = [ROOT / "README.md"] if docs == USUAL else []
+    return [*first, *sorted(docs.glob("*.md"))]
 
 
 def stored(name: str, folder: Path = PAPER) -> tuple[Origin, list[Row]]:
@@ -53,6 +54,8 @@ def store(name: str, origin: Origin, rows: Sequence[Row], folder: Path = PAPER) 
 
 def block(name: str, folder: Path = PAPER) -> str:
     """What a page shows of a figure: its table, and where it comes from."""
+    if not (folder / f"{name}.json").exists():
+        return "*Not run.*\n"
     origin, rows = stored(name, folder)
     columns = list(rows[0])
     lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]

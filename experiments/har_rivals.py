@@ -28,10 +28,11 @@ from _har import (
 from _report import SHARED, Row, publish
 from har_spsw import scores, split
 
-from structsvm import EquivalenceMatrix, MetricLearner, baselines
+from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.datasets import Recording, arrays_and_labels
 from structsvm.errors import DataWarning
 from structsvm.partitions.losses import partition_loss
+from structsvm.rivals import metrics as baselines
 
 DRAWS, FEW = 5, 5
 LAST = list(METHODS)[-1]

@@ -25,9 +25,10 @@ from _report import PAPER, SHARED, Row, publish
 from _tables import LARGE, NAMES, REPEATS, Table, Task, read
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm import Clustering, EquivalenceMatrix, MetricLearner, baselines
+from structsvm import Clustering, EquivalenceMatrix, MetricLearner
 from structsvm.errors import DataWarning, LearningError
 from structsvm.partitions import Metric, Sample
+from structsvm.rivals import metrics as baselines
 from structsvm.solvers import CuttingPlane, Stopping
 
 PRINTED = {

@@ -16,6 +16,12 @@ most c of what the truth does, because the eigenvalues of M_i are 0 and 1. So on
 
 t is as good a start as s for every end for which t is allowed, and s is left out where it stays so:
 for rules whose starts are neighbours that move on with the end, such as lengths from a to b.
+
+Where values are missing, the score of a column is divided by the number of those there are. Cutting
+a segment then still adds a square: the sum of a part without any value is 0.
+
+Regions that count changes cut the program in layers, as for all segments, and every allowed start
+is looked at.
 """
 
 from __future__ import annotations
@@ -30,6 +36,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, PluginError
+from structsvm.oracles._segments.boundaries import Boundaries
+from structsvm.oracles._segments.counted import counted_path
+from structsvm.oracles._segments.prefixes import Allowed, Prefixes, add_truth, squares
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
@@ -72,6 +81,9 @@ class AllowedSegmentsOracle(Oracle):
     [2, 4]
     """
 
+    takes = frozenset({"n_clusters", "boundaries", "regions"})
+    takes_gaps = True
+
     rule: Rule
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
@@ -80,101 +92,38 @@ class AllowedSegmentsOracle(Oracle):
         Raises
         ------
         OracleError
-            When nothing is allowed, when the constraint counts changes in regions, or when the
-            truth is no segmentation.
+            When nothing is allowed, or when the truth is no segmentation.
         """
         T = objective.n_samples
         constraint.validate(T)
         if constraint.has_links:
             raise OracleError("links belong to clusterings; segments have boundaries")
-        if any(region.changes for region in constraint.regions):
-            raise OracleError(
-                "this oracle cannot count changes in regions; it takes forced and forbidden "
-                "boundaries, and regions without a change"
-            )
-        allowed, forced = _boundary_masks(constraint, T)
-        scores = _Scores.of(objective)
-        segments = _allowed(self.rule, T)
-        K = constraint.n_clusters
-        if K is None and segments.move_on and (scores.signs >= 0).all():
-            found = _pruned_path(scores, objective.shift, segments, allowed, forced)
-        else:
-            found = _layered_path(scores, objective.shift, segments, allowed, forced, K)
-        if found[0] < 0:
+        scores = Prefixes.of(objective)
+        found = _path(scores, objective.shift, _allowed(self.rule, T), constraint, T)
+        if found is None:
+            K = constraint.n_clusters
             number = "no segmentation" if K is None else f"no segmentation into {K} segments"
             raise OracleError(f"{number} of {T} samples keeps the rule and the boundaries")
-        y = EquivalenceMatrix.from_breakpoints(found[found > 0])
+        y = EquivalenceMatrix.from_breakpoints(found[1:])
         value = objective.value(y)
         return Argmax(y, value, value, Quality.EXACT)
 
 
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """What the score of a segment is made of, as prefix sums."""
-
-    sums: Floats
-    """Of the centred columns of Z, (r, T + 1): the mean adds the same to every segmentation."""
-    signs: Floats
-    sizes: Floats
-    """Size of the true segment that each sample is in, (T,)."""
-    home: Ints
-    """Where that segment starts, (T,)."""
-    ends: Ints
-    """Where it ends, (T,)."""
-    weight: float
-    """``c``; 0 without a truth."""
-
-    @property
-    def size(self) -> float:
-        """What the rounding of a score is relative to."""
-        return float(np.abs(self.signs) @ np.abs(self.sums).max(axis=1) ** 2)
-
-    @classmethod
-    def of(cls, objective: TraceObjective) -> _Scores:
-        T, Z = objective.n_samples, objective.Z
-        signs = np.ones(Z.shape[1]) if objective.signs is None else objective.signs
-        sums = np.zeros((Z.shape[1], T + 1))
-        np.cumsum((Z - Z.mean(axis=0)).T, axis=1, out=sums[:, 1:])
-        if not objective.has_truth or objective.truth is None:
-            return cls(sums, signs, np.ones(T), np.arange(T), np.arange(1, T + 1), 0.0)
-        if not objective.truth.is_contiguous:
-            raise OracleError("the truth is not a segmentation: its clusters are not contiguous")
-        bounds = objective.truth.boundaries
-        lengths = np.diff(bounds)
-        home, ends = np.repeat(bounds[:-1], lengths), np.repeat(bounds[1:], lengths)
-        sizes = np.repeat(lengths, lengths).astype(np.float64)
-        return cls(sums, signs, sizes, home, ends, objective.truth_weight)
-
-
-def _boundary_masks(constraint: Constraint, T: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """``(allowed, forced)`` over positions ``0..T``, regions without a change included."""
+def _path(
+    scores: Prefixes, shift: float, segments: Allowed, constraint: Constraint, T: int
+) -> Ints | None:
+    """The boundaries of the best segmentation, from 0 to T; None if there is none."""
+    K, boundaries = constraint.n_clusters, Boundaries.of(constraint, T)
+    if boundaries.counted or boundaries.somewhere:
+        return counted_path(scores, shift, segments, boundaries, K)
     allowed, forced = constraint.boundary_masks(T)
-    for region in constraint.regions:
-        allowed[region.start + 1 : region.end] = False
-    clash = np.flatnonzero(forced & ~allowed)
-    if clash.size:
-        raise OracleError(f"boundary {clash[0]} is both forced and forbidden")
-    return allowed, forced
-
-
-@dataclass(frozen=True, eq=False)
-class _Segments:
-    """The allowed segments of T samples, by their end ``t = 0, ..., T``."""
-
-    low: Ints
-    """The first start that goes with each end, (T + 1,)."""
-    high: Ints
-    """The last one; below ``low`` where there is none."""
-    firsts: Ints
-    """``starts[firsts[t]:firsts[t + 1]]`` go with ``t``, increasing; (T + 2,)."""
-    starts: Ints
-    """Empty where all starts from ``low`` to ``high`` are allowed for every end."""
-    move_on: bool
-    """Whether they are, and neither decreases from one end that has any to the next."""
+    if K is None and segments.move_on and (scores.signs >= 0).all():
+        return _pruned_path(scores, shift, segments, allowed, forced)
+    return _layered_path(scores, shift, segments, allowed, forced, K)
 
 
 @lru_cache(maxsize=64)
-def _allowed(rule: Rule, T: int) -> _Segments:
+def _allowed(rule: Rule, T: int) -> Allowed:
     """What a rule allows."""
     every = read_only(np.arange(T, dtype=np.int64))
     _check_one_by_one(rule, every)
@@ -195,9 +144,9 @@ def _allowed(rule: Rule, T: int) -> _Segments:
     if neighbours:
         some = high >= low
         move_on = bool((np.diff(low[some]) >= 0).all() and (np.diff(high[some]) >= 0).all())
-        return _Segments(low, high, np.zeros(T + 2, dtype=np.int64), every[:0], move_on)
+        return Allowed(low, high, np.zeros(T + 2, dtype=np.int64), every[:0], move_on)
     firsts = np.concatenate([[0], np.cumsum([len(starts) for starts in found])])
-    return _Segments(low, high, firsts.astype(np.int64), np.concatenate(found), False)
+    return Allowed(low, high, firsts.astype(np.int64), np.concatenate(found), False)
 
 
 def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
@@ -241,13 +190,13 @@ def _check_one_by_one(rule: Rule, every: Ints) -> None:
 
 
 def _pruned_path(
-    scores: _Scores, shift: float, segments: _Segments, allowed: Bools, forced: Bools
-) -> Ints:
-    """Breakpoints of the best segmentation; [-1] if there is none."""
-    rank, T = scores.sums.shape[0], scores.sums.shape[1] - 1
+    scores: Prefixes, shift: float, segments: Allowed, allowed: Bools, forced: Bools
+) -> Ints | None:
+    """The boundaries of the best segmentation, from 0 to T; None if there is none."""
+    rank, T = scores.rank, scores.sums.shape[1] - 1
     best, last = np.full(T + 1, -np.inf), np.full(T + 1, -1, dtype=np.int64)
     best[0] = 0.0
-    alive, columns = np.empty(T + 1, dtype=np.int64), np.empty((rank, T + 1))
+    alive, columns = np.empty(T + 1, dtype=np.int64), np.empty((len(scores.sums), T + 1))
     gap = scores.weight + ROUNDING * (scores.size + scores.weight)
     state = np.zeros(3, dtype=np.int64)
     for begin, end in pieces(1, T + 1, 2.0 * T * (rank + 4)):
@@ -259,18 +208,18 @@ def _pruned_path(
     path = [T]
     while path[-1] > 0:
         path.append(int(last[path[-1]]))
-    return np.array([-1] if path[-1] < 0 else path[-2::-1], dtype=np.int64)
+    return None if path[-1] < 0 else np.array(path[::-1], dtype=np.int64)
 
 
 def _layered_path(
-    scores: _Scores, shift: float, segments: _Segments, allowed: Bools, forced: Bools, K: int | None
-) -> Ints:
-    """Breakpoints of the best segmentation, into K segments if K is given; [-1] for none.
+    scores: Prefixes, shift: float, segments: Allowed, allowed: Bools, forced: Bools, K: int | None
+) -> Ints | None:
+    """The boundaries of the best segmentation, into K segments if K is given; None for none.
 
     ``best[k, t]`` is the value of the best k segments of the first t samples; with an open number
     of segments all layers but the first are one.
     """
-    rank, T = scores.sums.shape[0], scores.sums.shape[1] - 1
+    rank, T = scores.rank, scores.sums.shape[1] - 1
     layers = 1 if K is None else K
     best = np.full((layers + 1, T + 1), -np.inf)
     last = np.full((layers + 1, T + 1), -1, dtype=np.int64)
@@ -287,33 +236,7 @@ def _layered_path(
     while path[-1] > 0:
         path.append(int(last[k, path[-1]]))
         k -= K is not None
-    return np.array([-1] if path[-1] < 0 else path[-2::-1], dtype=np.int64)
-
-
-@njit(cache=True, nogil=True)
-def _add_truth(
-    t: int,
-    starts: Ints,
-    sizes: Floats,
-    home: Ints,
-    ends: Ints,
-    weight: float,
-    scores: Floats,
-) -> None:  # pragma: no cover (compiled)
-    """Divide by the lengths of the segments ``s, ..., t - 1``, and add what the truth does."""
-    for i in range(starts.size):
-        scores[i] /= t - starts[i]
-    if weight == 0.0:
-        return
-    for i in range(starts.size):
-        s = starts[i]
-        if ends[s] >= t:
-            overlap = (t - s) * (t - s) / sizes[s]
-        else:
-            before, after = ends[s] - s, t - home[t - 1]
-            overlap = before * before / sizes[s] + after * after / sizes[t - 1]
-            overlap += home[t - 1] - ends[s]
-        scores[i] -= weight * overlap / (t - s)
+    return None if path[-1] < 0 else np.array(path[::-1], dtype=np.int64)
 
 
 @uninterrupted
@@ -355,16 +278,16 @@ def _extend_pruned(
                 if not np.isfinite(best[new]):
                     continue
                 # Whoever is clearly worse than a cut at the new start is left out from here on.
-                _squares(new, 0, n, columns, sums, signs, scores)
-                _add_truth(new, alive[:n], sizes, home, ends, weight, scores)
+                squares(new, alive[:n], 0, columns, sums, signs, scores)
+                add_truth(new, alive[:n], sizes, home, ends, weight, scores)
                 n = _drop_worse(best, best[new] - gap, scores, n, alive, columns)
                 alive[n] = new
                 for j in range(sums.shape[0]):
                     columns[j, n] = sums[j, new]
                 n += 1
             upcoming = max(upcoming, high[t] + 1)
-            _squares(t, 0, n, columns, sums, signs, scores)
-            _add_truth(t, alive[:n], sizes, home, ends, weight, scores)
+            squares(t, alive[:n], 0, columns, sums, signs, scores)
+            add_truth(t, alive[:n], sizes, home, ends, weight, scores)
             most, where = _best_start(best, scores, n, alive)
             best[t], last[t] = most + shift, where
         if forced[t]:
@@ -417,19 +340,6 @@ def _best_start(
     return most, where
 
 
-@njit(cache=True, nogil=True)
-def _squares(
-    t: int, at: int, n: int, columns: Floats, sums: Floats, signs: Floats, scores: Floats
-) -> None:  # pragma: no cover (compiled)
-    """``sum_j sign_j |sum of Z_j|^2`` from n starts to ``t``; their sums begin at ``at``."""
-    scores[:n] = 0.0
-    for j in range(sums.shape[0]):
-        column, total, sign = columns[j], sums[j, t], signs[j]
-        for i in range(n):
-            difference = total - column[at + i]
-            scores[i] += sign * difference * difference
-
-
 @uninterrupted
 @njit(cache=True, nogil=True)
 def _extend_layers(
@@ -453,25 +363,25 @@ def _extend_layers(
     end: int,
 ) -> None:  # pragma: no cover (compiled)
     """Best values of the ends ``begin, ..., end - 1`` in every layer, and their starts."""
-    rank, T = sums.shape[0], sums.shape[1] - 1
+    n_rows, T = sums.shape[0], sums.shape[1] - 1
     layers = best.shape[0] - 1
     latest = 0  # the last boundary that has to be one
     for t in range(begin):
         if forced[t]:
             latest = t
-    scores, columns = np.empty(T), np.empty((rank, T))
+    scores, columns = np.empty(T), np.empty((n_rows, T))
     for t in range(begin, end):
         if allowed[t] and high[t] >= low[t]:
             if every.size:
                 starts = every[firsts[t] : firsts[t + 1]]
-                for j in range(rank):
+                for j in range(n_rows):
                     for i in range(starts.size):
                         columns[j, i] = sums[j, starts[i]]
-                _squares(t, 0, starts.size, columns, sums, signs, scores)
+                squares(t, starts, 0, columns, sums, signs, scores)
             else:
                 starts = np.arange(low[t], high[t] + 1)
-                _squares(t, low[t], starts.size, sums, sums, signs, scores)
-            _add_truth(t, starts, sizes, home, ends, weight, scores)
+                squares(t, starts, low[t], sums, sums, signs, scores)
+            add_truth(t, starts, sizes, home, ends, weight, scores)
             for k in range(1, layers + 1):
                 before = best[k if open_count else k - 1]
                 most, where = -np.inf, -1

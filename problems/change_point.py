@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.oracles.allowed_segments import AllowedSegmentsOracle
 from structsvm.oracles.sequential import SequentialOracle
+from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
+from structsvm.partitions.gaps import has_gaps
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.sample import Sample
-from structsvm.partitions.traits import Traits
+from structsvm.partitions.samples import MISSING, read_arrays
+from structsvm.partitions.traits import LEAST_KAPPA, Traits
 from structsvm.problems.segments import SegmentProblem
 from structsvm.support.checks import among, is_number, is_whole
 
@@ -42,13 +45,23 @@ class ChangePoint(SegmentProblem):
         For an unknown number of segments: learn the price of a segment next to the metric, or fix
         it as in the paper. Fixed prices collapse the metric on noisy data. Either way the penalty
         is calibrated on the training labels afterwards.
-    kappa : float in (0, 1]
+    kappa : float from 1e-12 to 1
         The weight of the loss. Beyond 1 a fixed penalty no longer outweighs the reward the loss
         puts on each segment, and the metric collapses.
 
     min_length, max_length : int, int or None
         Fewest and most samples of a segment. A shorter recording is one segment. With either the
         time of a decision grows with the square of T.
+
+    missing : {"error", "interpolate", "mask"}
+        What is done about missing values: NaN, NA of a data frame, or what an array masks. An error
+        says where they are; "interpolate" puts values on the line between those before and after.
+        "mask" leaves them out: they add nothing to the distortion, of which the mean of a feature
+        in a segment is that of the values it has there. The answer is as exact as without; the time
+        of a decision about such a recording grows with the square of T. It takes
+        ``metric="diagonal"``, because a full metric mixes features, and of the features
+        :class:`~structsvm.features.Lags` and :class:`~structsvm.features.Columns`. Classifiers to
+        compare with learn from interpolated values.
 
     Examples
     --------
@@ -62,6 +75,7 @@ class ChangePoint(SegmentProblem):
     kappa: float = 1.0
     min_length: int = 1
     max_length: int | None = None
+    missing: str = "error"
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -72,11 +86,13 @@ class ChangePoint(SegmentProblem):
             )
         if not among(self.penalty, ("learned", "fixed")):
             raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
-        if not (is_number(self.kappa) and 0 < self.kappa <= 1):
+        if not (is_number(self.kappa) and LEAST_KAPPA <= self.kappa <= 1):
             raise SettingsError(
-                f"kappa must be in (0, 1], got {self.kappa!r}: a larger one rewards every "
-                "segment by more than it costs, and the metric collapses"
+                f"kappa must be from {LEAST_KAPPA:g} to 1, got {self.kappa!r}: a larger one "
+                "rewards every segment by more than it costs, and the metric collapses"
             )
+        if not among(self.missing, MISSING):
+            raise SettingsError(f"missing must be one of {MISSING}, got {self.missing!r}")
         shortest, longest = self.min_length, self.max_length
         if not (is_whole(shortest) and shortest >= 1):
             raise SettingsError(f"min_length must be an integer >= 1, got {shortest!r}")
@@ -88,12 +104,15 @@ class ChangePoint(SegmentProblem):
     @property
     def traits(self) -> Traits:
         """The traits of segmentations, whose number of segments is given or priced."""
-        return Traits(
+        traits = Traits(
             contiguous=True,
             given_k=self.segment_count == "known",
             learns_price=self.penalty == "learned",
             kappa=self.kappa,
         )
+        if self.missing != "mask":
+            return traits
+        return replace(traits, candidates=("untrained", "diagonal"), baselines=())
 
     @property
     def feature_map(self) -> FeatureMap:
@@ -112,10 +131,31 @@ class ChangePoint(SegmentProblem):
         return (length >= min(self.min_length, n_samples)) & (length <= longest)
 
     def decoder(self, sample: Sample) -> Oracle:
-        """Exact dynamic programming; near-linear where every segment is allowed."""
-        if self.min_length == 1 and self.max_length is None:
+        """Exact dynamic programming; near-linear where all is allowed and nothing missing."""
+        anything = self.min_length == 1 and self.max_length is None
+        if anything and not (self.missing == "mask" and has_gaps(sample.X)):
             return SequentialOracle()
         return AllowedSegmentsOracle(self.allows)
+
+    def read(
+        self, Xs: Any, feature_names: Sequence[str] | None = None, n_features: int | None = None
+    ) -> tuple[list[Sample], list[str] | None]:
+        """Recordings as users hold them, checked; what is missing is as ``missing`` says."""
+        words = self.traits.words
+        return read_arrays(Xs, feature_names, n_features, words, self.missing)
+
+    def candidates(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Candidate]:
+        """Metrics without and with context, and the classifiers that apply to the labels.
+
+        Where values are masked, those whose features can do with it.
+        """
+        found = super().candidates(samples, labels, features)
+        if self.missing != "mask":
+            return found
+        stages = [candidate.settings.get("features") for candidate in found]
+        return [c for c, s in zip(found, stages, strict=True) if s is None or s.takes_gaps]
 
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
         """Check that there is a change, and warn of a single recording.

@@ -85,9 +85,20 @@ def test_a_transformer_says_what_is_wrong_with_recordings(transformer, recording
     with pytest.raises(DataError, match="recording 0 has 3 features, the model has 2"):
         fitted.transform([np.zeros((9, 3))])
     broken = np.zeros((9, 2))
-    broken[4, 1] = np.nan
-    with pytest.raises(DataError, match="recording 1 has nan in row 4, column 1"):
-        fitted.transform([recordings[0], broken])
+    for value in (np.inf,) if transformer.takes_gaps else (np.inf, np.nan):
+        broken[4, 1] = value
+        with pytest.raises(DataError, match=f"recording 1 has {value} in row 4, column 1"):
+            fitted.transform([recordings[0], broken])
+
+
+def test_what_is_missing_stays_missing_in_lags_and_columns():
+    X = np.array([[1.0, np.nan], [2.0, 3.0]])
+    (found,) = Lags((-1, 0)).fit_transform([X])
+    assert found == pytest.approx(
+        np.array([[1, np.nan, 1, np.nan], [1, np.nan, 2, 3]]), nan_ok=True
+    )
+    (found,) = Columns([1]).fit_transform([X])
+    assert found == pytest.approx(X[:, 1:], nan_ok=True)
 
 
 @pytest.mark.parametrize("transformer", PLAIN, ids=repr)

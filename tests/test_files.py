@@ -106,7 +106,8 @@ class TestBadTables:
         file = text(tmp_path / "one.csv", "a,b,label\n1,2,0\n3,,0\n5,,1\n")
         assert complaint(file) == (
             f"{file}: missing values in rows 1 to 2 (lines 3 to 4), column 'b'; interpolate with "
-            "--missing interpolate (missing='interpolate' in Python), or drop them first"
+            "--missing interpolate (missing='interpolate' in Python), or drop them first; "
+            "--missing mask learns and predicts without them"
         )
 
     def test_infinite_value(self, tmp_path):
@@ -266,7 +267,8 @@ class TestFoldersAndSets:
     def test_another_kind_of_file(self, tmp_path):
         file = text(tmp_path / "notes.md", "hello")
         assert complaint(file).endswith(
-            "not a kind of file that is read; give .npz, .parquet, .csv, .tsv, .tab, .txt, .xlsx"
+            "not a kind of file that is read; give .npz, .parquet, .csv, .tsv, .tab, .txt, .xlsx, "
+            "or sound or pictures such as .mkv, .mp4"
         )
 
     def test_other_features_name_both_files(self, tmp_path):

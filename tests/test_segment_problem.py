@@ -80,7 +80,20 @@ def constraints(rng: np.random.Generator, T: int) -> list[Constraint]:
         Constraint(forced=tuple(at[:1].tolist()), forbidden=tuple(at[1:3].tolist())),
         Constraint(n_clusters=min(T, 3), forbidden=tuple(at[:2].tolist())),
         Constraint(regions=(Region(a, b, 0),)),
+        *(
+            Constraint(K, tuple(at[:forced].tolist()), regions=counted)
+            for counted in ((Region(a, b, 1),), (Region(a, b, 1, True),), halves(rng, T))
+            for K, forced in ((None, 0), (min(T, 4), 0), (None, 1))
+        ),
     ]
+
+
+def halves(rng: np.random.Generator, T: int) -> tuple[Region, ...]:
+    """A number of changes in either part of a recording, and at least one in the middle."""
+    cut = int(rng.integers(1, T + 1))
+    first, last = (int(k) for k in rng.integers(0, 3, 2))
+    both = (Region(0, cut, first),) + ((Region(cut, T, last),) if cut < T else ())
+    return (*both, Region(T // 4, 1 + 3 * T // 4, 1, True))
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
@@ -151,7 +164,6 @@ def test_no_segment_at_all_is_an_oracle_error() -> None:
 @pytest.mark.parametrize(
     ("constraint", "complaint"),
     [
-        (Constraint(regions=(Region(0, 9, 1),)), "AllowedSegmentsOracle does not take regions"),
         (Constraint(together=((0, 1),)), "AllowedSegmentsOracle does not take links"),
     ],
 )
@@ -234,11 +246,14 @@ def test_labels_that_break_the_rule_are_named() -> None:
         MetricLearner(MinDwell(15)).fit(Xs, ys)
 
 
-def test_counted_regions_are_refused_with_their_recording() -> None:
+def test_numbers_of_changes_are_learned_from_and_kept_along_with_lengths() -> None:
     Xs, ys = recordings(3)
     ys[2] = PartialLabels(regions=[(0, 30, 1)])
-    with pytest.raises(DataError, match="recording 2: AllowedSegmentsOracle does not take regions"):
-        MetricLearner(MinDwell(), metric="diagonal").fit(Xs, ys)
+    learner = MetricLearner(MinDwell(6), metric="diagonal").fit(Xs, ys)
+    region = Region(2, 20, 2)
+    for ends in learner.predict_breakpoints(Xs, known=[PartialLabels(regions=[region])] * 3):
+        assert np.diff([0, *ends]).min() >= 6
+        assert region.holds(np.array(ends))
 
 
 @pytest.mark.parametrize(

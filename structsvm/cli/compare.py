@@ -11,7 +11,7 @@ from rich.table import Table
 from structsvm.cli.inputs import read
 from structsvm.cli.outputs import check_output
 from structsvm.cli.plot import new_figure, save_figure
-from structsvm.cli.settings import Kind
+from structsvm.cli.settings import Kind, typed_metric, typed_settings
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES
 from structsvm.compare import Comparison, compare_on, solver_named
@@ -29,11 +29,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     stopping = Stopping(args.tol, args.max_iter, args.max_seconds)
     for name in args.solvers or ():
         solver_named(name, stopping)  # refuses an unknown one before any work
-    kind = Kind.typed(args.problem, dict(args.set))
+    kind = Kind.typed(args.problem, typed_settings(args))
     traits = kind.problem.traits
     given = read(args, terminal, kind.problem, need_labels=True, ask=traits.contiguous)
     learner = MetricLearner(
-        kind.problem, args.metric, args.regularizer, args.lam, features=kind.features
+        kind.problem,
+        typed_metric(args, kind.problem),
+        args.regularizer,
+        args.lam,
+        features=kind.features,
     )
     with given.named(), terminal.working("comparing"):
         risk = learner.risk(learner.read(given.Xs, given.ys, feature_names=given.features), None)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.cli.columns import named_columns
+from structsvm.cli.context import groups_of, with_context
 from structsvm.cli.inputs import (
     Given,
     read,
@@ -23,7 +24,7 @@ from structsvm.cli.names import FEATURED
 from structsvm.cli.one_table import can_be_split
 from structsvm.cli.outputs import check_output
 from structsvm.cli.partial import labels_of, tell_unlabelled, unlabelled_samples, with_counts
-from structsvm.cli.settings import Kind
+from structsvm.cli.settings import Kind, typed_metric, typed_settings
 from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import ModelFileError, SettingsError
@@ -57,12 +58,12 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if args.checkpoint is not None:
         check_output(args, args.checkpoint, replaceable=True)
     typed = _typed(args)
-    kind = Kind.typed(args.problem, typed)
+    kind = with_context(Kind.typed(args.problem, typed), args.context)
     refuse_foreign_options(args, kind.problem)
     _check_split(args, kind.problem)
     learner = MetricLearner(
         kind.problem,
-        args.metric,
+        typed_metric(args, kind.problem),
         args.regularizer,
         None if args.lam == "cv" else args.lam,
         features=kind.features,
@@ -76,7 +77,12 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     learner.set_params(problem=with_counts(kind, typed, given, terminal).problem)
     doing = "making graphs" if takes_images(kind.problem) else "checking"
     with given.named(), terminal.working(doing):
-        training = learner.read(given.Xs, given.ys, feature_names=given.features)
+        training = learner.read(
+            given.Xs,
+            given.ys,
+            feature_names=given.features,
+            groups=groups_of(given, args.groups),
+        )
     if args.split is not None:
         training = _chosen_by_parts(learner, training, args.split, given, terminal)
     elif args.lam == "cv" or (args.lam is None and takes_images(kind.problem)):
@@ -169,7 +175,7 @@ def _typed(args: argparse.Namespace) -> dict[str, Any]:
     for name in typed:
         if name not in cls.__dataclass_fields__:
             raise SettingsError(f"{OPTIONS[name]} is not for {args.problem}: leave it out")
-    return typed | dict(args.set)
+    return typed | typed_settings(args)
 
 
 def _solver(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
@@ -259,7 +265,7 @@ def _check_split(args: argparse.Namespace, problem: PartitionProblem) -> None:
         raise SettingsError(
             f"--split is for tables, whose rows have no order, not for {args.problem}: leave it out"
         )
-    typed = {"metric": args.metric != "full", "lam": args.lam is not None}
+    typed = {"metric": args.metric not in (None, "full"), "lam": args.lam is not None}
     typed["regularizer"] = args.regularizer != "squared"
     for name in (name for name, given in typed.items() if given):
         raise SettingsError(f"--split chooses what --{name} gives: leave one out")

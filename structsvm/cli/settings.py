@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import inspect
 import re
@@ -18,7 +19,16 @@ from structsvm.features import HermiteMoments, RecordingTransformer
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import Plugin, problem_class, problem_name, problems, setting_groups
 
-__all__ = ["Kind", "flat", "kind_name", "kinds", "problem_with", "settings_of"]
+__all__ = [
+    "Kind",
+    "flat",
+    "kind_name",
+    "kinds",
+    "problem_with",
+    "settings_of",
+    "typed_metric",
+    "typed_settings",
+]
 
 FEATURES: dict[str, type[RecordingTransformer]] = {"distribution-change": HermiteMoments}
 """What stands in front of the problem, for the kinds of :data:`~structsvm.cli.names.FEATURED`."""
@@ -56,6 +66,32 @@ class Kind:
         features = FEATURES[name](**own)
         clone(features).fit([np.zeros((2, 1))])  # refuses what it cannot be set to
         return cls(name, problem, features)
+
+
+def typed_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """What ``--set`` and ``--missing mask`` say about the problem ``args.problem``.
+
+    Raises
+    ------
+    SettingsError
+        When missing values are to be left out and the problem has no setting for it.
+    """
+    found = dict(args.set)
+    if getattr(args, "missing", None) == "mask":
+        cls: Any = problem_class(FEATURED.get(args.problem, args.problem))
+        if "missing" not in cls.__dataclass_fields__:
+            raise SettingsError(
+                f"--missing mask is not for {args.problem}: interpolate missing values, or leave "
+                "their rows out"
+            )
+        found["missing"] = "mask"
+    return found
+
+
+def typed_metric(args: argparse.Namespace, problem: PartitionProblem) -> str:
+    """The kind of metric that was typed; without one a full metric, unless values are masked."""
+    masked = getattr(problem, "missing", None) == "mask"
+    return args.metric or ("diagonal" if masked else "full")
 
 
 def kind_name(learner: Any) -> str:

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from structsvm.datasets.intervals import labels_of as labels_of
     from structsvm.datasets.intervals import read_intervals as read_intervals
     from structsvm.datasets.intervals import write_intervals as write_intervals
+    from structsvm.datasets.label_tables import with_labels as with_labels
     from structsvm.datasets.long import from_long as from_long
+    from structsvm.datasets.media import read_media as read_media
     from structsvm.datasets.neuroblastoma import AnnotatedProfile as AnnotatedProfile
     from structsvm.datasets.neuroblastoma import annotation_errors as annotation_errors
     from structsvm.datasets.neuroblastoma import fetch_neuroblastoma as fetch_neuroblastoma
@@ -83,10 +85,12 @@ else:
             "read_has2023": "structsvm.datasets.has2023",
             "read_images": "structsvm.datasets.image_folder",
             "read_intervals": "structsvm.datasets.intervals",
+            "read_media": "structsvm.datasets.media",
             "read_profiles": "structsvm.datasets.neuroblastoma",
             "read_recording": "structsvm.datasets.files",
             "read_recordings": "structsvm.datasets.files",
             "relevant_changes": "structsvm.datasets.synthetic",
+            "with_labels": "structsvm.datasets.label_tables",
             "write_intervals": "structsvm.datasets.intervals",
             "write_recording": "structsvm.datasets.files",
         },

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from structsvm.datasets.recording import Recording
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.partitions.gaps import blocks
+from structsvm.partitions.samples import MISSING
 from structsvm.support.plain import counted
 
 __all__ = ["MISSING", "check_missing", "without_gaps"]
 
 Floats = NDArray[np.float64]
 
-MISSING = ("error", "interpolate")
-"""What may be done about missing values."""
 LISTED = 4
 """Blocks that a message names."""
 
@@ -45,10 +45,11 @@ def check_missing(missing: str) -> None:
 
 
 def without_gaps(recordings: Sequence[Recording], missing: str = "error") -> list[Recording]:
-    """Recordings without missing values, which are refused or interpolated.
+    """Recordings whose missing values are refused, interpolated or left as they are, NaN.
 
     A value that is missing is interpolated linearly between those of the same feature before and
-    after it, in the time of the recording if that is known; at either end it is the nearest.
+    after it, in the time of the recording if that is known; at either end it is the nearest. A
+    masked one is for ``ChangePoint(missing="mask")``, to which it adds nothing.
 
     Raises
     ------
@@ -73,20 +74,22 @@ def _without_gaps(recording: Recording, missing: str) -> Recording:
             f"{name}: {X[row, column]} in {recording.place(row)}, column "
             f"{recording.features[column]!r}; interpolate or drop it first"
         )
-    blocks = _blocks(recording)
-    told = _in_words(recording, blocks)
+    told = _in_words(recording, _blocks(recording))
     if missing == "error":
         raise DataError(
             f"{name}: {told}; interpolate with --missing interpolate (missing='interpolate' in "
-            "Python), or drop them first"
+            "Python), or drop them first; --missing mask learns and predicts without them"
         )
+    n = int(np.isnan(X).sum())
+    if missing == "mask":
+        warn(f"{name}: {counted(n, 'value')} masked: {told}", DataWarning)
+        return recording
     empty = [feature for j, feature in enumerate(recording.features) if np.isnan(X[:, j]).all()]
     if empty:
         raise DataError(
             f"{name}: column {empty[0]!r} of {recording.name} has no value that could be "
             f"interpolated: leave it out with --ignore {empty[0]} (ignore= in Python)"
         )
-    n = int(np.isnan(X).sum())
     warn(f"{name}: {counted(n, 'value')} interpolated: {told}", DataWarning)
     return replace(recording, X=_interpolated(recording))
 
@@ -104,21 +107,17 @@ def _interpolated(recording: Recording) -> Floats:
 
 
 def _blocks(recording: Recording) -> list[Block]:
-    found = []
-    for j, feature in enumerate(recording.features):
-        edges = np.flatnonzero(np.diff(np.isnan(recording.X[:, j]), prepend=False, append=False))
-        found += [Block(feature, a, b) for a, b in edges.reshape(-1, 2).tolist()]
-    return sorted(found, key=lambda block: (block.start, recording.features.index(block.feature)))
+    return [Block(recording.features[j], start, end) for start, end, j in blocks(recording.X)]
 
 
-def _in_words(recording: Recording, blocks: Sequence[Block]) -> str:
+def _in_words(recording: Recording, found: Sequence[Block]) -> str:
     """The first in full, some more, and how many there are in all."""
     said = []
-    for block in blocks[:LISTED]:
+    for block in found[:LISTED]:
         where = recording.place(block.start, block.end)
         said.append(f"{where}, column {block.feature!r}")
-    n = sum(block.end - block.start for block in blocks)
+    n = sum(block.end - block.start for block in found)
     what = "a missing value in " if n == 1 else "missing values in "
-    more = len(blocks) - LISTED
+    more = len(found) - LISTED
     tail = f" and {more} more block{'' if more == 1 else 's'} of them" if more > 0 else ""
     return what + "; ".join(said) + tail

@@ -48,7 +48,7 @@ def from_long(
         Read these columns alone.
     ignore : sequence of str
         Leave these columns out.
-    missing : {"error", "interpolate"}
+    missing : {"error", "interpolate", "mask"}
         As for :func:`structsvm.datasets.read_recordings`.
     labels_are : {"states", "changes"} or None
         As for :func:`structsvm.datasets.read_recordings`.

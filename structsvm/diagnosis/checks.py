@@ -15,6 +15,7 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import partition_of, unscaled, words_of
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partial_labels.complete import read_labels
+from structsvm.partitions.gaps import filled
 from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.traits import Words
 from structsvm.support.typed import refuse_other_types
@@ -146,8 +147,8 @@ def _given(
         words=words,
         names=_one_each("names", names, measured, words) or [str(i) for i in range(len(measured))],
         measured=measured,
-        prepared=prepared,
-        unscaled=unscaled(learner, measured),
+        prepared=[sample.with_features(filled(sample.X)) for sample in prepared],
+        unscaled=[filled(X) for X in unscaled(learner, measured)],
         truths=truths or [None] * len(measured),
         groups=_one_each("groups", groups, measured, words),
     )

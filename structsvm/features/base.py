@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,9 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
     >>> Squares().fit_transform([np.array([[2.0], [3.0]])])[0].tolist()
     [[4.0], [9.0]]
     """
+
+    takes_gaps: ClassVar[bool] = False
+    """Whether a value may be missing, NaN, of which the features are then missing too."""
 
     @hook
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:

@@ -18,7 +18,7 @@ __all__ = ["check_features", "column_names", "integers", "read_recordings"]
 Floats = NDArray[np.float64]
 
 
-def read_recordings(Xs: Any, n_features: int | None = None) -> list[Floats]:
+def read_recordings(Xs: Any, n_features: int | None = None, *, gaps: bool = False) -> list[Floats]:
     """Recordings as finite (T_i, P) arrays; those that are such arrays already are not copied.
 
     Parameters
@@ -26,17 +26,19 @@ def read_recordings(Xs: Any, n_features: int | None = None) -> list[Floats]:
     Xs : list of arrays or data frames of shape (T_i, P)
     n_features : int, optional
         The number of columns they must have.
+    gaps : bool
+        Whether values may be missing, NaN.
 
     Raises
     ------
     DataError
         Naming the recording and what is wrong with it.
     """
-    if isinstance(Xs, list | tuple) and Xs and all(_is_ready(X) for X in Xs):
+    if isinstance(Xs, list | tuple) and Xs and all(_is_ready(X, gaps) for X in Xs):
         widths = {X.shape[1] for X in Xs} | ({n_features} if n_features is not None else set())
         if len(widths) == 1:
             return list(Xs)
-    return check_samples(Xs, n_features=n_features)[0]
+    return check_samples(Xs, n_features=n_features, missing="mask" if gaps else None)[0]
 
 
 def check_features(
@@ -120,11 +122,11 @@ def integers(name: str, values: Any, example: str, least: int | None = None) -> 
     return tuple(int(v) for v in found)
 
 
-def _is_ready(X: Any) -> bool:
+def _is_ready(X: Any, gaps: bool) -> bool:
     return (
         type(X) is np.ndarray
         and X.dtype == np.float64
         and X.ndim == 2
         and X.size > 0
-        and bool(np.isfinite(X).all())
+        and not bool((np.isinf(X) if gaps else ~np.isfinite(X)).any())
     )

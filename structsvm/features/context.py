@@ -44,6 +44,8 @@ class Columns(RecordingTransformer):
     [[2.0], [4.0]]
     """
 
+    takes_gaps = True
+
     def __init__(self, which: Sequence[int] | None = None) -> None:
         self.which = which
 
@@ -55,7 +57,7 @@ class Columns(RecordingTransformer):
         SettingsError
             When ``which`` names a column that there is not.
         """
-        P = read_recordings(Xs)[0].shape[1]
+        P = read_recordings(Xs, gaps=True)[0].shape[1]
         chosen = range(P) if self.which is None else integers("which", self.which, "[0, 2]", 0)
         if max(chosen) >= P:
             raise SettingsError(f"which names column {max(chosen)}, and there are 0..{P - 1}")
@@ -66,7 +68,7 @@ class Columns(RecordingTransformer):
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Return the chosen columns of recordings, (T_i, P') each."""
         check_is_fitted(self)
-        return [X[:, self.columns_] for X in read_recordings(Xs, self.n_features_in_)]
+        return [X[:, self.columns_] for X in read_recordings(Xs, self.n_features_in_, gaps=True)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the chosen columns."""
@@ -102,6 +104,8 @@ class Lags(RecordingTransformer):
     [[1.0, 1.0, 2.0], [1.0, 2.0, 3.0], [2.0, 3.0, 3.0]]
     """
 
+    takes_gaps = True
+
     def __init__(self, lags: Sequence[int] = (-4, -2, 0, 2, 4), edges: str = "repeat") -> None:
         self.lags = lags
         self.edges = edges
@@ -119,7 +123,7 @@ class Lags(RecordingTransformer):
         lags = integers("lags", self.lags, "(-4, -2, 0, 2, 4)")
         if self.edges not in EDGES:
             raise SettingsError(f"edges must be one of {EDGES}, got {self.edges!r}")
-        arrays = read_recordings(Xs)
+        arrays = read_recordings(Xs, gaps=True)
         longest = max(lags, key=abs)
         shortest = min(range(len(arrays)), key=lambda i: len(arrays[i]))
         T = len(arrays[shortest])
@@ -135,7 +139,7 @@ class Lags(RecordingTransformer):
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """The columns at the first lag, then at the second, ..., (T_i, P n_lags) each."""
         check_is_fitted(self)
-        return [self._lagged(X) for X in read_recordings(Xs, self.n_features_in_)]
+        return [self._lagged(X) for X in read_recordings(Xs, self.n_features_in_, gaps=True)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return ``column``, ``column lag -2``, ..., lag by lag, (P',)."""

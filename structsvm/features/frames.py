@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +18,16 @@ from structsvm.features.base import RecordingTransformer
 from structsvm.features.names import UNNAMED, States
 from structsvm.partitions.samples import Standardizer
 from structsvm.partitions.traits import RECORDINGS, Words
+from structsvm.solvers.fingerprint import fingerprint
 
-__all__ = ["CLASSIFIERS", "FrameModel", "FrameRecipe", "HeldOut", "classifier_from"]
+__all__ = [
+    "CLASSIFIERS",
+    "FrameModel",
+    "FrameRecipe",
+    "HeldOut",
+    "classifier_from",
+    "learning_once",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -130,6 +140,27 @@ class FrameModel:
         return found
 
 
+_LEARNED: ContextVar[dict[str, FrameModel] | None] = ContextVar("learned", default=None)
+"""The classifiers that were learned so far, where these are to be learned once."""
+
+
+@contextmanager
+def learning_once() -> Iterator[None]:
+    """Within this, what several ask for that learns alike from the same samples is learned once.
+
+    A frame classifier and the scores of states that a metric sees are made by the same classifiers,
+    and so are a boundary classifier and the scores of boundaries. Processes do not share them.
+    """
+    if _LEARNED.get() is not None:
+        yield
+        return
+    token = _LEARNED.set({})
+    try:
+        yield
+    finally:
+        _LEARNED.reset(token)
+
+
 @dataclass(frozen=True, eq=False)
 class FrameRecipe:
     """How a classifier of frames is learned."""
@@ -159,6 +190,16 @@ class FrameRecipe:
         LearningError
             When the classifier fails, with its own message.
         """
+        learned = _LEARNED.get()
+        if learned is None:
+            return self._fit(Xs, states, groups, where)
+        asked = (self.features, self.standardize, self.classifier)
+        key = fingerprint((*asked, list(Xs), states.codes, states.n_classes, groups))
+        if key not in learned:
+            learned[key] = self._fit(Xs, states, groups, where)
+        return learned[key]
+
+    def _fit(self, Xs: Sequence[Floats], states: States, groups: Any, where: str) -> FrameModel:
         features = clone(self.features)
         made = features.fit_transform(Xs, states.codes, groups)
         standardizer = Standardizer.fit(self.standardize, made)

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.errors import LearningError, warn
+from structsvm.errors import DataError, LearningError, warn
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.partial_labels.alternate import Alternated
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.gaps import has_gaps
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, certified_upper
 from structsvm.partitions.units import LearningUnits
@@ -76,6 +77,8 @@ class FitState:
         untrained : Metric, optional
             The untrained metric, if it has been calibrated already.
         """
+        if settings.metric == "full":
+            _refuse_gaps(data)
         problem, samples, truths, weights = data.problem, data.samples, data.truths, data.weights
         if untrained is None:
             untrained = problem.untrained(samples, truths, weights)
@@ -120,6 +123,17 @@ class FitState:
             untrained=self.untrained,
             truths=data.truths,
         )
+
+
+def _refuse_gaps(data: TrainingSet) -> None:
+    """Refuse missing values, of which only a diagonal metric can be learned."""
+    words = data.problem.traits.words
+    for i, sample in enumerate(data.samples):
+        if has_gaps(sample.X):
+            raise DataError(
+                f"{words.whole} {i} has missing values, and a full metric mixes features: masked "
+                "values take metric='diagonal', a full metric interpolated ones"
+            )
 
 
 def learn(

@@ -16,6 +16,7 @@ from structsvm.features.compose import stages_of
 from structsvm.features.scores import NamedScores
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel.once import spread
+from structsvm.partitions.gaps import has_gaps
 from structsvm.partitions.sample import Sample, batches_of
 from structsvm.partitions.samples import Standardizer, centred, warn_about_constant_features
 from structsvm.partitions.traits import RECORDINGS, Words
@@ -63,6 +64,7 @@ class Inputs:
         made: tuple[str, ...] = ()
         if features is not None:
             features = clone(features)
+            _check_gaps(features, data.samples, words)
             found = _fit_transform(features, data)
             _check_features(found, data.samples, words)
             columns = data.names or [f"x{j}" for j in range(data.n_features)]
@@ -79,6 +81,7 @@ class Inputs:
         Xs: Sequence[Any] = [sample.X for sample in samples]
         states: Sequence[Floats] | None = None
         if self.features is not None:
+            _check_gaps(self.features, samples, self.words)
             Xs, states = _transform(self.features, Xs)
             _check_features(Xs, samples, self.words)
         pairs = zip(samples, Xs, strict=True)
@@ -133,6 +136,18 @@ def _features_of(
     return features.transform_with_states(Xs)
 
 
+def _check_gaps(features: RecordingTransformer, samples: Sequence[Sample], words: Words) -> None:
+    """Refuse samples with missing values where the features cannot be made of them."""
+    if features.takes_gaps:
+        return
+    missing = next((i for i, sample in enumerate(samples) if has_gaps(sample.X)), None)
+    if missing is not None:
+        raise DataError(
+            f"{words.whole} {missing} has missing values, and {type(features).__name__} makes "
+            "features of none: use Lags() or no features, or missing='interpolate'"
+        )
+
+
 def _check_features(Xs: Sequence[Any], samples: Sequence[Sample], words: Words) -> None:
     """Refuse features that a metric cannot be learned from, naming the sample."""
     if len(Xs) != len(samples):
@@ -144,8 +159,9 @@ def _check_features(Xs: Sequence[Any], samples: Sequence[Sample], words: Words) 
                 f"{words.whole} {i} has {words.items(sample.n_samples)}, its features have shape "
                 f"{shape}: a transformer must return one row for each"
             )
-        if not np.isfinite(X).all():
-            row, column = np.argwhere(~np.isfinite(X))[0]
+        wrong = np.isinf(X) if has_gaps(sample.X) else ~np.isfinite(X)
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
             raise DataError(
                 f"{words.whole} {i}: feature {column} of {words.item} {row} is "
                 f"{np.asarray(X)[row, column]}: a transformer must return finite numbers"

@@ -10,17 +10,18 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm import baselines
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.gaps import filled
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.partitions.values import label_values
+from structsvm.rivals import metrics as baselines
 from structsvm.support.checks import among
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
@@ -118,7 +119,8 @@ def fit_rival(rival: Rival, data: TrainingSet) -> Any:
         When it cannot learn from them.
     """
     with without_warnings(ConvergenceWarning):
-        return clone(rival.estimator).fit(data.arrays, _labels(data), groups=data.groups)
+        arrays = [filled(X) for X in data.arrays]
+        return clone(rival.estimator).fit(arrays, _labels(data), groups=data.groups)
 
 
 def partitions_of(
@@ -155,7 +157,7 @@ def guessed(
     SettingsError
         When it does not predict one label for each item, naming it.
     """
-    found = rival.predict([sample.X for sample in samples], counts)
+    found = rival.predict([filled(sample.X) for sample in samples], counts)
     if len(found) != len(samples):
         words = problem.traits.words
         raise SettingsError(

@@ -12,6 +12,14 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, LearningError
+from structsvm.evaluation.verdict import (
+    Contrast,
+    Verdict,
+    chosen,
+    once_each,
+    standard_error,
+    strongest_first,
+)
 from structsvm.learner.settings import Settings
 from structsvm.model_selection.folds import Folds
 from structsvm.model_selection.splits import Split
@@ -28,14 +36,6 @@ from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.problem import measure
 from structsvm.partitions.traits import Words
 from structsvm.support.progress import share, stage
-from structsvm.verdict import (
-    Contrast,
-    Verdict,
-    chosen,
-    once_each,
-    standard_error,
-    strongest_first,
-)
 
 __all__ = ["HeldOut"]
 
@@ -66,7 +66,7 @@ class HeldOut:
     weights: Floats
     """Weights of the recordings in every mean, (N,)."""
     rule: str
-    """How to choose, see :func:`structsvm.verdict.chosen`."""
+    """How to choose, see :func:`structsvm.evaluation.verdict.chosen`."""
     words: Words
     measure: str
     numbers: Ints

@@ -15,6 +15,7 @@ from structsvm.graphs.labels import NodeLabels
 from structsvm.partial_labels.alternate import Completions
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.gaps import in_metric, means
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import (
     Calibration,
@@ -326,8 +327,8 @@ def calibrate_partial(
         parts, truths = _partly_known(problem, samples, labels)
         shares = None if weights is None else part_weights(labels, weights)
         return problem.calibrate(factor, parts, truths, shares)
-    Zs = [sample.X @ factor for sample in samples]
-    scatter = np.average([((Z - Z.mean(axis=0)) ** 2).sum() for Z in Zs], weights=weights)
+    Zs = [in_metric(sample.X, factor) for sample in samples]
+    scatter = np.average([np.nansum((Z - means(Z)) ** 2) for Z in Zs], weights=weights)
     changes = np.average([max(1, known.n_changes) for known in labels], weights=weights)
     if not scatter > 0:
         known_changes = np.average([k.n_changes for k in labels], weights=weights)
@@ -353,7 +354,7 @@ def calibrate_to_rate(
     rate = changes / np.dot(shares, [M.n_samples - 1.0 for M in parts])
     expected = rate * np.average([known.n_samples - 1.0 for known in labels], weights=weights)
     by_loss = calibrate_partial(problem, factor, samples, labels, weights)
-    Zs, oracles = [x.X @ factor for x in samples], [problem.decoder(x) for x in samples]
+    Zs, oracles = [in_metric(x.X, factor) for x in samples], [problem.decoder(x) for x in samples]
     counts = [lambda M: M.n_clusters - 1.0] * len(Zs)
     found = calibrate_by(oracles, Zs, counts, by_loss.penalties, weights).losses
     return replace(by_loss, criterion=np.abs(np.log((found + 1.0) / (expected + 1.0))))

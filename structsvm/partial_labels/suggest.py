@@ -15,7 +15,6 @@ from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import Constraint, Oracle, Region
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.typed import refuse_other_types
 
@@ -109,7 +108,7 @@ def suggest_labels(
     metric = learner.metric_
     assert metric.price is not None
     for i, (x, constraint) in enumerate(zip(samples, constraints, strict=True)):
-        objective = TraceObjective(centred(x.X) @ metric.factor, shift=-metric.price)
+        objective = problem.decoding_objective(x, metric)
         mine = _margins(problem.decoder(x), objective, constraint, length)
         scale = max(metric.price, np.finfo(float).tiny)
         mine.sort(key=lambda found: found[1])

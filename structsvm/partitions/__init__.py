@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from structsvm.partitions.candidates import Candidate as Candidate
     from structsvm.partitions.candidates import Rival as Rival
     from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
+    from structsvm.partitions.kept import KeptPartition as KeptPartition
     from structsvm.partitions.labelled import LabelledSample as LabelledSample
     from structsvm.partitions.labelled import SearchedSample as SearchedSample
     from structsvm.partitions.losses import adjusted_rand_index as adjusted_rand_index
@@ -43,6 +44,7 @@ else:
             "Candidate": "structsvm.partitions.candidates",
             "Constraint": "structsvm.partitions.oracle",
             "EquivalenceMatrix": "structsvm.partitions.equivalence",
+            "KeptPartition": "structsvm.partitions.kept",
             "LabelledSample": "structsvm.partitions.labelled",
             "MarginRates": "structsvm.partitions.margins",
             "Metric": "structsvm.partitions.metric",

@@ -199,10 +199,23 @@ class EquivalenceMatrix:
         return projected.T @ projected
 
     def gram_diagonal(self, X: Floats) -> Floats:
-        """Return the diagonal of ``X^T M X``, (P,), for ``X`` (T, P), in O(T P)."""
+        """Return the diagonal of ``X^T M X``, (P,), for ``X`` (T, P), in O(T P).
+
+        A value that is missing, NaN, is left out: the sums of a feature over the clusters are
+        divided by the number of values that it has there.
+        """
         projected = self.project(X)
         diagonal: Floats = np.einsum("kp,kp->p", projected, projected)
-        return diagonal
+        return self._observed_diagonal(X) if np.isnan(diagonal).any() else diagonal
+
+    def _observed_diagonal(self, X: Floats) -> Floats:
+        """The squared sum of the values of each feature in each cluster over their number, (P,)."""
+        there = ~np.isnan(X)
+        sizes = np.sqrt(self.sizes)[:, None]
+        counts = np.rint(self.project(there.astype(np.float64)) * sizes)
+        sums = self.project(np.where(there, X, 0.0)) * sizes
+        squares = np.divide(sums**2, counts, out=np.zeros_like(sums), where=counts > 0)
+        return np.asarray(squares.sum(axis=0))
 
     def inner(self, other: EquivalenceMatrix) -> float:
         """``Tr(M M')``: ``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` for two partitions.

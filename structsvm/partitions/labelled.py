@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.gaps import has_gaps, in_metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Separation
@@ -128,10 +129,11 @@ class SearchedSample(LabelledSample):
     def separate(self, scoring: Scoring, given_k: bool) -> Separation:
         """Ask the oracle for the most violated labelling."""
         objective = TraceObjective(
-            Z=self.X @ scoring.factor,
+            Z=(Z := in_metric(self.X, scoring.factor)),
             truth=self.M,
             truth_weight=scoring.truth_weight,
             shift=scoring.shift,
+            gaps=has_gaps(Z),
         )
         constraint = Constraint(self.M.n_clusters) if given_k else UNCONSTRAINED
         answer = self.oracle.ask(objective, constraint)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.gaps import has_gaps, in_metric, means
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, BatchOracle, Constraint, Oracle
 from structsvm.partitions.price_path import decode_between
@@ -81,7 +82,7 @@ class Metric:
 
     def transform(self, X: Floats) -> Floats:
         """Return samples (T, P) in the metric, (T, r), whose plain distance is that of ``B``."""
-        return by_rows(lambda rows: rows @ self.factor, X, self.factor.shape[1])
+        return by_rows(lambda rows: in_metric(rows, self.factor), X, self.factor.shape[1])
 
     def decode(
         self,
@@ -197,7 +198,7 @@ def penalties_for(
     Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], weights: Floats | None = None
 ) -> Floats | None:
     """The grid of penalties for samples in a metric; None where nothing varies."""
-    scatter = [float(((Z - Z.mean(axis=0)) ** 2).sum()) for Z in Zs]
+    scatter = [float(np.nansum((Z - means(Z)) ** 2)) for Z in Zs]
     changes = [max(1, truth.n_clusters - 1) for truth in truths]
     shares = [s / k for s, k in zip(scatter, changes, strict=True)]
     scale = float(np.average(shares, weights=weights))
@@ -232,7 +233,10 @@ def _loss_curve(
         if isinstance(oracle, BatchOracle):
             found = oracle.price_path(Z, penalties)
         else:
-            found = decode_between(lambda p: oracle.ask(TraceObjective(Z, shift=-p)).y, penalties)
+            gaps = has_gaps(Z)
+            found = decode_between(
+                lambda p: oracle.ask(TraceObjective(Z, shift=-p, gaps=gaps)).y, penalties
+            )
         losses = {id(M): loss(M) for M in found}
     return np.array([losses[id(M)] for M in found])
 

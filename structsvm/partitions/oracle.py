@@ -329,6 +329,9 @@ class Oracle(Contract):
     :meth:`Constraint.boundary_masks` holds together, "regions" those that count changes, "links"
     samples that have to be together or apart."""
 
+    takes_gaps: ClassVar[bool] = False
+    """Whether values may be missing, :attr:`TraceObjective.gaps`; otherwise they are refused."""
+
     @abstractmethod
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise ``Tr(A M)`` over the partitions that ``constraint`` allows.
@@ -345,12 +348,16 @@ class Oracle(Contract):
         Raises
         ------
         OracleError
-            As :meth:`maximize`; when the constraint is of a kind that the oracle does not take, or
-            when it failed.
+            As :meth:`maximize`; when the constraint is of a kind that the oracle does not take,
+            when values are missing and it does not take that, or when it failed.
         PluginError
             When the answer is no Argmax, is about other samples, or breaks the constraint.
         """
         self.refuse(constraint, objective.n_samples)
+        if objective.gaps and not self.takes_gaps:
+            raise OracleError(
+                f"{type(self).__name__} does not take missing values: interpolate them first"
+            )
         try:
             answer = self.maximize(objective, constraint)
         except StructSVMError:

@@ -13,6 +13,7 @@ from structsvm.errors import DataError, DataWarning, warn
 from structsvm.partitions.candidates import Candidate, Rival, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
+from structsvm.partitions.gaps import has_gaps, in_metric
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, covering, margin_f1, partition_loss
 from structsvm.partitions.metric import Calibration, Metric, calibrate
@@ -262,7 +263,8 @@ class PartitionProblem(Contract):
         """What :meth:`partition` maximises: minus the distortion in the metric, minus the price."""
         price = 0.0 if n_clusters is not None else metric.price
         assert price is not None
-        return TraceObjective(metric.transform(centred(sample.X)), shift=-price)
+        Z = metric.transform(centred(sample.X))
+        return TraceObjective(Z, shift=-price, gaps=has_gaps(Z))
 
     @hook
     def calibrate(
@@ -277,7 +279,8 @@ class PartitionProblem(Contract):
         for i, sample in enumerate(samples):
             with asked(self, "decoder", f"{self.traits.words.whole} {i}"):
                 oracles.append(self.decoder(sample))
-        return calibrate(oracles, [sample.X @ factor for sample in samples], truths, weights)
+        Zs = [in_metric(sample.X, factor) for sample in samples]
+        return calibrate(oracles, Zs, truths, weights)
 
     # ---- evaluation
 

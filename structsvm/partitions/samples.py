@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.partitions.gaps import blocks, filled, magnitudes, means, scales
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.partitions.traits import RECORDINGS, Words
@@ -20,6 +21,7 @@ from structsvm.support.checks import among
 from structsvm.support.plain import counted
 
 __all__ = [
+    "MISSING",
     "STANDARDIZE",
     "Counts",
     "Standardizer",
@@ -39,6 +41,9 @@ Floats = NDArray[np.float64]
 Counts = int | Sequence[int] | None
 """A number of clusters for every sample, one for each, or none given."""
 
+MISSING = ("error", "interpolate", "mask")
+"""What a problem may do about values that are missing."""
+
 STANDARDIZE = ("recording", "training", None)
 
 
@@ -47,6 +52,7 @@ def check_samples(
     feature_names: Sequence[str] | None = None,
     n_features: int | None = None,
     words: Words = RECORDINGS,
+    missing: str | None = None,
 ) -> tuple[list[Floats], list[str] | None]:
     """``Xs`` as a list of finite (T_i, P) float arrays, and the names of the features if known.
 
@@ -59,6 +65,9 @@ def check_samples(
         Number of features they must have.
     words : Words
         What to call them in messages.
+    missing : {"error", "interpolate", "mask"}, optional
+        What is done about NaN, a word of :data:`MISSING`; None where there is no choice. Masked
+        values stay NaN.
 
     Raises
     ------
@@ -82,7 +91,7 @@ def check_samples(
                     f"{words.whole} {i} has features {_shorten(columns)}, "
                     f"expected {_shorten(names)}: give the same columns in the same order"
                 )
-        arrays.append(_as_floats(X, f"{words.whole} {i}", names))
+        arrays.append(_as_floats(X, f"{words.whole} {i}", names, missing))
     expected = n_features if n_features is not None else arrays[0].shape[1]
     for i, array in enumerate(arrays):
         if array.shape[1] != expected:
@@ -104,13 +113,14 @@ def read_arrays(
     feature_names: Sequence[str] | None = None,
     n_features: int | None = None,
     words: Words = RECORDINGS,
+    missing: str | None = None,
 ) -> tuple[list[Sample], list[str] | None]:
     """Arrays or data frames, or pairs of one and of what else is known of it, as samples.
 
     Parameters and errors are those of :func:`check_samples`.
     """
     pairs = [_with_side(x) for x in _as_list(Xs)]
-    arrays, names = check_samples([X for X, _ in pairs], feature_names, n_features, words)
+    arrays, names = check_samples([X for X, _ in pairs], feature_names, n_features, words, missing)
     sides = [side for _, side in pairs]
     return [Sample(X, side) for X, side in zip(arrays, sides, strict=True)], names
 
@@ -151,8 +161,8 @@ class Standardizer:
             return cls(kind)
         stacked = np.vstack(Xs)
         rows = np.repeat(np.ones(len(Xs)) if weights is None else weights, [len(X) for X in Xs])
-        mean = np.average(stacked, axis=0, weights=rows)
-        deviation = np.sqrt(np.average((stacked - mean) ** 2, axis=0, weights=rows))
+        mean = means(stacked, rows)
+        deviation = np.sqrt(means((stacked - mean) ** 2, rows))
         return cls(kind, mean, _inverse(deviation, stacked))
 
     def __call__(self, X: Floats) -> Floats:
@@ -160,7 +170,7 @@ class Standardizer:
         if self.kind is None:
             return X
         if self.kind == "recording":
-            mean, deviation = mean_and_spread(X)
+            mean, deviation = _moments(X)
             scale = _inverse(deviation, X)
             return by_rows(lambda rows: (rows - mean) * scale, X, X.shape[1])
         assert self.mean is not None
@@ -176,7 +186,7 @@ def centred(X: Floats) -> Floats:
     apart: the scores hold ``mean^2`` next to the variance. A mean within one standard deviation at
     most doubles them, and stays, so that features that are centred already keep their last bit.
     """
-    mean, spread = mean_and_spread(X)
+    mean, spread = _moments(X)
     far = np.abs(mean) > spread
     if not far.any():
         return X
@@ -290,12 +300,17 @@ def cluster_counts(
 
 def is_constant(X: Floats) -> NDArray[np.bool_]:
     """Which features of a sample are constant up to rounding, (P,)."""
-    return np.asarray(_inverse(mean_and_spread(X)[1], X) == 0)
+    return np.asarray(_inverse(_moments(X)[1], X) == 0)
+
+
+def _moments(X: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each column; what is mapped has no missing values."""
+    return (means(X), scales(X)) if mapping_of(X) is None else mean_and_spread(X)
 
 
 def _inverse(deviation: Floats, X: Floats) -> Floats:
     """One over the standard deviation, 0 for a feature that is constant up to rounding."""
-    varies = deviation > 1e-12 * largest(X)
+    varies = deviation > 1e-12 * magnitudes(X)
     inverse: Floats = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
     return inverse
 
@@ -350,7 +365,9 @@ def checked_names(feature_names: Any) -> list[str]:
     raise DataError(f"feature_names must be a list of names, got {feature_names!r}")
 
 
-def _as_floats(X: Any, which: str, names: Sequence[str] | None) -> Floats:
+def _as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | None) -> Floats:
+    if missing in ("interpolate", "mask"):
+        X = _with_gaps(X)
     refuse_hidden(X, which, names)
     try:
         array = _copied(X)
@@ -367,16 +384,14 @@ def _as_floats(X: Any, which: str, names: Sequence[str] | None) -> Floats:
             f"{which} is empty: 0 feature(s) (shape={array.shape}) while a minimum of 1 is "
             "required."
         )
-    magnitude = largest(array).max()
-    if not np.isfinite(magnitude):
-        row, column = np.argwhere(~np.isfinite(array))[0]
-        name = f" ({names[column]})" if names is not None and column < len(names) else ""
-        raise DataError(
-            f"{which} has {array[row, column]} in row {row}, column {column}{name}: "
-            "interpolate or drop missing values (NaN) first"
-        )
-    if magnitude > LARGEST:
-        size = np.abs(array)
+    found, patient = largest(array), missing in ("interpolate", "mask")
+    if not np.isfinite(found).all():
+        wrong = np.isinf(array) if patient else ~np.isfinite(array)
+        if wrong.any():
+            raise DataError(f"{which} {_not_finite(array, wrong, names, missing)}")
+        array = filled(array) if missing == "interpolate" else np.array(array)
+    if magnitudes(array).max() > LARGEST:
+        size = np.nan_to_num(np.abs(array), copy=False)
         row, column = divmod(int(size.argmax()), array.shape[1])
         name = f" ({names[column]})" if names is not None else ""
         raise DataError(
@@ -394,6 +409,33 @@ def _copied(X: Any) -> Floats:
     if X.dtype == np.float64 and X.flags.c_contiguous:
         return np.asarray(X)
     return by_rows(lambda rows: rows, X, X.shape[1]) if X.ndim == 2 else np.array(X, np.float64)
+
+
+def _with_gaps(X: Any) -> Any:
+    """What is masked, or NA in a data frame, as NaN."""
+    if np.ma.isMaskedArray(X) and X.dtype.kind in "iuf":
+        return np.ma.filled(X.astype(np.float64), np.nan)
+    if hasattr(X, "isna") and hasattr(X, "to_numpy"):  # pandas, whose NA numpy cannot read
+        try:
+            return X.to_numpy(dtype=np.float64, na_value=np.nan)
+        except (TypeError, ValueError):
+            return X
+    return X
+
+
+def _not_finite(
+    array: Floats, wrong: NDArray[np.bool_], names: Sequence[str] | None, missing: str | None
+) -> str:
+    """What is missing or infinite, where, and the ways out."""
+    row, column = np.argwhere(wrong)[0]
+    name = f" ({names[column]})" if names is not None and column < len(names) else ""
+    found, n = blocks(array), int(np.isnan(array).sum())
+    more = f"; {n} are missing in {counted(len(found), 'block')}" if n > 1 else ""
+    way_out = "" if missing != "error" else ", or give missing='mask' (or 'interpolate')"
+    return (
+        f"has {array[row, column]} in row {row}, column {column}{name}{more}: "
+        f"interpolate or drop missing values (NaN) first{way_out}"
+    )
 
 
 def _not_a_number(X: Any, names: Sequence[str] | None) -> str:

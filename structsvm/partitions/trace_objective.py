@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.gaps import magnitudes, means
 from structsvm.support.blocks import largest
 from structsvm.support.plain import read_only
 
@@ -42,6 +43,10 @@ class TraceObjective:
         ``d``: reward (or, negative, price) of one more cluster.
     signs : array of shape (r,), optional
         +1 or -1 for each column of ``Z``; all +1 by default.
+    gaps : bool
+        Whether a NaN in ``Z`` is a value that is missing, which adds nothing: the part of a cluster
+        and a column is then the squared sum of the values there are over their number. There is
+        no matrix ``A`` of that.
 
     Notes
     -----
@@ -64,12 +69,13 @@ class TraceObjective:
     truth_weight: float = 0.0
     shift: float = 0.0
     signs: Floats | None = None
+    gaps: bool = False
 
     def __post_init__(self) -> None:
         """Check once, at the door."""
         if self.Z.ndim != 2 or self.Z.shape[0] == 0:
             raise OracleError(f"Z must have shape (T, r) with T >= 1, got {self.Z.shape}")
-        size = float(largest(self.Z).max(initial=0.0))  # NaN if there is one
+        size = float((magnitudes if self.gaps else largest)(self.Z).max(initial=0.0))
         if not (math.isfinite(size + self.truth_weight) and math.isfinite(self.shift)):
             raise OracleError("the objective is not finite: look for NaN or inf in the data or B")
         if size > LARGEST:
@@ -125,9 +131,12 @@ class TraceObjective:
         >>> float(scores[0, 1] + scores[1, 3])
         6.0
         """
-        T, mean = self.n_samples, self.Z.mean(axis=0)
+        T, mean = self.n_samples, means(self.Z)
         signs = np.ones(mean.size) if self.signs is None else self.signs
-        sums = np.concatenate([np.zeros((1, mean.size)), np.cumsum(self.Z - mean, axis=0)])
+        there = ~np.isnan(self.Z)
+        counts = np.concatenate([np.zeros((1, mean.size)), np.cumsum(there, axis=0)])
+        away_from_mean = np.where(there, self.Z - mean, 0.0)
+        sums = np.concatenate([np.zeros((1, mean.size)), np.cumsum(away_from_mean, axis=0)])
         overlaps = np.zeros((T + 1, 0))
         if self.truth is not None and self.has_truth:
             U = self.truth.factor()
@@ -135,13 +144,23 @@ class TraceObjective:
         scores = np.full((T + 1, T + 1), -np.inf)
         for t in range(1, T + 1):
             n, away = t - np.arange(t), sums[t] - sums[:t]
-            gram = away**2 @ signs / n + 2.0 * away @ (signs * mean) + n * (mean**2 @ signs)
+            values = counts[t] - counts[:t]
+            squares = np.divide(away**2, values, out=np.zeros_like(away), where=values > 0)
+            gram = squares @ signs + 2.0 * away @ (signs * mean) + values @ (mean**2 * signs)
             shared = ((overlaps[t] - overlaps[:t]) ** 2).sum(axis=1) / n
             scores[:t, t] = gram - self.truth_weight * shared + self.shift
         return scores
 
     def matvec(self, v: Floats) -> Floats:
-        """Return ``A v`` for ``v`` of shape (T,) or (T, n), in O(T (r + 1))."""
+        """Return ``A v`` for ``v`` of shape (T,) or (T, n), in O(T (r + 1)).
+
+        Raises
+        ------
+        OracleError
+            If values may be missing: there is no matrix then.
+        """
+        if self.gaps:
+            raise OracleError("an objective with missing values has no matrix: use value()")
         inner = self.Z.T @ v
         if self.signs is not None:
             inner = (inner.T * self.signs).T

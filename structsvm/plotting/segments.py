@@ -210,7 +210,8 @@ def _true_states(learner: MetricLearner, truth: EquivalenceMatrix, y: Any) -> li
 
 def _in_lane(lane: int, values: Floats) -> Floats:
     """Values scaled to the height of a lane; the axis points downwards."""
-    low, high = float(values.min()), float(values.max())
+    there = values[~np.isnan(values)]
+    low, high = float(there.min(initial=np.inf)), float(there.max(initial=-np.inf))
     middle = (values - (low + high) / 2) / (high - low if high > low else 1.0)
     return np.asarray(lane - LANE * middle)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import is_image, unscaled
+from structsvm.partitions.gaps import in_metric
 from structsvm.partitions.sample import Sample
 from structsvm.views.words import feature_weights, heaviest_directions
 
@@ -35,7 +36,7 @@ def traces(
     if show != "components":
         raise SettingsError(f"show must be 'components' or 'features', got {show!r}")
     titles, directions = heaviest_directions(learner, n)
-    return titles, np.asarray(prepared.X @ directions.T).T
+    return titles, in_metric(prepared.X, directions.T).T
 
 
 def check_drawable(

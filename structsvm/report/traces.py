@@ -21,27 +21,31 @@ def envelope(values: Floats, n_bins: int) -> dict[str, Any]:
     Parameters
     ----------
     values : array of shape (T,)
-        Finite.
+        Finite, or NaN where a value is missing, which stays so.
     n_bins : int
         Bins of (nearly) equal length; of each the smallest and the largest value are kept, so that
         no spike is lost.
     """
-    T, least, most = values.size, float(values.min()), float(values.max())
+    T, there = values.size, values[~np.isnan(values)]
+    if not there.size:
+        return {"min": 0.0, "max": 0.0, "low": [None] * min(T, n_bins), "high": None}
+    least, most = float(there.min()), float(there.max())
     plain: dict[str, Any] = {"min": least, "max": most}
     if T <= 2 * n_bins:
         return plain | {"low": _quantised(values, least, most), "high": None}
     starts = np.arange(n_bins) * T // n_bins
-    lows, highs = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    lows, highs = np.fmin.reduceat(values, starts), np.fmax.reduceat(values, starts)
     return plain | {
         "low": _quantised(lows, least, most),
         "high": _quantised(highs, least, most),
     }
 
 
-def _quantised(values: Floats, least: float, most: float) -> list[int]:
+def _quantised(values: Floats, least: float, most: float) -> list[int | None]:
     """Halved before they are subtracted, so that the largest floats do not overflow."""
     span = most / 2 - least / 2
     if span == 0:
-        return [LEVELS // 2] * values.size
-    found: list[int] = np.rint((values / 2 - least / 2) / span * LEVELS).astype(int).tolist()
-    return found
+        levels = np.where(np.isnan(values), np.nan, LEVELS // 2)
+    else:
+        levels = np.rint((values / 2 - least / 2) / span * LEVELS)
+    return [None if np.isnan(level) else int(level) for level in levels.tolist()]

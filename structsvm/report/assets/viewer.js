@@ -203,16 +203,24 @@ function stateSegments(name, ends, x, y, r) {
   return parts;
 }
 
-// Values are 0 to 999 between the extremes; long recordings keep a minimum and a maximum for each bin.
+// Values are 0 to 999 between the extremes, null where all are missing; long recordings keep a minimum and a
+// maximum for each bin. What is missing interrupts the trace.
 function tracePath(trace, T, x, top, height) {
   const y = scale(0, 999, top + height, top), [a, b] = view.window, bins = trace.low.length;
   const first = Math.max(Math.floor(a / T * bins) - 1, 0), last = Math.min(Math.ceil(b / T * bins) + 1, bins);
   const at = (i) => x((i + 0.5) * T / bins).toFixed(1);
   const points = (values, order) => order.map((i) => `${at(i)},${y(values[i]).toFixed(1)}`).join(" ");
-  const order = Array.from({ length: last - first }, (_, i) => first + i);
-  if (!trace.high) return svg("polyline", { class: "trace", points: points(trace.low, order) });
-  const outline = `${points(trace.high, order)} ${points(trace.low, [...order].reverse())}`;
-  return svg("polygon", { class: "band", points: outline });
+  const drawn = svg("g");
+  for (let i = first; i < last; i++) {
+    const run = [];
+    while (i < last && trace.low[i] !== null) run.push(i++);
+    if (!run.length) continue;
+    const outline = trace.high && `${points(trace.high, run)} ${points(trace.low, [...run].reverse())}`;
+    if (outline) drawn.append(svg("polygon", { class: "band", points: outline }));
+    else if (run.length === 1) drawn.append(svg("circle", { cx: at(run[0]), cy: y(trace.low[run[0]]).toFixed(1), r: 1.2, class: "band" }));
+    else drawn.append(svg("polyline", { class: "trace", points: points(trace.low, run) }));
+  }
+  return drawn;
 }
 
 // ---- tables and graphs

@@ -10,8 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.confusion import STATE_SCORES, UNSEEN, Confusion, confusions, refuse_unseen
 from structsvm.errors import DataError, SettingsError
+from structsvm.evaluation.confusion import (
+    STATE_SCORES,
+    UNSEEN,
+    Confusion,
+    confusions,
+    refuse_unseen,
+)
+from structsvm.evaluation.verdict import (
+    LEARNED,
+    Contrast,
+    Verdict,
+    contents,
+    once_each,
+    rival_in_words,
+)
 from structsvm.features.names import read_names
 from structsvm.learner.form import Form
 from structsvm.learner.rivals import partitions_of
@@ -20,6 +34,7 @@ from structsvm.learner.states import names_by_metric
 from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.gaps import filled
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, has_rows, measure
 from structsvm.partitions.sample import Sample, is_prepared
@@ -30,7 +45,6 @@ from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.support.tables import Printed, ShortTable
 from structsvm.support.typed import refuse_other_types
-from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each, rival_in_words
 
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner
@@ -420,7 +434,7 @@ def states_with_all(
     counts = _counts(learner, truths, n_clusters)
     for name, rival in learner.rivals_.items():
         if name in guesses and _names_states(rival):
-            states[name] = rival.predict_states([sample.X for sample in measured or ()], counts)
+            states[name] = rival.predict_states([filled(x.X) for x in measured or ()], counts)
     return states
 
 

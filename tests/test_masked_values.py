@@ -1,0 +1,307 @@
+"""Missing values that are masked: they add nothing to the distortion, exactly."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from structsvm import (
+    MetricLearner,
+    MetricLearnerCV,
+    PartialLabels,
+    diagnose,
+    evaluate,
+    load,
+    save,
+)
+from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, VerdictWarning
+from structsvm.features import Lags, MovingStatistics
+from structsvm.oracles import (
+    AllowedSegmentsOracle,
+    ExhaustiveOracle,
+    SequentialOracle,
+    all_segmentations,
+)
+from structsvm.partitions import Constraint, EquivalenceMatrix, Metric, TraceObjective
+from structsvm.problems import ChangePoint, Clustering
+from structsvm.testing import check_problem
+
+MASK = ChangePoint(missing="mask")
+
+
+def anything(starts, end, n):
+    return end > starts
+
+
+def at_least_two(starts, end, n):
+    return end - starts >= 2
+
+
+def distortion(X, weights, ends):
+    """The squared distances to the means, over the values there are, by the definition."""
+    total = 0.0
+    for start, end in pairwise([0, *ends]):
+        for column, weight in zip(X[start:end].T, weights, strict=True):
+            values = column[~np.isnan(column)]
+            if values.size:
+                total += weight * np.sum((values - values.mean()) ** 2)
+    return total
+
+
+def with_gaps(rng, T, P, share=0.3):
+    """A recording with single values, blocks, and perhaps a whole column missing."""
+    X = rng.standard_normal((T, P)) + rng.choice([0.0, 30.0])
+    X[rng.random((T, P)) < share] = np.nan
+    if T > 4:
+        start = int(rng.integers(0, T - 3))
+        X[start : start + 3, int(rng.integers(P))] = np.nan
+    if rng.random() < 0.1:
+        X[:, 0] = np.nan
+    return X
+
+
+def segmentations(T):
+    return [EquivalenceMatrix.from_labels(row) for row in all_segmentations(T)]
+
+
+def recordings(n=6, seed=0, missing=True):
+    """Two features, of which the first changes its mean."""
+    rng, Xs, ys = np.random.default_rng(seed), [], []
+    for _ in range(n):
+        y = np.repeat([0, 1, 0], rng.integers(12, 20, 3))
+        X = np.column_stack([3.0 * y, np.zeros(y.size)]) + rng.standard_normal((y.size, 2))
+        if missing:
+            X[rng.random(X.shape) < 0.15] = np.nan
+            X[20:26, 1] = np.nan
+        Xs.append(X)
+        ys.append(y)
+    return Xs, ys
+
+
+class TestExactness:
+    @pytest.mark.parametrize("rule", [anything, at_least_two], ids=["any", "at least two"])
+    def test_the_best_segmentation_is_that_of_enumeration(self, rule):
+        rng = np.random.default_rng(0)
+        for number in range(120):
+            T, P = int(rng.integers(2, 10)), int(rng.integers(1, 4))
+            X, weights = with_gaps(rng, T, P), rng.uniform(0.2, 2.0, P)
+            truth = EquivalenceMatrix.from_labels(np.cumsum(rng.random(T) < 0.3))
+            c, price = (1.5, 0.7) if number % 2 else (0.0, 0.4)
+            objective = TraceObjective(X * np.sqrt(weights), truth, c, -price, gaps=True)
+            for K in (None, min(T // 2, 3) or 1):
+                family = [
+                    M
+                    for M in segmentations(T)
+                    if (rule is anything or M.sizes.min() >= 2) and K in (None, M.n_clusters)
+                ]
+                if not family:
+                    continue
+                costs = [
+                    distortion(X, weights, M.breakpoints)
+                    + price * M.n_clusters
+                    + c * M.inner(truth)
+                    for M in family
+                ]
+                answer = AllowedSegmentsOracle(rule).ask(objective, Constraint(K))
+                at = family.index(answer.y)
+                assert costs[at] == pytest.approx(min(costs), rel=1e-9, abs=1e-9)
+                assert answer.value == pytest.approx(objective.value(answer.y))
+                gaps = np.diff(
+                    [objective.value(M) + cost for M, cost in zip(family, costs, strict=True)]
+                )
+                assert np.abs(gaps).max(initial=0.0) < 1e-9 * (1 + np.nansum(X**2))
+
+    def test_the_distortion_is_the_least_that_any_values_in_the_gaps_can_give(self):
+        rng = np.random.default_rng(1)
+        X = with_gaps(rng, 9, 2, 0.4)
+        ends, weights = [4, 9], np.array([1.0, 2.0])
+        filled = X.copy()
+        for start, end in pairwise([0, *ends]):
+            means = np.nan_to_num(pd.DataFrame(X[start:end]).mean().to_numpy())
+            filled[start:end] = np.where(np.isnan(X[start:end]), means, X[start:end])
+        least = distortion(filled, weights, ends)
+        assert least == pytest.approx(distortion(X, weights, ends))
+        for _ in range(20):
+            other = np.where(np.isnan(X), filled + rng.standard_normal(X.shape), X)
+            assert distortion(other, weights, ends) >= least
+
+    def test_scores_of_segments_add_up_to_the_value(self):
+        X = with_gaps(np.random.default_rng(2), 12, 3)
+        truth = EquivalenceMatrix.from_breakpoints([5, 12])
+        objective = TraceObjective(X, truth, 2.0, -1.0, gaps=True)
+        scores = objective.segment_scores()
+        for ends in ([12], [3, 12], [2, 5, 6, 12]):
+            M = EquivalenceMatrix.from_breakpoints(ends)
+            added = sum(scores[a, b] for a, b in pairwise([0, *ends]))
+            assert added == pytest.approx(objective.value(M))
+
+    def test_starts_that_are_left_out_lose_nothing_in_long_recordings(self):
+        rng = np.random.default_rng(3)
+        for price in (0.5, 8.0, 100.0):
+            Z = rng.standard_normal((200, 3)) + 2.0 * (np.arange(200) // 40 % 2)[:, None]
+            Z[rng.random(Z.shape) < 0.3] = np.nan
+            signed = np.column_stack([Z, np.zeros(200)])  # of a negative sign: none is left out
+            pruned = TraceObjective(Z, shift=-price, gaps=True)
+            whole = TraceObjective(
+                signed, shift=-price, signs=np.array([1.0, 1.0, 1.0, -1.0]), gaps=True
+            )
+            oracle = AllowedSegmentsOracle(anything)
+            assert oracle.ask(pruned).value == pytest.approx(oracle.ask(whole).value, rel=1e-11)
+
+    def test_without_gaps_the_answer_is_that_of_the_usual_oracle(self):
+        Xs, ys = recordings(missing=False)
+        masked = MetricLearner(MASK, metric="diagonal").fit(Xs, ys)
+        usual = MetricLearner(metric="diagonal").fit(Xs, ys)
+        assert np.array_equal(masked.metric_.factor, usual.metric_.factor)
+        assert masked.predict_breakpoints(Xs) == usual.predict_breakpoints(Xs)
+
+    def test_the_hinge_of_learning_is_that_of_enumeration(self):
+        rng = np.random.default_rng(4)
+        X, M = with_gaps(rng, 8, 2, 0.25), EquivalenceMatrix.from_breakpoints([3, 8])
+        objective = MASK.objective("diagonal", 2)
+        x = MASK.training_sample(MASK.read([X])[0][0], M)
+        for w in (np.array([0.3, 1.0, 0.8]), np.array([2.0, 0.0, 0.1])):
+            found = objective.separate(w, x, M)
+
+            def violation(other, w=w):
+                gain = objective.joint_feature(x, other) - objective.joint_feature(x, M)
+                return objective.loss(M, other) + gain @ w
+
+            most = max(violation(other) for other in segmentations(8))
+            assert violation(found.y) == pytest.approx(most)
+
+    def test_samples_without_any_value_are_in_no_way(self):
+        X = np.array([[0.0], [0.1], [np.nan], [np.nan], [5.0], [5.1]])
+        metric = Metric(np.eye(1), price=1.0)
+        (sample,), _ = MASK.read([X])
+        found = MASK.partition(sample, metric).breakpoints
+        assert len(found) == 2
+        assert found[0] in (2, 3, 4)
+
+
+class TestLearning:
+    def test_it_learns_predicts_evaluates_and_is_saved(self, tmp_path):
+        Xs, ys = recordings()
+        learner = MetricLearner(MASK, metric="diagonal").fit(Xs[:4], ys[:4], rivals=True)
+        assert learner.solution_.gap < 0.01
+        result = evaluate(learner, Xs[4:], ys[4:])
+        assert {"untrained", "learned"} < set(result.scores)
+        assert "pca" not in result.scores  # mixes features
+        assert result.scores["learned"]["f1"] > 0.8
+        weighed = learner.metric_.factor.any(axis=1)
+        assert np.array_equal(np.isnan(learner.transform(Xs[4])), np.isnan(Xs[4][:, weighed]))
+        assert all(change["margin"] > 0 for change in learner.predict_changes(Xs[4:])[0])
+        save(learner, tmp_path / "m.structsvm")
+        again = load(tmp_path / "m.structsvm")
+        assert again.problem == MASK
+        assert again.predict_breakpoints(Xs) == learner.predict_breakpoints(Xs)
+
+    @pytest.mark.parametrize("standardize", ["recording", "training", None])
+    def test_each_standardisation_is_that_of_the_values_there_are(self, standardize):
+        Xs, ys = recordings()
+        learner = MetricLearner(MASK, metric="diagonal", standardize=standardize).fit(Xs, ys)
+        scaled = learner.prepare(Xs)
+        if standardize == "recording":
+            assert np.nanmean(scaled[0].X, axis=0) == pytest.approx(0.0, abs=1e-12)
+            assert np.nanstd(scaled[0].X, axis=0) == pytest.approx(1.0)
+        if standardize == "training":
+            stacked = np.vstack([x.X for x in scaled])
+            assert np.nanstd(stacked, axis=0) == pytest.approx(1.0)
+
+    def test_labels_in_part_and_constraints_at_prediction(self):
+        Xs, ys = recordings()
+        ys[1] = np.where(np.arange(ys[1].size) < 25, ys[1], -1)
+        ys[2] = PartialLabels(regions=[(0, len(Xs[2]), 2)])
+        learner = MetricLearner(MASK, metric="diagonal").fit(Xs, ys)
+        (ends,) = learner.predict_breakpoints(
+            Xs[:1], known=[PartialLabels(regions=[(0, 30, 1)])], min_length=5
+        )
+        assert np.diff([0, *ends]).min() >= 5
+        assert sum(end < 30 for end in ends) == 1
+
+    def test_lags_keep_what_is_missing_and_other_features_are_refused(self):
+        Xs, ys = recordings()
+        lagged = MetricLearner(MASK, metric="diagonal", features=Lags((-2, 0, 2))).fit(Xs, ys)
+        n_missing = np.isnan(lagged.prepare(Xs[:1])[0].X[:, 2:4]).sum()
+        assert n_missing == np.isnan(Xs[0]).sum()
+        other = MetricLearner(MASK, metric="diagonal", features=MovingStatistics())
+        with pytest.raises(DataError, match="recording 0 has missing values, and MovingStatistics"):
+            other.fit(Xs, ys)
+
+    def test_model_selection_chooses_among_what_takes_gaps(self):
+        Xs, ys = recordings(8)
+        with pytest.warns(VerdictWarning):
+            search = MetricLearnerCV(MASK, cv=2, lams=(0.2,)).fit(Xs, ys)
+        learned = {name for name in search.cv_results_["candidate"] if "full" in name}
+        assert learned == set()
+        assert search.best_estimator_.predict_breakpoints(Xs)
+
+    def test_diagnosis_looks_at_what_there_is(self):
+        Xs, ys = recordings()
+        learner = MetricLearner(MASK, metric="diagonal").fit(Xs, ys)
+        assert "constant" not in {finding.check for finding in diagnose(learner, Xs, ys).findings}
+
+    def test_the_problem_keeps_its_contract(self):
+        Xs, ys = recordings(2, missing=False)
+        check_problem(MASK, Xs, ys)
+
+
+class TestWhatComesIn:
+    def test_data_frames_and_masked_arrays_have_gaps(self):
+        Xs, ys = recordings()
+        learner = MetricLearner(MASK, metric="diagonal").fit(Xs, ys)
+        ends = learner.predict_breakpoints(Xs[:1])
+        hidden = np.ma.masked_invalid(Xs[0])
+        assert learner.predict_breakpoints([hidden]) == ends
+        frame = pd.DataFrame(Xs[0]).astype("Float64")
+        frame = frame.mask(pd.isna(frame))
+        named = MetricLearner(MASK, metric="diagonal").fit(Xs, ys, feature_names=["0", "1"])
+        assert named.predict_breakpoints([frame]) == ends
+
+    def test_interpolation_is_that_between_neighbours(self):
+        Xs, ys = recordings()
+        filled = [pd.DataFrame(X).interpolate(limit_direction="both").to_numpy() for X in Xs]
+        learner = MetricLearner(ChangePoint(missing="interpolate")).fit(Xs, ys)
+        assert learner.predict_breakpoints(Xs) == MetricLearner().fit(
+            filled, ys
+        ).predict_breakpoints(filled)
+
+    def test_what_cannot_be_is_refused_with_the_way_out(self):
+        Xs, ys = recordings()
+        with pytest.raises(DataError, match=r"nan in row .*missing in .* blocks: .*missing='mask'"):
+            MetricLearner().fit(Xs, ys)
+        with pytest.raises(DataError, match="recording 0 has missing values, and a full metric"):
+            MetricLearner(MASK).fit(Xs, ys)
+        with pytest.raises(SettingsError, match="missing must be one of"):
+            ChangePoint(missing="drop")
+        Xs[0][3, 1] = np.inf
+        with pytest.raises(DataError, match="recording 0 has inf in row 3"):
+            MetricLearner(MASK, metric="diagonal").fit(Xs, ys)
+        with pytest.raises(DataError, match="interpolate or drop missing values") as refused:
+            MetricLearner(Clustering(), metric="diagonal").fit(Xs[1:], ys[1:])
+        assert "mask" not in str(refused.value)
+
+    @pytest.mark.parametrize("oracle", [SequentialOracle(), ExhaustiveOracle()])
+    def test_oracles_that_know_no_gaps_refuse_them(self, oracle):
+        objective = TraceObjective(np.array([[1.0], [np.nan]]), shift=-1.0, gaps=True)
+        with pytest.raises(OracleError, match="does not take missing values"):
+            oracle.ask(objective)
+        with pytest.raises(OracleError, match="has no matrix"):
+            objective.dense()
+        with pytest.raises(OracleError, match="not finite"):
+            TraceObjective(np.array([[1.0], [np.nan]]))
+
+    def test_a_metric_that_mixes_features_is_refused(self):
+        metric = Metric(np.array([[1.0], [1.0]]), price=1.0)
+        with pytest.raises(DataError, match="this metric mixes features"):
+            metric.transform(np.array([[1.0, np.nan]]))
+
+    def test_blocks_are_reported_when_files_are_read(self, tmp_path):
+        from structsvm.datasets import read_recordings
+
+        frame = pd.DataFrame({"a": [1.0, np.nan, np.nan, 4.0], "label": [0, 0, 1, 1]})
+        frame.to_csv(tmp_path / "one.csv", index=False)
+        with pytest.warns(DataWarning, match="2 values masked: missing values in rows 1 to 2"):
+            (found,) = read_recordings(tmp_path, missing="mask")
+        assert np.isnan(found.X).sum() == 2
