@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, F
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Traits
-from structsvm.problems.segments import SegmentProblem
+from structsvm.problems.segments import SegmentProblem, segmentation
 from structsvm.support.checks import among, is_number, is_whole
 
 __all__ = ["ChangePoint"]
@@ -85,7 +86,7 @@ class ChangePoint(SegmentProblem):
                 f"max_length must be None or an integer >= min_length={shortest}, got {longest!r}"
             )
 
-    @property
+    @cached_property
     def traits(self) -> Traits:
         """The traits of segmentations, whose number of segments is given or priced."""
         return Traits(
@@ -111,11 +112,17 @@ class ChangePoint(SegmentProblem):
         longest = np.inf if self.max_length is None else self.max_length
         return (length >= min(self.min_length, n_samples)) & (length <= longest)
 
+    @property
+    def _allows_all(self) -> bool:
+        return self.min_length == 1 and self.max_length is None
+
     def decoder(self, sample: Sample) -> Oracle:
         """Exact dynamic programming; near-linear where every segment is allowed."""
-        if self.min_length == 1 and self.max_length is None:
-            return SequentialOracle()
-        return AllowedSegmentsOracle(self.allows)
+        return SequentialOracle() if self._allows_all else AllowedSegmentsOracle(self.allows)
+
+    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+        """As every :class:`SegmentProblem`; segments are looked at where not all are allowed."""
+        return segmentation(y, sample.n_samples) if self._allows_all else super().encode(y, sample)
 
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
         """Check that there is a change, and warn of a single recording.

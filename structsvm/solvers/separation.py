@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ class Block:
         """Whether the answer for the ``j``-th sample is the one that is looked at closely."""
         return self.looks and int(self.indices[j]) == 0 and not self._looked
 
-    @property
+    @cached_property
     def _signed_losses(self) -> bool:
         return isinstance(self.problem, SignedProblem) and self.problem.signed_losses
 
