@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +20,14 @@ from structsvm.features.names import UNNAMED, States
 from structsvm.partitions.samples import Standardizer
 from structsvm.partitions.traits import RECORDINGS, Words
 
-__all__ = ["CLASSIFIERS", "FrameModel", "FrameRecipe", "HeldOut", "classifier_from"]
+__all__ = [
+    "CLASSIFIERS",
+    "FrameModel",
+    "FrameRecipe",
+    "HeldOut",
+    "classifier_from",
+    "shared_fits",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,6 +36,26 @@ CLASSIFIERS = ("logistic", "boosting", "forest")
 
 DRAWS = 50
 """Divisions into folds that are tried until every state is known to every fold's classifier."""
+
+
+_SHARED: ContextVar[dict[bytes, FrameModel] | None] = ContextVar("shared", default=None)
+
+
+@contextmanager
+def shared_fits() -> Iterator[None]:
+    """Within the block, the same classifier of the same recordings is learned once.
+
+    Model selection asks for many of them twice: state scores and a classifier of frames learn the
+    same, and so do the folds within two folds, where they hold out the same recordings.
+    """
+    if _SHARED.get() is not None:
+        yield
+        return
+    token = _SHARED.set({})
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
 
 
 def classifier_from(estimator: Any, usual: str, random_state: int | None, owner: str) -> Any:
@@ -159,6 +189,29 @@ class FrameRecipe:
         LearningError
             When the classifier fails, with its own message.
         """
+        shared, key = _SHARED.get(), None
+        if shared is not None and (key := self._key(Xs, states, groups)) in shared:
+            return shared[key]
+        model = self._learned(Xs, states, groups, where)
+        if shared is not None and key is not None:
+            shared[key] = model
+        return model
+
+    def _key(self, Xs: Sequence[Floats], states: States, groups: Any) -> bytes | None:
+        """A digest of what is learned from what; None if the settings do not tell."""
+        stages = (self.features, self.classifier)
+        settings = [(type(stage), sorted(stage.get_params().items())) for stage in stages]
+        if not all(_is_plain(value) for _, given in settings for _, value in given):
+            return None
+        told = (settings, self.standardize, states.n_classes, None if groups is None else [*groups])
+        digest = hashlib.sha256(repr(told).encode())
+        for X, code in zip(Xs, states.codes, strict=True):
+            digest.update(repr(X.shape).encode() + np.ascontiguousarray(X).tobytes())
+            digest.update(np.ascontiguousarray(code).tobytes())
+        return digest.digest()
+
+    def _learned(self, Xs: Sequence[Floats], states: States, groups: Any, where: str) -> FrameModel:
+        """A classifier that has not been learned yet."""
         features = clone(self.features)
         made = features.fit_transform(Xs, states.codes, groups)
         standardizer = Standardizer.fit(self.standardize, made)
@@ -269,6 +322,13 @@ class HeldOut:
             if fewest == 0:
                 break
         return cls(best[units].astype(np.int64), n)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether the text of a setting says all of it."""
+    if isinstance(value, tuple | list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str)
 
 
 def _units(groups: Any, n_recordings: int) -> tuple[list[Any], Ints]:

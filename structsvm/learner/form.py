@@ -96,6 +96,17 @@ class Form:
             return [str(key) for key in self.keys]
         return [one.name for one in self.recorded] or None
 
+    @property
+    def times(self) -> list[Any]:
+        """When the items of each sample were measured, (T_i,), as far as that is known; or None."""
+        if self.recorded:
+            return [getattr(getattr(one, "time", None), "values", None) for one in self.recorded]
+        if not isinstance(self.samples, list | tuple):
+            return []
+        indices = [getattr(x, "index", None) for x in self.samples]
+        kinds = [getattr(getattr(index, "dtype", None), "kind", "") for index in indices]
+        return [index if kind == "M" else None for index, kind in zip(indices, kinds, strict=True)]
+
     def labels(self, ys: Any) -> Any:
         """Labels in the order of the samples: those that were given, or those of the recordings.
 

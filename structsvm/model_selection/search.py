@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
+from structsvm.features.frames import shared_fits
 from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
@@ -24,7 +25,7 @@ from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.model_selection.candidates import check_candidates, check_lams, menu
-from structsvm.model_selection.held_out import HeldOut
+from structsvm.model_selection.held_out import FEWEST_INNER, HeldOut
 from structsvm.model_selection.splits import ROWS, check_split, rule_for, split_samples
 from structsvm.model_selection.trials import SEEING, tuned_metric
 from structsvm.partitions.candidates import Candidate
@@ -216,10 +217,11 @@ class MetricLearnerCV(ProblemParameters):
         data = self._training_set(
             Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
-        with share("choosing", 0.0, CHOOSING):
-            learner = self.choose(data)
-        with share("learning", CHOOSING, 1.0):
-            self._learn(learner, data)
+        with shared_fits():
+            with share("choosing", 0.0, CHOOSING):
+                learner = self.choose(data)
+            with share("learning", CHOOSING, 1.0):
+                self._learn(learner, data)
         if not self.verdict_.pays:
             warn(str(self.verdict_), VerdictWarning)
         return self
@@ -513,6 +515,12 @@ class MetricLearnerCV(ProblemParameters):
         settings = Settings.of(self._parameters(candidate))
         return settings.scaled_as_training if of_rows else settings
 
+    def _folded(self, data: TrainingSet) -> TrainingSet:
+        """The samples with the folds of the choice for groups: what was learned then is known."""
+        if self.split is not None or len(np.unique(self.fold_)) <= FEWEST_INNER:
+            return data.counted()
+        return replace(data, groups=self.fold_.tolist()).counted()
+
     def _learn(self, learner: MetricLearner, data: TrainingSet) -> None:
         """Learn the choice from all samples, and tune what it was chosen from."""
         plain = [c.baseline for c in self.candidates_ if c.baseline and not c.settings]
@@ -520,7 +528,7 @@ class MetricLearnerCV(ProblemParameters):
         self.best_estimator_ = learner.fit(data, rivals=tuned)
         for candidate in self.candidates_:
             if candidate.rival is not None:
-                learner.rivals_[candidate.name] = fit_rival(candidate.rival, data.counted())
+                learner.rivals_[candidate.name] = fit_rival(candidate.rival, self._folded(data))
         self.best_inputs_, self.best_metric_ = learner.inputs_, learner.metric_
         best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
         if best.baseline is None:
