@@ -53,7 +53,13 @@ TOL, TOL_OF_DESCENT = 1e-2, 1e-3
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Learn, save, and say what came of it."""
+    """Learn, save, and say what came of it.
+
+    Raises
+    ------
+    SettingsError
+        When an option does not suit the problem.
+    """
     check_output(args, args.output, replaceable=_resumed(args))
     if args.checkpoint is not None:
         check_output(args, args.checkpoint, replaceable=True)

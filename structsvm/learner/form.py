@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast, runtime_checkable
 
@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import DataError
+from structsvm.graphs.inputs import is_one
 from structsvm.partitions.traits import GRAPHS, IMAGES
 
 __all__ = ["Form", "Recorded", "same_form"]
@@ -132,11 +133,20 @@ class Form:
             )
         return [ys[key] for key in self.keys]
 
-    def answer(self, found: list[Any], in_arrays: bool = True) -> Any:
+    @classmethod
+    def given_to(cls, learner: Any, Xs: Any) -> Form:
+        """Take samples apart that are given to a fitted learner; a graph or image may be one."""
+        form = cls.of(Xs, getattr(learner, "feature_names_in_", None))
+        problem = getattr(learner, "problem_", None)  # one that is not fitted says so by itself
+        if problem is None or problem.traits.words not in (GRAPHS, IMAGES):
+            return form
+        return replace(form, single=is_one(Xs))
+
+    def answer(self, found: list[Any]) -> Any:
         """What was found of each sample, in the form in which these came."""
         if self.keys is not None:
             return dict(zip(self.keys, found, strict=True))
-        return found[0] if self.single and in_arrays else found
+        return found[0] if self.single else found
 
 
 def _is_frame(Xs: Any) -> bool:
@@ -153,16 +163,12 @@ def same_form(
 ) -> Callable[Concatenate[Owner, Any, Arguments], Any]:
     """A method that answers for a list of samples, answering in the form in which they come.
 
-    One array or data frame has one answer, and a mapping has a mapping of answers. A single graph
-    or image is a list of one, as everywhere.
+    One array, data frame, graph or image has one answer, and a mapping has a mapping of answers.
     """
 
     @wraps(method)
     def answered(self: Owner, Xs: Any, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
-        learner: Any = self
-        form = Form.of(Xs, getattr(learner, "feature_names_in_", None))
-        found = method(self, form.samples, *args, **kwargs)
-        in_arrays = learner.problem_.traits.words not in (GRAPHS, IMAGES)
-        return form.answer(found, in_arrays)
+        form = Form.given_to(self, Xs)
+        return form.answer(method(self, form.samples, *args, **kwargs))
 
     return cast(Callable[Concatenate[Owner, Any, Arguments], Any], answered)

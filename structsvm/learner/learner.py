@@ -545,7 +545,7 @@ class MetricLearner(ProblemParameters):
         >>> all(change["margin"] >= 0 for change in changes)
         True
         """
-        form = Form.of(Xs, getattr(self, "feature_names_in_", None))
+        form = Form.given_to(self, Xs)
         samples = self.prepare(form.samples)
         moments = form.times or [None] * len(samples)
         problem, constraints = read_rules(self.problem_, samples, rules)
@@ -732,7 +732,7 @@ class MetricLearner(ProblemParameters):
         ``sklearn.set_config(transform_output=...)``, has it.
         """
         check_is_fitted(self)
-        form = Form.of(Xs, getattr(self, "feature_names_in_", None))
+        form = Form.given_to(self, Xs)
         transformed = [self.metric_.transform(sample.X) for sample in self.prepare(form.samples)]
         own = getattr(self, "_sklearn_output_config", {})
         kind = str(own.get("transform", get_config()["transform_output"]))
