@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV   := .venv
 RIVALS := .venv-rivals
 PEERS  := .venv-peers
+CLASP  := .venv-clasp
 AUDIT  := .venv-audit
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 
 # Tests that build or read the project instead of running it belong to `make check`.
-CHECKS := tests/test_docs.py tests/test_packaging.py tests/test_licences.py
+CHECKS := tests/test_docs.py tests/test_figures.py tests/test_packaging.py tests/test_licences.py
 # Two processes, each of which takes what is left; the libraries in them get one thread each
 # (tests/conftest.py). `make test WORKERS=0` runs everything in one process, as a debugger needs it.
 WORKERS ?= 2
@@ -20,7 +21,7 @@ PAPER     := $(sort $(filter-out experiments/_%,$(wildcard experiments/*.py)))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick fuzz soak browser audit check lint types format bench bench-benchopt bench-peers paper rivals notebooks docs clean
+.PHONY: help install demo test quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper rivals clasp notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +43,9 @@ fuzz: $(STAMP)  ## draw new cases for MINUTES=30: properties, and files from str
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	$(ONE_THREAD) $(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),30)
 
+conformance: $(STAMP)  ## run the tests that ruptures, metric-learn and PyStruct publish, on our objects
+	$(ONE_THREAD) $(BIN)/python tests/conformance/run.py $(VENV)/conformance
+
 soak: $(STAMP)  ## learn, predict and report for MINUTES=20, and see that nothing grows
 	$(ONE_THREAD) $(BIN)/python tests/soak.py --minutes $(or $(MINUTES),20)
 
@@ -55,16 +59,18 @@ browser:
 	        echo '    sudo apt-get install chromium chromium-driver' >&2; \
 	    fi; }
 
-# An environment of its own: what audits is not what is audited. It asks a service on the network, which
-# is not there in continuous integration; `make check` looks at the licences, which needs none.
-audit: $(STAMP)  ## known vulnerabilities of what is installed (pip-audit, asks a service on the network)
+# An environment of its own: what audits is not what is audited. Without a network it says so, and
+# `make audit` fails.
+$(AUDIT)/.installed:
 	@test -x $(AUDIT)/bin/pip || $(PYTHON) -m venv --clear $(AUDIT)
-	$(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
-	$(AUDIT)/bin/pip-audit --strict --skip-editable --path \
-	    $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+	-$(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check pip-audit && touch $@
 
-check: lint types  ## ruff, mypy, documentation, packaging and licences
+audit: $(STAMP) $(AUDIT)/.installed  ## known vulnerabilities of what is installed (pip-audit asks the package index)
+	$(BIN)/python tests/audit.py --strict $(AUDIT)/bin/pip-audit
+
+check: lint types $(AUDIT)/.installed  ## ruff, mypy, documentation, printed numbers, packaging, licences and vulnerabilities
 	$(PYTEST) $(CHECKS)
+	$(BIN)/python tests/audit.py $(AUDIT)/bin/pip-audit
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -110,6 +116,15 @@ $(RIVALS)/.installed: setup.cfg
 	$(RIVALS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[rivals]'
 	@touch $@
 
+# claspy wants an older numba than we do, hence an environment of its own.
+clasp: $(CLASP)/.installed  ## segment TSSB by ClaSP, which `make paper` then shows beside ours
+	$(ONE_THREAD) $(CLASP)/bin/python experiments/_tssb_clasp.py
+
+$(CLASP)/.installed: setup.cfg
+	@test -x $(CLASP)/bin/pip || $(PYTHON) -m venv --clear $(CLASP)
+	$(CLASP)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[clasp,datasets]'
+	@touch $@
+
 notebooks: $(STAMP)  ## run every notebook from top to bottom; the files stay as they are
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebooks]'
 	$(ONE_THREAD) $(PYTEST) --nbmake --nbmake-timeout=180 --durations=0 notebooks
@@ -119,7 +134,7 @@ docs: $(STAMP)  ## build the documentation site in docs/_build/html
 	$(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 
 clean:  ## remove caches, builds and .venv
-	rm -rf $(VENV) $(RIVALS) $(PEERS) $(AUDIT) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(RIVALS) $(PEERS) $(CLASP) $(AUDIT) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): setup.cfg pyproject.toml

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from _report import ROOT
+from _origin import DOCS, ROOT, USUAL, commit, kept_from
 
 from structsvm.storage.atomic import write_atomically
 
-CACHE = ROOT / ".cache" / "experiments"
+CACHE = ROOT / ".cache" / "pieces" if DOCS == USUAL else DOCS / "pieces"
 
 
 def seconds_option(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +23,7 @@ def seconds_option(parser: argparse.ArgumentParser) -> None:
 
 
 class Pieces:
-    """Numbers by key, computed once.
+    """Numbers by key, computed once, with the commit that computed each.
 
     Parameters
     ----------
@@ -38,8 +38,10 @@ class Pieces:
         self.deadline = time.monotonic() + seconds
         self.left_out = 0
         self.known: dict[str, Any] = {}
+        self.commits: dict[str, str] = {}
         if self.path.exists():
-            self.known = json.loads(self.path.read_text())
+            content = json.loads(self.path.read_text())
+            self.known, self.commits = content["pieces"], content["commits"]
 
     def get(self, key: str, compute: Callable[[], Any]) -> Any:
         """The piece of this key; None if it is not there and the time is over."""
@@ -47,9 +49,11 @@ class Pieces:
             if time.monotonic() > self.deadline:
                 self.left_out += 1
                 return None
-            self.known[key] = compute()
+            self.known[key], self.commits[key] = compute(), commit()
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.path, json.dumps(self.known, indent=1).encode())
+            content = {"pieces": self.known, "commits": self.commits}
+            write_atomically(self.path, json.dumps(content, indent=1).encode())
+        kept_from.add(self.commits[key])
         return self.known[key]
 
     def finish(self) -> None:

@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from _report import Row
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.datasets import Recording
+from structsvm.evaluation.verdict import Contrast
 from structsvm.features import Lags, StateScores, Union
 from structsvm.partitions.losses import partition_loss
 from structsvm.rivals import BoundaryClassifier, FrameClassifier
-from structsvm.verdict import Contrast
 
 Floats = NDArray[np.float64]
 Method = Callable[[str | None], Any]
@@ -92,6 +93,22 @@ def difference(
     units = np.unique([person(r.name) for r in test], return_inverse=True)[1]
     found = Contrast.of(rival, losses_of[ours] - losses_of[rival], units)
     return f"{found.mean:+.2f} ({found.low:+.2f} to {found.high:+.2f})"
+
+
+def paired_rows(
+    pairs: Sequence[tuple[str, str]],
+    losses_of: Mapping[str, Mapping[str, Floats]],
+    test: Sequence[Recording],
+) -> list[Row]:
+    """A row for each pair of methods, with their difference in each column."""
+    return [
+        {
+            "loss of": ours,
+            "less that of": rival,
+            **{column: difference(of, ours, rival, test) for column, of in losses_of.items()},
+        }
+        for ours, rival in pairs
+    ]
 
 
 def mean_and_error(values: Sequence[float] | Floats) -> str:

@@ -19,11 +19,13 @@ from typing import Any
 
 import numpy as np
 from _cache import Pieces, seconds_option
+from _origin import commits_of, origin
 from _report import PAPER, SHARED
 from _tables import NAMES, Table, Task, read
 
-from structsvm import Clustering, EquivalenceMatrix, baselines
+from structsvm import Clustering, EquivalenceMatrix
 from structsvm.partitions import Sample
+from structsvm.rivals import metrics as baselines
 
 PAIRS = 200
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -73,7 +75,8 @@ def tasks(tables: list[Table]) -> Iterator[tuple[str, Table, Task]]:
 def main(folder: Path, names: list[str], algorithms: list[str], seconds: float) -> None:
     tables, pieces = [read(name, folder) for name in names], Pieces("table2_rivals", seconds)
     path = PAPER / "table2_rivals.json"
-    found: Results = json.loads(path.read_text()) if path.exists() else {}
+    before = json.loads(path.read_text()) if path.exists() else {"runs": {}}
+    found: Results = before["runs"]
     for algorithm in algorithms:
         computed: Results = {}
         for protocol, table, task in tasks(tables):
@@ -85,7 +88,8 @@ def main(folder: Path, names: list[str], algorithms: list[str], seconds: float) 
         for protocol, of in computed.items():
             for name, losses in of.items():
                 found.setdefault(protocol, {}).setdefault(name, {}).update(losses)
-        path.write_text(json.dumps(found, indent=1) + "\n")
+        content = {"origin": origin(commits_of(before)), "runs": found}
+        path.write_text(json.dumps(content, indent=1) + "\n")
     pieces.finish()
 
 

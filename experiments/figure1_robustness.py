@@ -195,21 +195,28 @@ def _variants(level: str, seed: int, fraction: float) -> dict[str, float]:
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard error."""
-    return float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values)))
+    """Mean and standard error, 0 where there is one value."""
+    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    return float(np.mean(values)), float(error)
 
 
-def table(found: Found, level: str) -> list[dict[str, Any]]:
+def cell(values: Sequence[float]) -> str:
+    """Mean and standard error, where there are several values."""
+    if not values:
+        return "-"
+    return "{:.2f} +- {:.2f}".format(*mean_and_error(values)) if values[1:] else f"{values[0]:.2f}"
+
+
+def table(found: Found, level: str, fractions: Sequence[float]) -> list[dict[str, Any]]:
     """A row per method, a column per fraction."""
     rows = []
     for method in dict.fromkeys(m for lv, _, m in found if lv == level):
         row: dict[str, Any] = {"method": method}
         n = 0
-        for fraction in FRACTIONS:
+        for fraction in fractions:
             values = found.get((level, fraction, method), [])
             n = max(n, len(values))
-            text = "{:.2f} +- {:.2f}".format(*mean_and_error(values)) if len(values) > 1 else "-"
-            row[f"{fraction:.0%}"] = f"{values[0]:.2f}" if len(values) == 1 else text
+            row[f"{fraction:.0%}"] = cell(values)
         row["seeds"] = str(n)
         rows.append(row)
     return rows
@@ -222,7 +229,7 @@ def compared(found: Found) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"method": name}
         for level, fraction in itertools.product(LEVELS, COMPARED):
             values = found[level, fraction, name]
-            row[f"{level} {fraction:.0%}"] = "{:.2f} +- {:.2f}".format(*mean_and_error(values))
+            row[f"{level} {fraction:.0%}"] = cell(values)
         rows.append({**row, "seeds": str(len(values))})
     return rows
 
@@ -257,20 +264,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     seconds_option(parser)
     parser.add_argument("--seeds", type=int, default=len(SEEDS), help="publish so many")
-    parser.add_argument("--compare", action="store_true", help="only the ways to complete labels")
+    parser.add_argument("--fractions", type=float, nargs="+", default=FRACTIONS)
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--compare", action="store_true", help="only the ways to complete labels")
+    only.add_argument("--figure", action="store_true", help="only the figure of the paper")
     args = parser.parse_args()
     pieces = Pieces("figure1_robustness", args.seconds)
     warnings.simplefilter("ignore")  # of convergence, for some of a hundred fits
     seeds = range(args.seeds)
-    variants = run(pieces, seeds, COMPARED, " variants", _variants)
-    pieces.finish()
-    publish("figure1_completing", compared(variants))
+    if not args.figure:
+        variants = run(pieces, seeds, COMPARED, " variants", _variants)
+        pieces.finish()
+        publish("figure1_completing", compared(variants))
     if args.compare:
         return
-    found = run(pieces, seeds, FRACTIONS, "", _main)
+    found = run(pieces, seeds, args.fractions, "", _main)
     pieces.finish()
     for level in LEVELS:
-        publish(f"figure1_robustness_{level}", table(found, level))
+        publish(f"figure1_robustness_{level}", table(found, level, args.fractions))
     draw(found)
 
 

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from structsvm import MetricLearnerCV
 from structsvm.datasets import Recording, arrays_and_labels
 from structsvm.errors import DataWarning, VerdictWarning
+from structsvm.evaluation.verdict import Contrast, rival_in_words
 from structsvm.partitions.losses import partition_loss
-from structsvm.verdict import Contrast, rival_in_words
 
 Ints = NDArray[np.int64]
 

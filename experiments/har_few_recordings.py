@@ -13,10 +13,11 @@ import numpy as np
 from _report import SHARED, publish
 from har_spsw import split
 
-from structsvm import MetricLearner, baselines
+from structsvm import MetricLearner
 from structsvm.datasets import Recording, arrays_and_labels
 from structsvm.errors import DataWarning
 from structsvm.partitions.losses import partition_loss
+from structsvm.rivals import metrics as baselines
 
 SIZES = (5, 10, 20, 40)
 DRAWS = 5

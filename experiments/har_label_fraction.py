@@ -14,7 +14,6 @@ Where what is labelled is drawn at random, it is drawn three times.
 from __future__ import annotations
 
 import argparse
-import json
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -23,16 +22,17 @@ from typing import Any
 
 import numpy as np
 from _cache import Pieces, seconds_option
-from _report import PAPER, SHARED, publish
+from _report import PAPER, SHARED, publish, stored
 from har_spsw import split
 
-from structsvm import Alternation, ChangePoint, MetricLearner, PartialLabels, baselines
+from structsvm import Alternation, ChangePoint, MetricLearner, PartialLabels
 from structsvm.datasets import arrays_and_labels
 from structsvm.errors import DataError, LearningError
 from structsvm.partial_labels.complete import calibrate_partial, known_parts, read_labels
 from structsvm.partitions import Metric, Sample
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.samples import Standardizer
+from structsvm.rivals import metrics as baselines
 
 PROBLEM = ChangePoint()
 
@@ -209,7 +209,7 @@ def measured(pieces: Pieces, data: Data, only: Sequence[str]) -> dict[str, list[
 
 def beside_published(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Columns measured anew, and those published before."""
-    before = json.loads((PAPER / "har_label_fraction.json").read_text())
+    before = stored("har_label_fraction")[1]
     anew = {row["labelled time"]: row for row in rows}
     known = {row["labelled time"]: row for row in before}
     columns = dict.fromkeys(c for row in (*before, *rows) for c in row)
@@ -232,8 +232,8 @@ def main() -> None:
     if args.only:
         pieces.finish()
         rows = beside_published(rows_of(fractions, "labelled time"))
-        publish("har_label_fraction", rows)
-        regions = json.loads((PAPER / "har_regions.json").read_text())
+        publish("har_label_fraction", rows, stored("har_label_fraction")[0]["commits"])
+        regions = stored("har_regions")[1]
         draw(rows, next(float(r["number of changes"]) for r in regions if "ours" in r.values()))
         return
     exact = pieces.get("regions", partial(by_regions, data, True))

@@ -9,21 +9,44 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from _har import METHODS, mean_and_error, segmentations, truth
+from _har import (
+    BOOSTING,
+    BOUNDARIES,
+    CHANGES,
+    METHODS,
+    METRIC,
+    METRIC_ON_LAGS,
+    METRIC_ON_SCORES,
+    mean_and_error,
+    segmentations,
+    truth,
+)
 from _report import SHARED, Row, publish
 from har_spsw import scores, split
 
-from structsvm import EquivalenceMatrix
+from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.datasets import Recording, arrays_and_labels
 from structsvm.errors import DataWarning
 from structsvm.partitions.losses import partition_loss
+from structsvm.rivals import metrics as baselines
 
 DRAWS, FEW = 5, 5
 LAST = list(METHODS)[-1]
+
+NEEDS = {"standardised features, best penalty": CHANGES, "PCA, best penalty": CHANGES}
+"""What README shows of methods that learn a penalty alone."""
+SUMMARY = {
+    "**learned metric and penalty**": METRIC,
+    "**the same on lagged features**": METRIC_ON_LAGS,
+    "boundary classifier (boosting)": BOUNDARIES,
+    "**learned metric on lags and state scores**": METRIC_ON_SCORES,
+    "frame classifier (boosting) with Viterbi": BOOSTING,
+}
+"""What README calls the others."""
 
 
 def learned(
@@ -60,6 +83,42 @@ def main(folder: Path) -> None:
             }
         )
     publish("har_rivals", rows)
+    publish("har_summary", summary(found, truths, learn, test))
+
+
+def summary(
+    found: Mapping[str, list[EquivalenceMatrix]],
+    truths: Sequence[EquivalenceMatrix],
+    learn: Sequence[Recording],
+    test: Sequence[Recording],
+) -> list[Row]:
+    """What README shows: some of the methods above, between those that learn nothing."""
+    guesses = {
+        "no change anywhere": [EquivalenceMatrix.from_breakpoints([len(r.y)]) for r in test],
+        **not_learned(learn, test),
+        **{shown: found[name] for shown, name in SUMMARY.items()},
+    }
+    return [
+        {
+            f"with {len(learn)} labelled recordings of ten other people": name,
+            "learns from": METHODS[SUMMARY[name]][0] if name in SUMMARY else NEEDS.get(name),
+            **scores(truths, guesses[name]),
+        }
+        for name in guesses
+    ]
+
+
+def not_learned(
+    learn: Sequence[Recording], test: Sequence[Recording]
+) -> dict[str, list[EquivalenceMatrix]]:
+    """Segmentations in the untrained metric and in PCA's, whose penalties are tuned on labels."""
+    Xs, ys = arrays_and_labels(learn)
+    learner = MetricLearner(standardize="recording").fit(Xs, ys)
+    samples, truths = learner.prepare(Xs), learner.encode(Xs, ys)
+    pca = baselines.fit("pca", learner.problem_, samples, truths)
+    unseen = learner.prepare([r.X for r in test])
+    metrics = dict(zip(NEEDS, (learner.baselines_["untrained"], pca), strict=True))
+    return {name: learner.decode_with(metric, unseen) for name, metric in metrics.items()}
 
 
 if __name__ == "__main__":

@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 from _report import PAPER, SHARED, Row, publish
 
-from structsvm import MetricLearner, baselines
+from structsvm import MetricLearner
 from structsvm.datasets import Recording, arrays_and_labels, read_recordings
 from structsvm.partitions import EquivalenceMatrix, Metric
 from structsvm.partitions.losses import covering, margin_f1, partition_loss
+from structsvm.rivals import metrics as baselines
 
 
 def split(folder: Path) -> tuple[list[Recording], list[Recording]]:

@@ -28,9 +28,9 @@ from _har import (
     METRIC_ON_LAGS,
     METRIC_ON_SCORES,
     Floats,
-    difference,
     losses,
     mean_and_error,
+    paired_rows,
     person,
     segmentations,
     truth,
@@ -116,15 +116,7 @@ def main(folder: Path, seconds: float) -> None:
     means = {
         size: {method: np.mean(found[size, method], axis=0) for method in SHOWN} for size in chosen
     }
-    rows = [
-        {
-            "loss of": ours,
-            "less that of": rival,
-            **{size: difference(of, ours, rival, test) for size, of in means.items()},
-        }
-        for ours, rival in PAIRS
-    ]
-    publish("har_without_names_paired", rows)
+    publish("har_without_names_paired", paired_rows(PAIRS, means, test))
 
 
 if __name__ == "__main__":

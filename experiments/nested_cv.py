@@ -30,9 +30,9 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.datasets import Recording, arrays_and_labels, read_recordings
 from structsvm.errors import VerdictWarning
+from structsvm.evaluation.verdict import standard_error
 from structsvm.partitions.losses import partition_loss
 from structsvm.problems import ChangePoint
-from structsvm.verdict import standard_error
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

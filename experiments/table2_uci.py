@@ -20,13 +20,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _origin import commits_of, origin
 from _report import PAPER, SHARED, Row, publish
 from _tables import LARGE, NAMES, REPEATS, Table, Task, read
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm import Clustering, EquivalenceMatrix, MetricLearner, baselines
+from structsvm import Clustering, EquivalenceMatrix, MetricLearner
 from structsvm.errors import DataWarning, LearningError
 from structsvm.partitions import Metric, Sample
+from structsvm.rivals import metrics as baselines
 from structsvm.solvers import CuttingPlane, Stopping
 
 PRINTED = {
@@ -49,21 +51,24 @@ FAILED = (float("nan"), float("nan"))
 
 def main(folder: Path, tables: list[str], protocols: list[str]) -> None:
     path = PAPER / "table2_runs.json"
-    found: dict[str, dict[str, Runs]] = json.loads(path.read_text()) if path.exists() else {}
+    before = json.loads(path.read_text()) if path.exists() else {"runs": {}}
+    found: dict[str, dict[str, Runs]] = before["runs"]
+    earlier = commits_of(before) | commits_of(_measured_rivals())
     for table in (read(name, folder) for name in tables):
         for protocol in protocols:
             start = time.perf_counter()
             runs = found.setdefault(protocol, {})[table.description] = run(table, protocol)
-            path.write_text(json.dumps(found) + "\n")
+            path.write_text(json.dumps({"origin": origin(earlier), "runs": found}) + "\n")
             losses = {name: _cell([loss for loss, _ in scores]) for name, scores in runs.items()}
             print(table.name, protocol, f"{time.perf_counter() - start:.0f} s", losses, flush=True)
     order = {protocol: sorted(of, key=_place) for protocol, of in found.items()}
     for protocol, names in order.items():
         rows = [row(name, found[protocol][name], protocol) for name in names]
-        publish(f"table2_{protocol}", rows)
+        publish(f"table2_{protocol}", rows, earlier)
     held_out = found["held_out"]
-    publish("table2_paired", [paired(name, held_out[name]) for name in order["held_out"]])
-    publish("table2_rand", [rand(name, held_out[name]) for name in order["held_out"]])
+    names = order["held_out"]
+    publish("table2_paired", [paired(name, held_out[name]) for name in names], earlier)
+    publish("table2_rand", [rand(name, held_out[name]) for name in names], earlier)
 
 
 def _place(description: str) -> int:
@@ -178,11 +183,16 @@ ALL = (
 )
 
 
+def _measured_rivals() -> dict[str, Any]:
+    """What ``make rivals`` has left, with its origin."""
+    path = PAPER / "table2_rivals.json"
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"runs": {}}
+    return found
+
+
 def _rivals(protocol: str, table: str) -> dict[str, list[float]]:
     """Losses of the baselines of metric-learn, if ``make rivals`` has left them."""
-    path = PAPER / "table2_rivals.json"
-    found = json.loads(path.read_text()) if path.exists() else {}
-    of_table = found.get(protocol, {}).get(table, {})
+    of_table = _measured_rivals()["runs"].get(protocol, {}).get(table, {})
     names = {"MMC (Xing)": "mmc", "ITML": "itml", "LMNN": "lmnn", "NCA": "nca"}
     return {shown: of_table.get(name, []) for shown, name in names.items()}
 

@@ -34,6 +34,7 @@ from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, BatchOracle, Constraint, Quality
 from structsvm.partitions.price_path import decode_between
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.blocks import scatter
 from structsvm.support.plain import read_only
 
 __all__ = ["SequentialOracle"]
@@ -318,11 +319,10 @@ def _rounding(objective: TraceObjective, value: float) -> float:
     times the noise leave no digit for changes of its size. Zero where that is far below what
     decides: the price of a segment or, without one, the noise (the median square of a step).
     """
-    T = objective.n_samples
-    centred = objective.Z - objective.Z.mean(axis=0)
-    error, price = _error_and_price(objective, float(np.vdot(centred, centred)))
+    Z, T = objective.Z, objective.n_samples
+    error, price = _error_and_price(objective, scatter(Z))
     if price == 0.0 and T > 1:
-        price = float(np.median(np.square(np.diff(centred, axis=0)).sum(axis=1)))
+        price = float(np.median(np.square(np.diff(Z, axis=0)).sum(axis=1)))
     if price == 0.0 or error <= NEGLIGIBLE * price:
         return 0.0
     return error + float(np.spacing(abs(value)))

@@ -19,7 +19,7 @@ from structsvm.partitions.gaps import has_gaps
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import MISSING, read_arrays
-from structsvm.partitions.traits import Traits
+from structsvm.partitions.traits import LEAST_KAPPA, Traits
 from structsvm.problems.segments import SegmentProblem
 from structsvm.support.checks import among, is_number, is_whole
 
@@ -45,7 +45,7 @@ class ChangePoint(SegmentProblem):
         For an unknown number of segments: learn the price of a segment next to the metric, or fix
         it as in the paper. Fixed prices collapse the metric on noisy data. Either way the penalty
         is calibrated on the training labels afterwards.
-    kappa : float in (0, 1]
+    kappa : float from 1e-12 to 1
         The weight of the loss. Beyond 1 a fixed penalty no longer outweighs the reward the loss
         puts on each segment, and the metric collapses.
 
@@ -86,10 +86,10 @@ class ChangePoint(SegmentProblem):
             )
         if not among(self.penalty, ("learned", "fixed")):
             raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
-        if not (is_number(self.kappa) and 0 < self.kappa <= 1):
+        if not (is_number(self.kappa) and LEAST_KAPPA <= self.kappa <= 1):
             raise SettingsError(
-                f"kappa must be in (0, 1], got {self.kappa!r}: a larger one rewards every "
-                "segment by more than it costs, and the metric collapses"
+                f"kappa must be from {LEAST_KAPPA:g} to 1, got {self.kappa!r}: a larger one "
+                "rewards every segment by more than it costs, and the metric collapses"
             )
         if not among(self.missing, MISSING):
             raise SettingsError(f"missing must be one of {MISSING}, got {self.missing!r}")

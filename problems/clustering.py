@@ -28,7 +28,7 @@ from structsvm.partitions.metric import Calibration, calibrate, penalties_for
 from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
-from structsvm.partitions.traits import TABLES, Traits
+from structsvm.partitions.traits import LEAST_KAPPA, TABLES, Traits
 from structsvm.partitions.values import label_values, refuse_missing
 from structsvm.problem import Separation
 from structsvm.regularizers import SquaredNorm
@@ -98,7 +98,7 @@ class Clustering(PartitionProblem):
     penalty : {"learned", "fixed"}
         For an unknown number of clusters: learn the price of a cluster next to the metric, or fix
         it as in the paper.
-    kappa : float in (0, 1]
+    kappa : float from 1e-12 to 1
         The weight of the loss.
     n_init : int
         Restarts of K-means++ when decoding.
@@ -130,8 +130,8 @@ class Clustering(PartitionProblem):
             raise SettingsError(f"oracle must be one of {ORACLES}, got {self.oracle!r}")
         if not among(self.penalty, ("learned", "fixed")):
             raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
-        if not (is_number(self.kappa) and 0 < self.kappa <= 1):
-            raise SettingsError(f"kappa must be in (0, 1], got {self.kappa!r}")
+        if not (is_number(self.kappa) and LEAST_KAPPA <= self.kappa <= 1):
+            raise SettingsError(f"kappa must be from {LEAST_KAPPA:g} to 1, got {self.kappa!r}")
         if not (is_whole(self.n_init) and self.n_init >= 1):
             raise SettingsError(f"n_init must be >= 1, got {self.n_init!r}")
         refuse_bad_seed(self.random_state)

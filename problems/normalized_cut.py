@@ -35,7 +35,7 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import checked_names
-from structsvm.partitions.traits import GRAPHS, Traits
+from structsvm.partitions.traits import GRAPHS, LEAST_KAPPA, Traits
 from structsvm.partitions.units import LearningUnits
 from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, SquaredNorm
@@ -129,8 +129,8 @@ class NormalizedCut(PartitionProblem):
         if not isinstance(self.image, GraphOfImage):
             raise SettingsError(f"image must be a GraphOfImage, got {self.image!r}")
         kappa, plain = self.loss_weight, self.objective_kind == "plain"
-        if not is_positive(kappa):
-            raise SettingsError(f"kappa must be > 0, got {self.kappa!r}")
+        if not (is_positive(kappa) and kappa >= LEAST_KAPPA):
+            raise SettingsError(f"kappa must be at least {LEAST_KAPPA:g}, got {self.kappa!r}")
         refuse_bad_seed(self.random_state)
         if plain and self.oracle == "relaxed" and kappa >= COLLAPSE:
             raise SettingsError(

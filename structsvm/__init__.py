@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from structsvm.errors import LearningError as LearningError
     from structsvm.errors import SettingsError as SettingsError
     from structsvm.errors import StructSVMError as StructSVMError
-    from structsvm.evaluation import evaluate as evaluate
-    from structsvm.evaluation import evaluate_states as evaluate_states
+    from structsvm.evaluation.evaluate import evaluate as evaluate
+    from structsvm.evaluation.evaluate import evaluate_states as evaluate_states
     from structsvm.learner.files import load as load
     from structsvm.learner.files import save as save
     from structsvm.learner.learner import MetricLearner as MetricLearner
@@ -59,9 +59,9 @@ else:
             "__version__": "structsvm.support.version",
             "compare_solvers": "structsvm.compare",
             "diagnose": "structsvm.diagnosis",
-            "evaluate": "structsvm.evaluation",
+            "evaluate": "structsvm.evaluation.evaluate",
             "evaluate_rows": "structsvm.model_selection.rows",
-            "evaluate_states": "structsvm.evaluation",
+            "evaluate_states": "structsvm.evaluation.evaluate",
             "margin_rates": "structsvm.model_selection.margin_rates",
             "load": "structsvm.learner.files",
             "save": "structsvm.learner.files",
@@ -70,7 +70,7 @@ else:
         },
         rooms=(
             *("datasets", "errors", "features", "graphs", "interop", "oracles", "parallel"),
-            *("partitions", "plotting", "problems", "regularizers", "report", "rivals"),
+            *("modeling", "partitions", "plotting", "problems", "regularizers", "report", "rivals"),
             *("solvers", "testing"),
         ),
     )

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, PluginError, SettingsError
 from structsvm.regularizers import Regularizer
+from structsvm.solution import Solution
 from structsvm.status import Quality
 from structsvm.support.contract import Contract, hook
 from structsvm.support.plain import counted, shown
 from structsvm.weights import WeightSpace
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 __all__ = [
     "CompletableProblem",
@@ -90,6 +95,26 @@ class Problem(Contract):
         Such as the number of features or of classes; by default the problem itself.
         """
         return self
+
+    @property
+    @hook
+    def weight_names(self) -> tuple[str, ...]:
+        """What cvxpy calls the factors of the weight; the usual names if empty."""
+        return ()
+
+    @hook
+    def kept(self, y: Any) -> Any:
+        """What is kept of a labelling, small and written to by nobody; None for nothing.
+
+        What :attr:`structsvm.solution.SupportLabelling.labelling` shows. By default the labelling
+        itself, or a copy of an array or a list.
+        """
+        return copy(y) if isinstance(y, np.ndarray | list) else y
+
+    @hook
+    def labelling(self, kept: Any) -> Any:
+        """The labelling of which :meth:`kept` kept this."""
+        return kept
 
     @hook
     def at(self, w: Floats) -> Scorer:
@@ -293,6 +318,79 @@ class RegularizedRisk:
     def penalty(self, w: Floats) -> float:
         """Return Omega(w)."""
         return self.regularizer.value(w, self.space)
+
+    def as_cvxpy(self, solution: Solution) -> cp.Problem:
+        """The problem over the support labellings of a solution, as an ordinary problem of cvxpy.
+
+        Anybody's solver solves it, and its value is between ``solution.lower`` and
+        ``solution.upper``: a check of both that needs no oracle. ``var_dict`` has its variables by
+        name: the weight as its users see it (``B`` and ``beta`` of a metric and its price), and
+        ``slacks``, (N,), the hinge losses. Its constraints are those of the cone, then those of the
+        labellings, whose dual values are the multipliers, then those of ``constraints``.
+
+        Raises
+        ------
+        SettingsError
+            When the solution has no support, or is of another risk.
+
+        Examples
+        --------
+        >>> from structsvm import MetricLearner
+        >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+        >>> drawn = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+        >>> Xs, ys = arrays_and_labels(drawn)
+        >>> learner = MetricLearner().fit(Xs, ys)
+        >>> solution = learner.solution_
+        >>> program = learner.risk(Xs, ys).as_cvxpy(solution)
+        >>> sorted(program.var_dict)
+        ['B', 'beta', 'slacks']
+        >>> value = program.solve(solver="CLARABEL")
+        >>> bool(solution.lower - 1e-6 <= value <= solution.upper + 1e-6)
+        True
+        """
+        import cvxpy as cp
+
+        rows = self._support_planes(solution)
+        B, w, cone = self.space.variable(*self.problem.weight_names)
+        slacks = cp.Variable(self.n_samples, nonneg=True, name="slacks")
+        held = []
+        if rows:
+            bounded, intercepts, slopes = (np.array(column) for column in zip(*rows, strict=True))
+            held = [bounded @ slacks >= intercepts + slopes @ w]
+        objective = self.regularizer.as_cvxpy(B, w, self.space) + self.sample_weight @ slacks
+        return cp.Problem(cp.Minimize(objective), [*cone, *held, *self.further_constraints(B)])
+
+    def _support_planes(self, solution: Solution) -> list[tuple[Floats, float, Floats]]:
+        """Which slacks are bounded from below, and the intercept and slope of the bound."""
+        if solution.support is None:
+            raise SettingsError(
+                "this solution has no support labellings: learn with CuttingPlane, whose masters "
+                "have multipliers (solver='cutting-plane'), in one run from beginning to end"
+            )
+        largest = max((found.sample or 0 for found in solution.support), default=0)
+        if solution.w.shape != (self.space.dim,) or largest >= self.n_samples:
+            raise SettingsError(
+                f"this solution is of another risk: its weight has shape {solution.w.shape} and "
+                f"its support goes up to sample {largest}, where there are {self.n_samples} "
+                f"samples and {self.space.dim} weights"
+            )
+        rows = []
+        for found in solution.support:
+            if found.sample is None:
+                assert found.plane is not None
+                rows.append((self.sample_weight, *found.plane))
+                continue
+            bounded = np.zeros(self.n_samples)
+            bounded[found.sample] = 1.0
+            rows.append((bounded, *(found.plane or self._plane(found.sample, found.labelling))))
+        return rows
+
+    def _plane(self, i: int, kept: Any) -> tuple[float, Floats]:
+        """``loss(y_i, y)`` and ``phi(x_i, y) - phi(x_i, y_i)`` of a labelling that was kept."""
+        x, truth, problem = self.xs[i], self.ys[i], self.problem
+        y = problem.labelling(kept)
+        away = problem.joint_feature(x, y) - problem.joint_feature(x, truth)
+        return float(problem.loss(truth, y)), away
 
     def regularized(self, regularizer: Regularizer) -> RegularizedRisk:
         """Return the same risk with another regularizer."""

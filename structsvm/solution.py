@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from structsvm.status import Status
 from structsvm.support.plain import counted
 
-__all__ = ["History", "HistoryEntry", "Solution", "relative_gap"]
+__all__ = ["History", "HistoryEntry", "Solution", "SupportLabelling", "relative_gap"]
 
 Floats = NDArray[np.float64]
 
@@ -21,9 +21,13 @@ def relative_gap(lower: float, upper: float, null: float) -> float:
 
     Relative to what learning can gain rather than to ``upper``: with many clusters every weight has
     an objective within a few per cent of F(0), so that a gap relative to ``upper`` says nothing.
+    A program that is no learning has no F(0): there ``null`` is NaN, and the gap is relative to
+    ``upper``, or to 1 where that is smaller.
     """
     if not np.isfinite(upper - lower):
         return np.inf
+    if np.isnan(null):
+        return (upper - lower) / max(1.0, abs(upper))
     room = null - lower if null > lower else max(abs(upper), abs(lower))
     return (upper - lower) / room if room > 0 else 0.0
 
@@ -70,6 +74,34 @@ class History:
         return {name: [row[name] for row in rows] for name in names}
 
 
+@dataclass(frozen=True, eq=False)
+class SupportLabelling:
+    """A wrong labelling that holds the weight where it is, with its Lagrange multiplier.
+
+    The weight minimises ``Omega(w) + sum multiplier * <w, phi(x_i, y) - phi(x_i, y_i)>`` over the
+    support labellings ``y``: no other labelling has a part in it. In the problem with a slack
+    ``xi_i >= loss(y_i, y) + <w, phi(x_i, y) - phi(x_i, y_i)>`` for each sample, whose objective is
+    ``Omega(w) + sum_i omega_i xi_i``, the multiplier is the dual value of that constraint.
+    """
+
+    sample: int | None
+    """Which sample, from 0; None if the cut is of all samples together and not known in parts."""
+    multiplier: float
+    """At least 0; those of a sample sum to at most its weight ``omega_i``, and the rest is that of
+    its true labelling."""
+    labelling: Any
+    """The wrong labelling as the problem keeps it: a
+    :class:`~structsvm.partitions.KeptPartition` of a partition problem. None when it is not known,
+    because it is a relaxation, or was found before an interrupted run went on."""
+    truth: Any
+    """The true one."""
+    loss: float | None
+    """Of the wrong labelling, as the objective has it."""
+    plane: tuple[float, Floats] | None = field(default=None, repr=False)
+    """If the labelling is not known, the lower bound of the hinge loss of the sample (or of the
+    weighted sum of them) that it gave: intercept and slope."""
+
+
 @dataclass(frozen=True)
 class Solution:
     """A weight with its certificate: ``lower <= min F <= F(w) <= upper``.
@@ -104,6 +136,14 @@ class Solution:
     stationarity: float | None = None
     """``|w - Pi(w - grad F(w))|`` for an objective that is not convex, 0 at a local minimum."""
     history: History = field(repr=False, default_factory=History)
+    support: tuple[SupportLabelling, ...] | None = field(repr=False, default=None)
+    """The wrong labellings that the lower bound follows from, the heaviest first. None where the
+    method has no multipliers (all solvers but :class:`~structsvm.solvers.CuttingPlane`), or where a
+    run that had ended was looked up in its file."""
+    duals: tuple[Any, ...] | None = field(repr=False, default=None)
+    """Dual values of the further constraints, one for each in the order in which ``constraints``
+    returns them, as cvxpy has them: of ``h(B) <= b``, what the objective falls by for a unit of
+    ``b``. None without constraints."""
 
     @property
     def gap(self) -> float:

@@ -88,8 +88,11 @@ class WeightSpace(ABC):
         """Return the weight of a metric, the inverse of :meth:`to_metric`."""
 
     @abstractmethod
-    def variable(self) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
-        """A cvxpy variable as users see it, the vector ``w`` it stands for, and the cone."""
+    def variable(self, *names: str) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
+        """A cvxpy variable as users see it, the vector ``w`` it stands for, and the cone.
+
+        ``names`` are those of the factors, "w" or "w0", "w1", ... where they are not given.
+        """
 
 
 @dataclass(frozen=True)
@@ -127,11 +130,11 @@ class Free(WeightSpace):
         """Return the vector itself, (d,)."""
         return _vector(B, self.size)
 
-    def variable(self) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
+    def variable(self, *names: str) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
         """Return a cvxpy vector without a sign."""
         import cvxpy as cp
 
-        w = cp.Variable(self.size)
+        w = cp.Variable(self.size, name=_first(names))
         return w, w, []
 
 
@@ -174,11 +177,11 @@ class Nonnegative(WeightSpace):
             B = np.diag(B)
         return _vector(B, self.size)
 
-    def variable(self) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
+    def variable(self, *names: str) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
         """Return a nonnegative cvxpy vector."""
         import cvxpy as cp
 
-        w = cp.Variable(self.size)
+        w = cp.Variable(self.size, name=_first(names))
         return w, w, [w >= 0]
 
 
@@ -235,11 +238,11 @@ class PSD(WeightSpace):
             )
         return svec(B)
 
-    def variable(self) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
+    def variable(self, *names: str) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
         """A symmetric matrix, and its svec as a sparse linear image of it."""
         import cvxpy as cp
 
-        B = cp.Variable((self.order, self.order), symmetric=True)
+        B = cp.Variable((self.order, self.order), symmetric=True, name=_first(names))
         return B, _svec_operator(self.order) @ cp.vec(B, order="F"), [B >> 0]
 
 
@@ -293,11 +296,13 @@ class Product(WeightSpace):
         rest = sum(factor.dim for factor in self.factors[1:])
         return np.concatenate([self.factors[0].from_metric(B), np.zeros(rest)])
 
-    def variable(self) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
+    def variable(self, *names: str) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
         """Return the cvxpy variable of the first factor, and the vector of all of them."""
         import cvxpy as cp
 
-        parts = [factor.variable() for factor in self.factors]
+        usual = [f"w{k}" for k in range(len(self.factors))]
+        called = [*names, *usual[len(names) :]]
+        parts = [f.variable(name) for f, name in zip(self.factors, called, strict=False)]
         w = cp.hstack([vector for _, vector, _ in parts])
         return parts[0][0], w, [constraint for _, _, cone in parts for constraint in cone]
 
@@ -347,6 +352,10 @@ def _svec_operator(P: int) -> sp.csr_array:
     """Sparse (P (P + 1) / 2, P^2) map from the column-major vec of B to its svec."""
     rows, cols, scale = _triangle(P)
     return sp.csr_array((scale, (np.arange(rows.size), cols * P + rows)), shape=(rows.size, P * P))
+
+
+def _first(names: tuple[str, ...]) -> str:
+    return names[0] if names else "w"
 
 
 def _vector(w: Any, size: int) -> Floats:

@@ -8,10 +8,11 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 from tables import table
 
-from structsvm import Clustering, EquivalenceMatrix, baselines
+from structsvm import Clustering, EquivalenceMatrix
 from structsvm.errors import MissingExtraError, SettingsError
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.sample import Sample
+from structsvm.rivals import metrics as baselines
 
 
 def test_each_by_its_name():

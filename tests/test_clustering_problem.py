@@ -10,15 +10,16 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from tables import table
 
-from structsvm import Clustering, EquivalenceMatrix, MetricLearner, Status, baselines, evaluate
+from structsvm import Clustering, EquivalenceMatrix, MetricLearner, Status, evaluate
 from structsvm.errors import DataError, LearningError, SettingsError
-from structsvm.evaluation import Evaluation
+from structsvm.evaluation.evaluate import Evaluation
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.objective import certified_upper
 from structsvm.partitions.sample import Sample
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import SquaredNorm
+from structsvm.rivals import metrics as baselines
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 
@@ -347,7 +348,8 @@ class TestMessages:
         ),
         ({"oracle": "exact"}, r"oracle must be one of \('auto', 'relaxed', .*got 'exact'"),
         ({"penalty": "free"}, "'learned' or 'fixed', got 'free'"),
-        ({"kappa": 0}, r"kappa must be in \(0, 1\], got 0"),
+        ({"kappa": 0}, "kappa must be from 1e-12 to 1, got 0"),
+        ({"kappa": 1e-200}, "kappa must be from 1e-12 to 1, got 1e-200"),
         ({"n_init": 0}, "n_init must be >= 1, got 0"),
     ],
 )

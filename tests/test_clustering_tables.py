@@ -14,9 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tables import table
 
-from structsvm import Clustering, MetricLearner, baselines
+from structsvm import Clustering, MetricLearner
 from structsvm.learner.files import load, save
 from structsvm.partitions.losses import partition_loss
+from structsvm.rivals import metrics as baselines
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 

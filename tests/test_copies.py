@@ -10,10 +10,10 @@ from sklearn.model_selection import LeaveOneOut
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.datasets import relevant_changes
 from structsvm.errors import VerdictWarning
-from structsvm.evaluation import Evaluation, SampleScores, evaluate
+from structsvm.evaluation.evaluate import Evaluation, SampleScores, evaluate
+from structsvm.evaluation.verdict import Contrast, Verdict, contents, once_each
 from structsvm.model_selection.folds import split
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.verdict import Contrast, Verdict, contents, once_each
 
 
 def recordings(n, seed=0):

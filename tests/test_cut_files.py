@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from cut_cases import planted
 
-from structsvm import MetricLearner, NormalizedCut, baselines, evaluate, load, save
+from structsvm import MetricLearner, NormalizedCut, evaluate, load, save
 from structsvm.errors import DataError, ModelFileError, SettingsError
-from structsvm.evaluation import Evaluation, SampleScores
+from structsvm.evaluation.evaluate import Evaluation, SampleScores
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.labels import region_rand
 from structsvm.learner.files import read_header
@@ -17,6 +17,7 @@ from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import GRAPHS
+from structsvm.rivals import metrics as baselines
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from PIL import Image
 
 from structsvm import MetricLearner, NormalizedCut, evaluate, load, save
 from structsvm.errors import SettingsError
-from structsvm.evaluation import score_titles
+from structsvm.evaluation.evaluate import score_titles
 from structsvm.graphs import GraphOfImage
 from structsvm.plotting import (
     plot_clusters,

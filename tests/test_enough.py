@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from structsvm.evaluation import Evaluation, SampleScores
-from structsvm.verdict import Contrast, Verdict, rival_in_words, rival_title
+from structsvm.evaluation.evaluate import Evaluation, SampleScores
+from structsvm.evaluation.verdict import Contrast, Verdict, rival_in_words, rival_title
 
 NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])
 BAD, FAR = 3 + NOISE, 2 + NOISE

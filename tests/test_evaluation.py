@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from structsvm import Clustering, MetricLearner
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.errors import DataError, SettingsError
-from structsvm.evaluation import Evaluation, SampleScores, Scores, evaluate
+from structsvm.evaluation.evaluate import Evaluation, SampleScores, Scores, evaluate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.rivals import FrameClassifier

@@ -267,7 +267,8 @@ class TestFoldersAndSets:
     def test_another_kind_of_file(self, tmp_path):
         file = text(tmp_path / "notes.md", "hello")
         assert complaint(file).endswith(
-            "not a kind of file that is read; give .npz, .parquet, .csv, .tsv, .tab, .txt, .xlsx"
+            "not a kind of file that is read; give .npz, .parquet, .csv, .tsv, .tab, .txt, .xlsx, "
+            "or sound or pictures such as .mkv, .mp4"
         )
 
     def test_other_features_name_both_files(self, tmp_path):

@@ -335,7 +335,7 @@ def test_bad_settings_are_refused(data, parameters, message):
     [
         (("maybe",), "'unknown' or 'known', got 'maybe'"),
         (("unknown", "free"), "'learned' or 'fixed', got 'free'"),
-        (("unknown", "fixed", 1.5), r"kappa must be in \(0, 1\], got 1.5"),
+        (("unknown", "fixed", 1.5), "kappa must be from 1e-12 to 1, got 1.5"),
     ],
 )
 def test_bad_problems_are_refused(arguments, message):

@@ -1,7 +1,7 @@
 """Everything that a user installs along may be used as freely as the project itself.
 
 Read from the metadata of what is installed, without the network. Known vulnerabilities are
-another matter: pip-audit asks a service for them, which is not there offline.
+another matter: `make check` asks the package index for them (tests/audit.py).
 """
 
 import re

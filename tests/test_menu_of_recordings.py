@@ -37,12 +37,14 @@ def names_of(labels, features=None, T=30):
 
 def test_names_of_states_bring_scores_and_classifiers():
     found = names_of([NAMES] * 4)
-    assert found == [*PLAIN, *CLASSIFIERS, "lags-diagonal", "lags-full", "scores-diagonal"]
+    scored = ["scores-diagonal", "boundaries-diagonal", "scores-boundaries-diagonal"]
+    assert found == [*PLAIN, *CLASSIFIERS, "lags-diagonal", "lags-full", *scored]
 
 
 def test_change_points_bring_context_and_the_boundary_classifier():
     found = names_of([[8, 18, 30]] * 4)
-    assert found == [*PLAIN, "boundary-boosting", "lags-diagonal", "lags-full"]
+    context = ["lags-diagonal", "lags-full", "boundaries-diagonal"]
+    assert found == [*PLAIN, "boundary-boosting", *context]
 
 
 def test_features_of_the_search_take_the_place_of_those_of_candidates():
@@ -53,7 +55,7 @@ def test_features_of_the_search_take_the_place_of_those_of_candidates():
 
 def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them():
     assert names_of([np.repeat(["a", "b"], 2)] * 4, T=4) == [*PLAIN, *CLASSIFIERS]
-    assert "scores-diagonal" not in names_of([NAMES] * 3)
+    assert not {"scores-diagonal", "boundaries-diagonal"} & set(names_of([NAMES] * 3))
 
 
 def test_all_candidates_with_lags_share_them():
@@ -168,7 +170,8 @@ def test_a_classifier_that_fails_in_a_fold_is_named_with_it():
 def test_names_beside_breakpoints_leave_the_boundary_classifier():
     with pytest.warns(DataWarning, match="recording 0 has names of states and recording 3"):
         found = names_of([NAMES] * 3 + [[8, 18, 30]])
-    assert found == [*PLAIN, "boundary-boosting", "lags-diagonal", "lags-full"]
+    context = ["lags-diagonal", "lags-full", "boundaries-diagonal"]
+    assert found == [*PLAIN, "boundary-boosting", *context]
 
 
 def test_one_recording_is_refused_as_before():

@@ -19,9 +19,9 @@ from structsvm import (
     evaluate,
     evaluate_states,
 )
-from structsvm.confusion import Confusion
 from structsvm.errors import VerdictWarning
-from structsvm.evaluation import Evaluation
+from structsvm.evaluation.confusion import Confusion
+from structsvm.evaluation.evaluate import Evaluation
 from structsvm.features import Chain, Lags, Rows, StateScores, Union
 from structsvm.rivals import FrameClassifier
 

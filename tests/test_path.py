@@ -7,9 +7,10 @@ import pytest
 from joblib import parallel_config
 from recording_cases import recordings_of_two_kinds as recordings
 
-from structsvm import MetricLearner, MetricLearnerCV, baselines
+from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.errors import SettingsError
 from structsvm.regularizers import SquaredNorm, Trace
+from structsvm.rivals import metrics as baselines
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe

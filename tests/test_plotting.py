@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV, compare_solvers
 from structsvm.datasets import arrays_and_labels, relevant_changes
 from structsvm.errors import DataError, MissingExtraError, SettingsError
-from structsvm.evaluation import Evaluation, SampleScores, perfect_in_words, score_titles
+from structsvm.evaluation.evaluate import Evaluation, SampleScores, perfect_in_words, score_titles
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels, misplaced
 from structsvm.partitions.metric import Metric

@@ -22,12 +22,12 @@ from structsvm import (
     compare_solvers,
 )
 from structsvm.errors import DataError, DataWarning, VerdictWarning
+from structsvm.evaluation.verdict import Contrast, standard_error
 from structsvm.partitions.metric import calibrate
 from structsvm.partitions.sample import Sample
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.quasi_newton import QuasiNewton
-from structsvm.verdict import Contrast, standard_error
 
 P = 3
 FINE = Stopping(tol=1e-9, max_iter=2000)

@@ -1,9 +1,11 @@
 """The sequential oracle: enumeration, an independent dense program, the plain scan, bad input."""
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit
 from sequential_cases import (
     Case,
     dense_maximum,
@@ -15,8 +17,8 @@ from sequential_cases import (
 )
 
 from structsvm.errors import OracleError
-from structsvm.oracles._segments.lanes import LANES
-from structsvm.oracles._segments.table import build_table, lane_scores
+from structsvm.oracles._segments.lanes import LANES, lane_scores
+from structsvm.oracles._segments.table import build_table
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Quality
@@ -25,6 +27,12 @@ from structsvm.testing import check_oracle
 
 FAST = SequentialOracle()
 PLAIN = SequentialOracle(pruning=False)
+
+
+@njit
+def scores_of_lanes(*arguments: Any) -> float:
+    """What kernels call, for Python to call."""
+    return lane_scores(*arguments)
 
 
 @pytest.mark.parametrize("oracle", [FAST, PLAIN], ids=["pruned", "plain"])
@@ -111,7 +119,9 @@ def test_bounds_of_runs_hold_for_every_start() -> None:
             s = np.arange(t)
             exact = F[:t] + (A[t, t] + A[s, s] - 2 * A[s, t]) / (t - s)
             for group in range(table.first_group[1], table.first_group[2]):
-                lane_scores(table.sums, table.lanes, 2, value, group, sums[t], table.ends, t, out)
+                scores_of_lanes(
+                    table.sums, table.lanes, 2, value, group, sums[t], table.ends, t, out
+                )
                 for i in range(LANES):
                     first = ((group - table.first_group[1]) * LANES + i) * LANES
                     if first + LANES <= t:

@@ -2,18 +2,19 @@
 
 Three run down a tile of ``n`` rows of sixteen numbers and keep one vector of sixteen:
 
-    signed_squares:  out[i] = sum_{j < n_plus} (x[j] - tile[j, i])^2 - sum_{j >= n_plus} (same)
-    max_plus:        out[i] = max(out[i], max_j (x[j] + tile[j, i]))
-    max_of_sums:     out[i] = max_j (tile[j, i] + other[j, i])
+    lane_scores:  from sum_{j < n_plus} (x[j] - tile[j, i])^2 - sum_{j >= n_plus} (same)
+    max_plus:     out[i] = max(out[i], max_j (x[j] + tile[j, i]))
+    max_of_sums:  out[i] = max_j (tile[j, i] + other[j, i])
 
 The others look at one row. They are written as LLVM vectors because the loop vectoriser does not
-keep the sixteen sums in registers; LLVM splits the vectors to whatever width the processor has. Two
-vectors take turns, so that one addition does not wait for the other.
+keep the sixteen sums in registers, from the first square to the largest score; LLVM splits the
+vectors to whatever width the processor has. Two vectors take turns, so that one addition does not
+wait for the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,11 @@ __all__ = [
     "FAST",
     "LANES",
     "lane_of",
+    "lane_scores",
     "largest",
     "max_of_sums",
     "max_plus",
-    "plain_scores",
-    "signed_squares",
+    "next_above",
 ]
 
 Floats = NDArray[np.float64]
@@ -108,6 +109,10 @@ def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
     return context.make_array(kind)(context, builder, array).data
 
 
+def _shape(context: Any, builder: Any, kind: Any, array: Any, axis: int) -> Any:
+    return builder.extract_value(context.make_array(kind)(context, builder, array).shape, axis)
+
+
 def _two(builder: Any, initial: Any) -> list[Any]:
     kept = [_cgutils.alloca_once(builder, _VECTOR) for _ in range(2)]
     for vector in kept:
@@ -140,32 +145,6 @@ def _require_contiguous(*arrays: tuple[Any, int]) -> None:
     for array, ndim in arrays:
         if not (array.layout == "C" and array.ndim == ndim and array.dtype == types.float64):
             raise TypeError(f"the segment kernels need contiguous float64 arrays, got {array}")
-
-
-def _signed_squares(_typing: Any, tiles: Any, _group: Any, x: Any, _n_plus: Any, out: Any) -> Any:
-    """``out[i] = sum_j +-(x[j] - tiles[group, j, i])^2``; tiles (n_groups, n, 16), x (n,)."""
-    _require_contiguous((tiles, 3), (x, 1), (out, 1))
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kinds = signature.args
-        x_data, result = (_data(context, builder, kinds[i], args[i]) for i in (2, 4))
-        length = builder.extract_value(
-            context.make_array(kinds[2])(context, builder, args[2]).shape, 0
-        )
-        first = _data(context, builder, kinds[0], args[0])
-        first = builder.gep(first, [builder.mul(builder.mul(args[1], length), length.type(LANES))])
-        rows = builder.bitcast(first, _VECTOR.as_pointer())
-        kept = _two(builder, ir.Constant(_VECTOR, [0.0] * LANES))
-        _fold(builder, kept, _plus_square, rows, x_data, length.type(0), args[3])
-        _fold(builder, kept, _minus_square, rows, x_data, args[3], length)
-        total = builder.fadd(builder.load(kept[0]), builder.load(kept[1]), flags=_FREE)
-        builder.store(total, builder.bitcast(result, _VECTOR.as_pointer()), align=8)
-        return context.get_dummy_value()
-
-    return types.void(tiles, types.intp, x, types.intp, out), codegen
-
-
-signed_squares: Any = intrinsic(_signed_squares)
 
 
 def _max_plus(_typing: Any, tile: Any, x: Any, _n: Any, out: Any) -> Any:
@@ -213,30 +192,108 @@ def _max_of_sums(_typing: Any, tiles: Any, _which: Any, other: Any, _n: Any, out
 max_of_sums: Any = intrinsic(_max_of_sums)
 
 
-def _plain_scores(
-    _typing: Any, value: Any, _group: Any, lanes: Any, _position: Any, out: Any
+def _squares(context: Any, builder: Any, kinds: Any, args: Any) -> Any:
+    """``sum_j +-(row[j] - sums[group, j, i])^2`` of the arguments of :data:`lane_scores`."""
+    row = _data(context, builder, kinds[5], args[5])
+    length = _shape(context, builder, kinds[5], args[5], 0)
+    first = _data(context, builder, kinds[0], args[0])
+    first = builder.gep(first, [builder.mul(builder.mul(args[4], length), length.type(LANES))])
+    rows = builder.bitcast(first, _VECTOR.as_pointer())
+    kept = _two(builder, ir.Constant(_VECTOR, [0.0] * LANES))
+    _fold(builder, kept, _plus_square, rows, row, length.type(0), args[2])
+    _fold(builder, kept, _minus_square, rows, row, args[2], length)
+    return builder.fadd(builder.load(kept[0]), builder.load(kept[1]), flags=_FREE)
+
+
+def _distance(builder: Any, position: Any, starts: Any) -> Any:
+    """``max(position - starts, 1)``."""
+    distance = builder.fsub(position, starts, flags=_FREE)
+    return _larger(builder, distance, ir.Constant(_VECTOR, [1.0] * LANES))
+
+
+def _overlap(builder: Any, length: Any, lanes: Sequence[Any], end: Sequence[Any]) -> Any:
+    """What the overlap with the truth takes from the scores."""
+    anchors, origins, left = lanes
+    position, right, rate, low = end
+    inside = builder.fcmp_ordered(">=", origins, low)
+    longest = builder.select(inside, length, _distance(builder, position, origins))
+    square = builder.fmul(builder.fmul(rate, length, flags=_FREE), length, flags=_FREE)
+    both = builder.fadd(left, right, flags=_FREE)
+    overlap = builder.select(builder.fcmp_ordered(">=", anchors, low), square, both)
+    return builder.fdiv(overlap, longest, flags=_FREE)
+
+
+def _lane_scores(
+    _typing: Any,
+    sums: Any,
+    lanes: Any,
+    _n_plus: Any,
+    value: Any,
+    _group: Any,
+    row: Any,
+    ends: Any,
+    _t: Any,
+    out: Any,
 ) -> Any:
-    """``out[i] = value[group, i] + out[i] / max(position - lanes[group, 0, i], 1)``."""
-    _require_contiguous((value, 2), (lanes, 3), (out, 1))
+    """``out[i] = value[group, i] + score(s, t) - d`` for the 16 starts of a group; the largest.
+
+    ``sums``, ``lanes``, ``n_plus`` and ``ends`` are those of a ``SegmentTable``, and ``row`` is
+    ``C_t``, (r,):
+
+        score - d = sum_j +-(row[j] - sums[group, j, i])^2 / length - overlap / longest
+        length = max(position - anchor, 1)
+        longest = length if origin >= low else max(position - origin, 1)
+        overlap = rate * length^2 if anchor >= low else left + right
+
+    In a group of inner nodes the result bounds every start ``s`` of the run from above, given that
+    ``value`` is at least ``F(s) + |C_e - C_s|^2 / (e - s)``, with ``e`` the anchor and all signs
+    positive. Lanes at or after ``t`` must hold the value minus infinity.
+    """
+    _require_contiguous((sums, 3), (lanes, 3), (value, 2), (row, 1), (ends, 2), (out, 1))
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kinds, group = signature.args, args[1]
-        height = builder.extract_value(
-            context.make_array(kinds[2])(context, builder, args[2]).shape, 1
-        )
-        values = _row(context, builder, kinds[0], args[0], group)
-        anchors = _row(context, builder, kinds[2], args[2], builder.mul(group, height))
-        result = builder.bitcast(_data(context, builder, kinds[4], args[4]), _VECTOR.as_pointer())
-        distance = builder.fsub(_spread(builder, args[3]), anchors, flags=_FREE)
-        length = _larger(builder, distance, ir.Constant(_VECTOR, [1.0] * LANES))
-        share = builder.fdiv(builder.load(result, align=8), length, flags=_FREE)
-        builder.store(builder.fadd(values, share, flags=_FREE), result, align=8)
-        return context.get_dummy_value()
+        kinds, group, t = signature.args, args[4], args[7]
+        height = _shape(context, builder, kinds[1], args[1], 1)
+        width = _shape(context, builder, kinds[6], args[6], 1)
+        first_lane, first_end = builder.mul(group, height), builder.mul(t, width)
+        ends_data = _data(context, builder, kinds[6], args[6])
 
-    return types.void(value, types.intp, lanes, types.float64, out), codegen
+        def of_lanes(k: int) -> Any:
+            return _row(context, builder, kinds[1], args[1], builder.add(first_lane, t.type(k)))
+
+        def of_end(k: int) -> Any:
+            place = builder.gep(ends_data, [builder.add(first_end, t.type(k))])
+            return _spread(builder, builder.load(place))
+
+        length = _distance(builder, of_end(0), of_lanes(0))
+        share = builder.fdiv(_squares(context, builder, kinds, args), length, flags=_FREE)
+        values = _row(context, builder, kinds[3], args[3], group)
+        kept = _cgutils.alloca_once(builder, _VECTOR)
+        builder.store(builder.fadd(values, share, flags=_FREE), kept)
+        with builder.if_then(builder.icmp_signed(">", width, width.type(1))):
+            there, here = [of_lanes(k) for k in range(3)], [of_end(k) for k in range(4)]
+            cost = _overlap(builder, length, there, here)
+            builder.store(builder.fsub(builder.load(kept), cost, flags=_FREE), kept)
+        scores = builder.load(kept)
+        result = builder.bitcast(_data(context, builder, kinds[8], args[8]), _VECTOR.as_pointer())
+        builder.store(scores, result, align=8)
+        return _largest_of(builder, scores)
+
+    whole = types.intp
+    return types.float64(sums, lanes, whole, value, whole, row, ends, whole, out), codegen
 
 
-plain_scores: Any = intrinsic(_plain_scores)
+lane_scores: Any = intrinsic(_lane_scores)
+
+
+def _largest_of(builder: Any, vector: Any) -> Any:
+    width = LANES
+    while width > 1:
+        width //= 2
+        halves = [range(width), range(width, 2 * width)]
+        left, right = (_shuffled(builder, vector, list(half)) for half in halves)
+        vector = _larger(builder, left, right)
+    return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
 
 
 def _largest(_typing: Any, out: Any) -> Any:
@@ -244,18 +301,20 @@ def _largest(_typing: Any, out: Any) -> Any:
     _require_contiguous((out, 1))
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kept, width = _row(context, builder, signature.args[0], args[0], _NOWHERE), LANES
-        while width > 1:
-            width //= 2
-            halves = [range(width), range(width, 2 * width)]
-            left, right = (_shuffled(builder, kept, list(half)) for half in halves)
-            kept = _larger(builder, left, right)
-        return builder.extract_element(kept, ir.Constant(ir.IntType(32), 0))
+        return _largest_of(builder, _row(context, builder, signature.args[0], args[0], _NOWHERE))
 
     return types.float64(out), codegen
 
 
 largest: Any = intrinsic(_largest)
+
+
+def _first_lane(builder: Any, chosen: Any, begin: Any) -> Any:
+    """The first lane from ``begin`` on that is chosen; 16 if none is."""
+    bits = builder.zext(builder.bitcast(chosen, ir.IntType(LANES)), ir.IntType(64))
+    bits = builder.and_(bits, builder.shl(bits.type(-1), begin))
+    found = builder.or_(bits, bits.type(1 << LANES))
+    return builder.cttz(found, ir.Constant(ir.IntType(1), 1))
 
 
 def _lane_of(_typing: Any, out: Any, _number: Any) -> Any:
@@ -265,11 +324,24 @@ def _lane_of(_typing: Any, out: Any, _number: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         row = _row(context, builder, signature.args[0], args[0], _NOWHERE)
         equal = builder.fcmp_ordered("==", row, _spread(builder, args[1]))
-        bits = builder.zext(builder.bitcast(equal, ir.IntType(LANES)), ir.IntType(64))
-        found = builder.or_(bits, bits.type(1 << LANES))  # never without a bit
-        return builder.cttz(found, ir.Constant(ir.IntType(1), 1))
+        return _first_lane(builder, equal, _NOWHERE)
 
     return types.int64(out, types.float64), codegen
 
 
 lane_of: Any = intrinsic(_lane_of)
+
+
+def _next_above(_typing: Any, out: Any, _number: Any, _begin: Any) -> Any:
+    """The first lane, from ``begin`` on, whose number is larger than another; 16 if none is."""
+    _require_contiguous((out, 1))
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        row = _row(context, builder, signature.args[0], args[0], _NOWHERE)
+        above = builder.fcmp_ordered(">", row, _spread(builder, args[1]))
+        return _first_lane(builder, above, args[2])
+
+    return types.int64(out, types.float64, types.intp), codegen
+
+
+next_above: Any = intrinsic(_next_above)

@@ -10,8 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from structsvm.oracles._segments.lanes import FAST, LANES, lane_of, largest, max_plus
-from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row, lane_scores
+from structsvm.oracles._segments.lanes import FAST, LANES, lane_of, lane_scores, largest, max_plus
+from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row
 from structsvm.support.interrupts import pieces, uninterrupted
 
 __all__ = ["backtrack", "layers", "layers_backtrack", "scan"]

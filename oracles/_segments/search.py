@@ -15,6 +15,7 @@ from structsvm.oracles._segments.table import SegmentTable, build_table, path_va
 from structsvm.oracles._segments.tree import tree_scan
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.blocks import release
 
 __all__ = ["SegmentSearch", "path_of_known_length", "splitting_price"]
 
@@ -43,7 +44,9 @@ class SegmentSearch:
     @cached_property
     def table(self) -> SegmentTable:
         """The scores of the segments."""
-        return build_table(self.objective, self.knots)
+        table = build_table(self.objective, self.knots)
+        release(self.objective.Z)  # read once, and not again
+        return table
 
     @property
     def earliest(self) -> Ints:

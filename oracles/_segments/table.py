@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from structsvm.oracles._segments.lanes import FAST, LANES, plain_scores, signed_squares
+from structsvm.oracles._segments.lanes import FAST, LANES, lane_scores
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.interrupts import uninterrupted
 from structsvm.support.plain import read_only
@@ -36,7 +36,6 @@ __all__ = [
     "build_table",
     "end_row",
     "free_table",
-    "lane_scores",
     "path_value",
     "sum_of_scores",
     "truth_of",
@@ -151,39 +150,6 @@ def sum_of_scores(table: SegmentTable, path: Ints) -> float:
 
 path_value = uninterrupted(sum_of_scores)
 """The same where Python calls it."""
-
-
-@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
-def lane_scores(
-    sums: Floats,
-    lanes: Floats,
-    n_plus: int,
-    value: Floats,
-    group: int,
-    row: Floats,
-    ends: Floats,
-    t: int,
-    out: Floats,
-) -> None:
-    """``out[i] = value[group, i] + score(s, t) - d`` for the 16 starts of a group of leaves.
-
-    ``row`` is ``C_t``. In a group of inner nodes the result bounds every start ``s`` of the run
-    from above, given that ``value`` is at least ``F(s) + |C_e - C_s|^2 / (e - s)``, with ``e`` the
-    anchor and all signs positive. Lanes at or after ``t`` must hold the value minus infinity.
-    """
-    signed_squares(sums, group, row, n_plus, out)
-    if ends.shape[1] == 1:
-        plain_scores(value, group, lanes, ends[t, POSITION], out)
-    else:
-        position = ends[t, POSITION]
-        right, rate, low = ends[t, RIGHT], ends[t, RATE], ends[t, LOW]
-        for i in range(LANES):
-            anchor = lanes[group, ANCHOR, i]
-            length = max(position - anchor, 1.0)
-            origin = lanes[group, ORIGIN, i]
-            longest = length if origin >= low else max(position - origin, 1.0)
-            overlap = rate * length * length if anchor >= low else lanes[group, LEFT, i] + right
-            out[i] = value[group, i] + out[i] / length - overlap / longest
 
 
 @njit(cache=True, nogil=True)

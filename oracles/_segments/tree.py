@@ -34,9 +34,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from structsvm.oracles._segments.lanes import FAST, LANES, lane_of, largest
-from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row, lane_scores
+from structsvm.oracles._segments.lanes import FAST, LANES, lane_of, lane_scores, next_above
+from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row
 from structsvm.support.interrupts import pieces, uninterrupted
+from structsvm.support.progress import tell
 
 __all__ = ["FREE", "NO_START", "blank_tree", "compiled_scan", "stage_scan", "tree_scan"]
 
@@ -118,6 +119,8 @@ def stage_scan(
     argument = begin
     for low, high in pieces(begin + 1, end, (end - begin) * (table.sums.shape[1] + OVERHEAD)):
         argument = _scan(*fixed, value, F, previous, low, high, argument)
+        if high < end and table.ends.shape[1] == 1:  # no truth: a prediction, and a long one
+            tell("segments", high / end)
     if start is not None:  # else the tree is of no further use
         _clear(value, table.first_group, begin, end)
     return F, previous
@@ -160,8 +163,7 @@ def compiled_scan(
             continue
         end_row(sums, t, row)
         seed = argument >> BITS
-        lane_scores(sums, lanes, n_plus, value, seed, row, ends, t, out)
-        best = largest(out)
+        best = lane_scores(sums, lanes, n_plus, value, seed, row, ends, t, out)
         argument = seed * LANES + lane_of(out, best)
         least = best - rounding * (abs(best) + prices)
         n = _path_to_root(t, n_levels, seed, pending, bound)
@@ -171,8 +173,7 @@ def compiled_scan(
                 continue
             level, node = pending[n] % 64, pending[n] // 64
             group = first_group[level] + node
-            lane_scores(sums, lanes, n_plus, value, group, row, ends, t, out)
-            top = largest(out)
+            top = lane_scores(sums, lanes, n_plus, value, group, row, ends, t, out)
             if level == 0 and top > best:
                 best, argument = top, node * LANES + lane_of(out, top)
                 least = best - rounding * (abs(best) + prices)
@@ -261,11 +262,13 @@ def _push_children(
     n: int,
 ) -> int:
     """Stack the children whose bound is better than ``least``."""
-    for i in range(LANES):
+    i = next_above(out, least, 0)
+    while i < LANES:
         child = node * LANES + i
-        if out[i] > least and (level > 1 or child != seed):
+        if level > 1 or child != seed:
             pending[n], bound[n] = child * 64 + level - 1, out[i]
             n += 1
+        i = next_above(out, least, i + 1)
     return n
 
 
@@ -280,8 +283,8 @@ def _close_runs(
     while level < first_group.size - 1 and t % (1 << (BITS * level)) == 0:
         best, stop = -np.inf, t >> BITS
         for group in range(stop - (1 << (BITS * (level - 1))), stop):
-            lane_scores(sums, lanes, n_plus, value, group, row, positions, anchor, out)
-            best = max(best, largest(out))
+            top = lane_scores(sums, lanes, n_plus, value, group, row, positions, anchor, out)
+            best = max(best, top)
         run = (t >> (BITS * level)) - 1
         value[first_group[level] + run // LANES, run % LANES] = best
         level += 1

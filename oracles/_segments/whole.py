@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from structsvm.oracles._segments.lanes import (
     FAST,
     LANES,
+    lane_scores,
     largest,
     max_of_sums,
-    plain_scores,
-    signed_squares,
 )
 from structsvm.oracles._segments.table import (
     NO_TRUTH,
@@ -302,8 +301,7 @@ def _write_gains(table: SegmentTable, gains: Floats) -> None:
     for t in range(1, gains.shape[0]):
         end_row(sums, t, row)
         for g in range((t - 1) // LANES + 1):
-            signed_squares(sums, g, row, table.n_plus, out)
-            plain_scores(nothing, g, lanes, table.ends[t, 0], out)
+            lane_scores(sums, lanes, table.n_plus, nothing, g, row, table.ends, t, out)
             for i in range(LANES):
                 gains[t, g, i] = out[i]
 

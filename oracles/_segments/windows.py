@@ -23,13 +23,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from structsvm.oracles._segments.lanes import FAST, LANES
+from structsvm.oracles._segments.lanes import FAST, LANES, lane_scores
 from structsvm.oracles._segments.table import (
     OVERHEAD,
     SegmentTable,
     build_table,
     end_row,
-    lane_scores,
 )
 from structsvm.partitions.oracle import Region
 from structsvm.partitions.trace_objective import TraceObjective

@@ -57,6 +57,7 @@ def how_to_read(
         tuple(spellings),
         blanks,
         need_labels,
+        stream=getattr(args, "stream", None),
     )
 
 

@@ -18,7 +18,7 @@ from structsvm.datasets.digits import SIDE, digits_recordings
 from structsvm.datasets.files import write_recording
 from structsvm.datasets.recording import Recording, arrays_and_labels
 from structsvm.errors import MissingExtraError
-from structsvm.evaluation import evaluate
+from structsvm.evaluation.evaluate import evaluate
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
 from structsvm.plotting import plot_segmentation

@@ -12,9 +12,9 @@ from structsvm.cli import one_table
 from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import printable
-from structsvm.evaluation import Evaluation, evaluate, perfect_in_words, score_titles
+from structsvm.evaluation.evaluate import Evaluation, evaluate, perfect_in_words, score_titles
+from structsvm.evaluation.verdict import LEARNED, rival_title
 from structsvm.learner.files import load_metric_learner
-from structsvm.verdict import LEARNED, rival_title
 from structsvm.views.words import confused_states
 
 __all__ = ["about_scores", "readable", "run", "score_table", "state_table"]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.cli.columns import named_columns
+from structsvm.cli.context import groups_of, with_context
 from structsvm.cli.inputs import (
     Given,
     read,
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if args.checkpoint is not None:
         check_output(args, args.checkpoint, replaceable=True)
     typed = _typed(args)
-    kind = Kind.typed(args.problem, typed)
+    kind = with_context(Kind.typed(args.problem, typed), args.context)
     refuse_foreign_options(args, kind.problem)
     _check_split(args, kind.problem)
     if args.rates and not kind.problem.traits.contiguous:
@@ -85,7 +86,12 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     learner.set_params(problem=with_counts(kind, typed, given, terminal).problem)
     doing = "making graphs" if takes_images(kind.problem) else "checking"
     with given.named(), terminal.working(doing):
-        training = learner.read(given.Xs, given.ys, feature_names=given.features)
+        training = learner.read(
+            given.Xs,
+            given.ys,
+            feature_names=given.features,
+            groups=groups_of(given, args.groups),
+        )
     if args.split is not None:
         training = _chosen_by_parts(learner, training, args.split, given, terminal)
     elif args.lam == "cv" or (args.lam is None and takes_images(kind.problem)):

@@ -17,6 +17,7 @@ from structsvm.datasets.columns import warn_about_columns
 from structsvm.datasets.files import find_recordings, formats_in_words, read_file
 from structsvm.datasets.image_folder import LabelledImage, find_images, read_images
 from structsvm.datasets.indicators import looks_like_changes, read_labels_as
+from structsvm.datasets.label_tables import with_labels
 from structsvm.datasets.recording import Recording, share_features
 from structsvm.datasets.times import TimeAxis, warn_about_steps
 from structsvm.errors import (
@@ -50,7 +51,7 @@ __all__ = [
 
 OF_TABLES = (
     *("label_column", "time_column", "recording_column", "labels_are", "missing_label"),
-    *("regions", "chunk_column", "features", "ignore", "missing"),
+    *("regions", "chunk_column", "features", "ignore", "missing", "labels", "stream"),
     *("separator", "decimal", "encoding"),
 )
 OF_IMAGES = ("masks",)
@@ -190,7 +191,12 @@ def read(
     if takes_images(problem):
         with terminal.working("reading images"):
             return Given.of(read_images(args.paths, args.masks, need_labels=need_labels), problem)
-    recordings = _recordings(args, terminal, need_labels, features, blanks, learner)
+    apart = args.labels is not None
+    recordings = _recordings(
+        args, terminal, need_labels and not apart, features, blanks or apart, learner
+    )
+    if apart:
+        recordings = with_labels(recordings, args.labels, blanks=blanks)
     kind = labels_are(args, learner)
     if not (need_labels or blanks) and not looks_like_changes(recordings):
         kind = None  # labels that nobody asks for are no reason to refuse anything
@@ -248,7 +254,7 @@ def names_before_reading(args: argparse.Namespace, learner: MetricLearner) -> Se
         return [printable(file.stem) for file in find_images(args.paths)]
     if table_columns(args, learner).recording is not None:
         return None
-    return find_recordings(args.paths).names
+    return find_recordings(args.paths, labels=args.labels).names
 
 
 def refuse_foreign_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
@@ -274,7 +280,7 @@ def _recordings(
     blanks: bool,
     learner: MetricLearner | None,
 ) -> list[Recording]:
-    found = find_recordings(args.paths)
+    found = find_recordings(args.paths, labels=args.labels)
     if found.skipped:
         names = ", ".join(path.name for path in found.skipped[:5])
         more = f" and {len(found.skipped) - 5} more" if len(found.skipped) > 5 else ""

@@ -7,11 +7,14 @@ from structsvm.plugins import problem_names
 __all__ = [
     "BACKENDS",
     "COMPARED",
+    "CONTEXT",
+    "CONTEXT_OF_IMAGES",
     "FEATURED",
     "LABELS_ARE",
     "MISSING",
     "REGULARIZERS",
     "SOLVERS",
+    "STREAMS",
     "kind_names",
 ]
 
@@ -27,6 +30,9 @@ REGULARIZERS = ("squared", "trace")
 BACKENDS = ("auto", "serial", "threads", "processes")
 LABELS_ARE = ("states", "changes")
 MISSING = ("error", "interpolate", "mask")
+STREAMS = ("audio", "video", "both")
+CONTEXT = ("columns", "lags", "statistics", "scores", "boundaries")
+CONTEXT_OF_IMAGES = ("columns", "regions")
 
 
 def kind_names() -> list[str]:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from structsvm import evaluation
 from structsvm.cli.inputs import Given
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataWarning
-from structsvm.evaluation import Evaluation
+from structsvm.evaluation import evaluate as evaluation
+from structsvm.evaluation.evaluate import Evaluation
 from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection.rows import evaluate_rows
 from structsvm.model_selection.splits import fewest_rows

@@ -54,7 +54,7 @@ OF_CHANGES = ("margin", "rate")
 OF_STATES = ("state", "probability")
 """Columns of what a model of named states knows of a segment."""
 
-INPUTS = ("model", "paths", "masks", "regions")
+INPUTS = ("model", "paths", "masks", "regions", "labels")
 """Arguments that name what a command reads."""
 
 Identity = tuple[int, int]

@@ -6,13 +6,14 @@ import argparse
 import difflib
 import re
 import sys
+from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from rich.console import Console
 from rich.highlighter import RegexHighlighter
 from rich.theme import Theme
 
-from structsvm.cli.names import LABELS_ARE, MISSING
+from structsvm.cli.names import LABELS_ARE, MISSING, STREAMS
 from structsvm.cli.terminal import safe_console
 
 __all__ = [
@@ -131,6 +132,14 @@ def file_options() -> argparse.ArgumentParser:
         help="column of the labels in tables (default: that of the model, or label)",
     )
     group.add_argument(
+        "--labels",
+        type=Path,
+        metavar="FILE",
+        help="labels in the time of the recordings, a file or a folder of them: a table with a "
+        "column change, or start, end and label, and recording if there are several (default: they "
+        "are in the recordings)",
+    )
+    group.add_argument(
         "--time-column",
         metavar="NAME",
         help="column of times, numbers or dates; it is no feature, rows are sorted by it, and "
@@ -187,6 +196,11 @@ def feature_options() -> argparse.ArgumentParser:
         metavar="NAME",
         help="column to learn from, the only one unless it is repeated (default: all that are "
         "nothing else)",
+    )
+    group.add_argument(
+        "--stream",
+        choices=STREAMS,
+        help="what to read of sound and moving pictures (default: what there is)",
     )
     group.add_argument(
         "--ignore",

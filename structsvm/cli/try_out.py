@@ -8,7 +8,6 @@ little, from the cross-validation, in which every sample was held out once.
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from structsvm.cli.columns import named_columns
+from structsvm.cli.context import groups_of
 from structsvm.cli.evaluate import readable
 from structsvm.cli.inputs import Given, read, refuse_foreign_options, takes_images
 from structsvm.cli.outputs import check_outputs, writer_for
@@ -26,7 +26,8 @@ from structsvm.cli.settings import Kind, typed_settings
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import Recording
 from structsvm.errors import DataError, SettingsError, VerdictWarning, printable
-from structsvm.evaluation import Evaluation, evaluate
+from structsvm.evaluation.evaluate import Evaluation, evaluate
+from structsvm.evaluation.verdict import rival_title
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection import MetricLearnerCV
@@ -36,7 +37,6 @@ from structsvm.storage.atomic import write_atomically
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
-from structsvm.verdict import rival_title
 
 __all__ = ["run"]
 
@@ -137,7 +137,7 @@ def _split(
             raise SettingsError("--groups is for several files: a single table has one name")
         split = args.split or ROWS
         return split, *_split_table(given, split, kind), None
-    groups = _groups(given, args.groups)
+    groups = groups_of(given, args.groups)
     units = np.unique(groups if groups is not None else np.arange(len(given)).astype(str))
     if units.size < FEWEST:
         what = given.words.wholes(units.size) if groups is None else counted(units.size, "group")
@@ -159,21 +159,6 @@ def _split(
         _at(given, np.flatnonzero(away), kind),
         kept,
     )
-
-
-def _groups(given: Given, pattern: str | None) -> list[str] | None:
-    """The part of each name that the pattern finds: whom or what it is of."""
-    if pattern is None:
-        return None
-    try:
-        regex = re.compile(pattern)
-    except re.error as error:
-        raise SettingsError(f"--groups {pattern!r} is no regular expression: {error}") from error
-    found = [regex.search(name) for name in given.names]
-    missing = next((n for n, m in zip(given.names, found, strict=True) if m is None), None)
-    if missing is not None:
-        raise SettingsError(f"--groups {pattern!r} finds nothing in the name {missing!r}")
-    return [match[1] if match.re.groups else match[0] for match in found if match is not None]
 
 
 def _split_table(given: Given, split: str, kind: Kind) -> tuple[Given, Given]:

@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from structsvm import __version__
-from structsvm.cli.names import BACKENDS, COMPARED, REGULARIZERS, SOLVERS, kind_names
+from structsvm.cli.names import (
+    BACKENDS,
+    COMPARED,
+    CONTEXT,
+    CONTEXT_OF_IMAGES,
+    REGULARIZERS,
+    SOLVERS,
+    kind_names,
+)
 from structsvm.cli.parser import (
     Parser,
     assignment,
@@ -67,15 +75,16 @@ def _fit(commands: Any) -> None:
 examples:
   structsvm fit change-point recordings/ -o my.structsvm
   structsvm fit change-point recordings/ --regions regions.csv -o my.structsvm
+  structsvm fit change-point show.mkv --labels show.csv -o show.structsvm
   structsvm fit normalized-cut images/ --masks masks/ -o cuts.structsvm
 
 Recordings and tables are .npz files (X, and y or bkps, and features if they have names), or tables
 with a header (.csv, .tsv, .txt, perhaps compressed, .parquet, .xlsx) in which every column but the
-label is a feature. A label may be
-blank (-1 in .npz files) where it is not known; --missing-label names further spellings of a blank,
-and --regions tells how many changes there are in stretches of a recording. Images come with label
-maps of the same names (--masks). Ctrl-C ends learning and saves the best metric so far with its
-certificate.
+label is a feature. A label may be blank (-1 in .npz files) where it is not known; --missing-label
+names further spellings of a blank, and --regions tells how many changes there are in stretches of a
+recording. Images come with label maps of the same names (--masks). Sound and films (.mkv, .wav ...)
+are recordings of one sample a second, with labels in a table of their own (--labels). Ctrl-C ends
+learning and saves the best metric so far with its certificate.
 """,
         file_options(),
         feature_options(),
@@ -89,6 +98,14 @@ certificate.
     _partial_options(parser.add_argument_group("partial labels"))
     learning = parser.add_argument_group("learning")
     _metric_options(learning)
+    learning.add_argument(
+        "--context",
+        metavar="NAMES",
+        help="what the metric sees of a recording, separated by commas: "
+        f"{', '.join(CONTEXT)} (the scores are of named states, by a classifier); of an image: "
+        f"{', '.join(CONTEXT_OF_IMAGES)} (default: columns)",
+    )
+    _groups_option(learning, "is scored by a classifier that has seen it (--context)")
     _split_option(learning)
     _solver_options(parser.add_argument_group("solver"))
     _running_options(parser.add_argument_group("running"))
@@ -123,12 +140,7 @@ predictions are about what was held out.
         "-o", "--output", type=Path, metavar="FOLDER", required=True, help="folder to write into"
     )
     force_option(parser)
-    parser.add_argument(
-        "--groups",
-        metavar="PATTERN",
-        help="regular expression that finds in the name of a file whom or what it is of; no group "
-        "is both learned from and held out",
-    )
+    _groups_option(parser, "is both learned from and held out")
     _split_option(parser)
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="number of parallel workers; -1 for one per core"
@@ -566,6 +578,15 @@ def _metric_options(group: argparse._ArgumentGroup) -> None:
         default="auto",
         help="scale features on each recording, on the training set, or not at all (default: what "
         "suits the problem)",
+    )
+
+
+def _groups_option(group: argparse._ActionsContainer, what: str) -> None:
+    group.add_argument(
+        "--groups",
+        metavar="PATTERN",
+        help="regular expression that finds in the name of a file whom or what it is of; no group "
+        + what,
     )
 
 

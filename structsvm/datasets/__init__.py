@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from structsvm.datasets.fetch import fetch_har_spsw as fetch_har_spsw
     from structsvm.datasets.fetch import fetch_hasc1 as fetch_hasc1
     from structsvm.datasets.fetch import fetch_mocap6 as fetch_mocap6
+    from structsvm.datasets.fetch import fetch_mocap86 as fetch_mocap86
     from structsvm.datasets.fetch import fetch_skab as fetch_skab
     from structsvm.datasets.fetch import fetch_tep as fetch_tep
     from structsvm.datasets.fetch import fetch_tssb as fetch_tssb
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from structsvm.datasets.files import read_recording as read_recording
     from structsvm.datasets.files import read_recordings as read_recordings
     from structsvm.datasets.files import write_recording as write_recording
+    from structsvm.datasets.has2023 import read_has2023 as read_has2023
     from structsvm.datasets.image_folder import LabelledImage as LabelledImage
     from structsvm.datasets.image_folder import images_and_labels as images_and_labels
     from structsvm.datasets.image_folder import read_images as read_images
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
     from structsvm.datasets.intervals import labels_of as labels_of
     from structsvm.datasets.intervals import read_intervals as read_intervals
     from structsvm.datasets.intervals import write_intervals as write_intervals
+    from structsvm.datasets.label_tables import with_labels as with_labels
     from structsvm.datasets.long import from_long as from_long
+    from structsvm.datasets.media import read_media as read_media
     from structsvm.datasets.neuroblastoma import AnnotatedProfile as AnnotatedProfile
     from structsvm.datasets.neuroblastoma import annotation_errors as annotation_errors
     from structsvm.datasets.neuroblastoma import fetch_neuroblastoma as fetch_neuroblastoma
@@ -65,6 +69,7 @@ else:
             "fetch_ionosphere": "structsvm.datasets.tables",
             "fetch_letter": "structsvm.datasets.tables",
             "fetch_mocap6": "structsvm.datasets.fetch",
+            "fetch_mocap86": "structsvm.datasets.fetch",
             "fetch_movement_libras": "structsvm.datasets.tables",
             "fetch_neuroblastoma": "structsvm.datasets.neuroblastoma",
             "fetch_skab": "structsvm.datasets.fetch",
@@ -77,12 +82,15 @@ else:
             "images_and_labels": "structsvm.datasets.image_folder",
             "intervals_of": "structsvm.datasets.intervals",
             "labels_of": "structsvm.datasets.intervals",
+            "read_has2023": "structsvm.datasets.has2023",
             "read_images": "structsvm.datasets.image_folder",
             "read_intervals": "structsvm.datasets.intervals",
+            "read_media": "structsvm.datasets.media",
             "read_profiles": "structsvm.datasets.neuroblastoma",
             "read_recording": "structsvm.datasets.files",
             "read_recordings": "structsvm.datasets.files",
             "relevant_changes": "structsvm.datasets.synthetic",
+            "with_labels": "structsvm.datasets.label_tables",
             "write_intervals": "structsvm.datasets.intervals",
             "write_recording": "structsvm.datasets.files",
         },

@@ -15,7 +15,7 @@ from structsvm.datasets.public import Fetch
 from structsvm.datasets.recording import Recording
 from structsvm.support.extras import require
 
-__all__ = ["activity", "bee", "exercise", "fault", "hasc", "series", "water_loop"]
+__all__ = ["activity", "bee", "exercise", "fault", "hasc", "series", "session", "water_loop"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -140,6 +140,14 @@ def _around(Z: Floats, centres: Ints, half: int) -> tuple[Floats, Floats]:
         [getattr(np, kind)(window, axis=0) for window in windows] for kind in ("mean", "std")
     )
     return np.array(means), np.array(stds)
+
+
+def session(name: str, fetch: Fetch) -> Recording:
+    """One session of :func:`fetch_mocap86`."""
+    frame = _table(fetch(f"dataset/MoCap/{name}.csv"))
+    features = tuple(f"channel {column}" for column in frame.columns[:-1])
+    y = frame["state"].to_numpy(np.int64)
+    return Recording(name, frame.iloc[:, :-1].to_numpy(np.float64), y, features)
 
 
 def _most_frequent(y: Ints) -> Ints:

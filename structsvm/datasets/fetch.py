@@ -16,6 +16,7 @@ __all__ = [
     "fetch_har_spsw",
     "fetch_hasc1",
     "fetch_mocap6",
+    "fetch_mocap86",
     "fetch_skab",
     "fetch_tep",
     "fetch_tssb",
@@ -84,7 +85,15 @@ TSSB = PublicSet(
     citation="Ermshaus, Schaefer and Leser (2023), ClaSP: parameter-free time series segmentation, "
     "Data Mining and Knowledge Discovery",
 )
-SETS = (HAR_SPSW, SKAB, MOCAP6, BEEDANCE, HASC1, TEP, TSSB)
+MOCAP86 = PublicSet(
+    "mocap86",
+    "blacksnail789521/PromptTSS",
+    "6c2fdd8a8482aa577f1aa299be270b671777af58",
+    licence="MIT (of the repository); motion data from mocap.cs.cmu.edu, subject 86",
+    citation="Chang, Lo, Peng and Chen (2025), PromptTSS: A prompting-based approach for "
+    "interactive multi-granularity time series segmentation, CIKM; arXiv:2506.11170",
+)
+SETS = (HAR_SPSW, SKAB, MOCAP6, BEEDANCE, HASC1, TEP, TSSB, MOCAP86)
 
 SKAB_FOLDERS = ("valve1", "valve2", "other")
 
@@ -187,6 +196,32 @@ def fetch_mocap6(*, data_home: Home = None) -> list[Recording]:
     """
     names = ("s13_29", "s13_30", "s13_31", "s14_06", "s14_14", "s14_20")
     return MOCAP6.recordings(names, conversions.exercise, data_home)
+
+
+@MOCAP86.cited
+def fetch_mocap86(*, data_home: Home = None) -> list[Recording]:
+    """Nine sessions of motion capture in which actions come back: 4 channels, 7 to 11 segments.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        As in :func:`fetch_har_spsw`.
+
+    Returns
+    -------
+    list of Recording
+        The four channels as they are published, 4,579 to 10,617 samples at 120 Hz. ``y`` numbers
+        the states of each recording in the order in which they appear: the same number names
+        another action in another recording.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import arrays_and_labels, fetch_mocap86
+    >>> def sessions():  # the first call downloads them
+    ...     return arrays_and_labels(fetch_mocap86())
+    """
+    names = sorted(PurePosixPath(path).stem for path in MOCAP86.checksums)
+    return MOCAP86.recordings(names, conversions.session, data_home)
 
 
 @BEEDANCE.cited

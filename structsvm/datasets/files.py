@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -15,6 +15,8 @@ import numpy as np
 
 from structsvm.datasets.columns import warn_about_columns
 from structsvm.datasets.indicators import read_labels_as
+from structsvm.datasets.label_tables import label_files
+from structsvm.datasets.media import MEDIA, read_streams
 from structsvm.datasets.readers import (
     AS_USUAL,
     EXCEL,
@@ -32,8 +34,10 @@ from structsvm.support.typed import refuse_other_types
 
 __all__ = ["Found", "find_recordings", "read_recording", "read_recordings", "write_recording"]
 
-KINDS = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)
+TABLES = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)
 """Kinds that are read; texts may be compressed."""
+KINDS = (*TABLES, *MEDIA)
+"""And sound and moving pictures, where they are named, or where a folder holds no tables."""
 PROSE = ".txt"
 """Read where it is named, or where a folder holds nothing else: it may be a text for people."""
 OTHER_TABLES = (".xls", ".ods", ".feather", ".arrow", ".npy", *COMPRESSIONS)
@@ -87,6 +91,7 @@ def read_recordings(
     separator: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    stream: str | None = None,
     max_bytes: int | None = None,
 ) -> list[Recording]:
     """Read recordings from files and folders.
@@ -100,7 +105,8 @@ def read_recordings(
         first sheet) and text, ``.csv``, ``.tsv``, ``.tab`` and ``.txt``, also compressed
         (``.csv.gz``, ``.bz2``, ``.xz``, ``.zip``). Every column but the label and the time is a
         feature. Of a folder, all these files are read in the order of their names, subfolders are
-        not.
+        not. Files of sound and moving pictures are read as :func:`read_media` does; those of a
+        folder if it holds no tables.
     label_column, time_column : str
         Columns of tables. The time column is no feature, and is kept as ``time``.
     recording_column : str, optional
@@ -127,6 +133,8 @@ def read_recordings(
         How text is written: "," or ";" or "tab" or "space" between columns, "." or "," in
         numbers, and the encoding. By default all of it is found out, and ``origin.format`` of a
         recording says what was found.
+    stream : {"audio", "video", "both"}, optional
+        What is read of files of sound and moving pictures; by default what there is.
     max_bytes : int, optional
         What a file may take in memory, which ``.npz`` and ``.parquet`` files tell before they are
         read. By default ``$STRUCTSVM_MAX_BYTES``, or else 256 MiB or 100 times the size of the
@@ -167,7 +175,13 @@ def read_recordings(
         ignored=tuple(ignore),
     )
     how = HowToRead(
-        Typed(separator, decimal, encoding), missing, missing_labels, blanks, need_labels, max_bytes
+        Typed(separator, decimal, encoding),
+        missing,
+        missing_labels,
+        blanks,
+        need_labels,
+        max_bytes,
+        stream,
     )
     alone = len(found.files) == 1
     recordings = [
@@ -199,8 +213,19 @@ def formats_in_words(recordings: Iterable[Recording]) -> list[str]:
 
 
 @refuse_other_types
-def find_recordings(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> Found:
+def find_recordings(
+    paths: str | PathLike[str] | Iterable[str | PathLike[str]],
+    *,
+    labels: str | PathLike[str] | None = None,
+) -> Found:
     """Which files :func:`read_recordings` reads, and which it passes over.
+
+    Parameters
+    ----------
+    paths : path or list of paths
+    labels : path, optional
+        A file of labels, or a folder of them, which may lie beside the recordings and are none
+        (:func:`with_labels`).
 
     Raises
     ------
@@ -222,9 +247,10 @@ def find_recordings(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) 
         paths = [paths]
     files: dict[Path, Path] = {}
     skipped: list[Path] = []
+    apart = set() if labels is None else {file.resolve() for file in label_files(Path(labels))}
     for path in map(Path, paths):
         if os.path.isdir(path):
-            inside, beside = _search(path)
+            inside, beside = _search(path, apart)
             skipped += beside
         else:
             inside = [_checked(path)]
@@ -303,16 +329,31 @@ def read_file(
     """
     file = _checked(Path(path))
     name = printable(stem_of(file)) if name is None else name
-    if kind_of(file) == ".npz":
+    if kind_of(file) in (".npz", *MEDIA):
         if columns.recording is not None and columns.recording not in columns.optional:
             raise DataError(
                 f"{file} is one recording and has no column {columns.recording!r}: only tables have"
             )
+        if kind_of(file) in MEDIA:
+            return [_film(file, name, columns, how, wanted)]
         return [read_npz(file, name, columns, how, wanted)]
     found = read_table(file, name, columns, how, wanted)
     if len(found) == 1 or alone:
         return found
     return [replace(recording, name=f"{name}/{recording.name}") for recording in found]
+
+
+def _film(
+    path: Path, name: str, columns: TableColumns, how: HowToRead, wanted: Sequence[str]
+) -> Recording:
+    """Sound and pictures, and of their features those that were chosen."""
+    if how.need_labels:
+        raise DataError(
+            f"{path}: sound and pictures hold no labels: read them with need_labels=False and give "
+            "those of a table to with_labels, or name the table with --labels"
+        )
+    found = read_streams(path, name, how.stream, wanted)
+    return found.choosing(columns.chosen(path, found.features, wanted))
 
 
 def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
@@ -346,19 +387,23 @@ def _checked(path: Path) -> Path:
     if path.is_dir():
         raise DataError(f"{path} is a folder, expected one recording")
     if kind_of(path) not in KINDS:
-        raise DataError(f"{path}: not a kind of file that is read; give {', '.join(KINDS)}")
+        raise DataError(
+            f"{path}: not a kind of file that is read; give {', '.join(TABLES)}, or sound or "
+            f"pictures such as {', '.join(MEDIA[:2])}"
+        )
     return path
 
 
-def _search(folder: Path) -> tuple[list[Path], list[Path]]:
+def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path]]:
     """The recordings of a folder and its other files, by name.
 
     What may be recordings is read, or there is an error: a metric that was learned from half of a
     folder looks like any other.
     """
     inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    files = [path for path in inside if path.is_file()]
-    chosen = [path for path in files if kind_of(path) in KINDS and kind_of(path) != PROSE]
+    files = [path for path in inside if path.is_file() and path.resolve() not in apart]
+    chosen = [path for path in files if kind_of(path) in TABLES and kind_of(path) != PROSE]
+    chosen = chosen or [path for path in files if kind_of(path) in MEDIA]
     chosen = chosen or [path for path in files if kind_of(path) == PROSE]
     if len(chosen) > 1:
         chosen = [path for path in chosen if path.name.lower() != INDEX]
@@ -367,7 +412,7 @@ def _search(folder: Path) -> tuple[list[Path], list[Path]]:
         return chosen, [path for path in files if path not in chosen]
     folders = [path.name for path in inside if path.is_dir()]
     hint = f"; subfolders are not searched: {', '.join(folders[:5])}" if folders else ""
-    raise DataError(f"{folder}: no {', '.join(KINDS)} files in this folder{hint}")
+    raise DataError(f"{folder}: no {', '.join(TABLES)} files in this folder{hint}")
 
 
 def _refuse_half_read(folder: Path, files: Sequence[Path], chosen: Sequence[Path]) -> None:
@@ -387,7 +432,7 @@ def _refuse_half_read(folder: Path, files: Sequence[Path], chosen: Sequence[Path
         raise DataError(
             f"{folder}: beside {listed([path.name for path in chosen], 3)} there is "
             f"{listed(others, 5)}, of kinds that are not read; {way_out}, or save them as "
-            f"{', '.join(KINDS)}"
+            f"{', '.join(TABLES)}"
         )
 
 

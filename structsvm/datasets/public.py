@@ -58,7 +58,13 @@ class PublicSet:
             text, heading, examples = loader.__doc__.partition("    Examples\n")
             notes = "" if "\n    Notes\n" in text else "    Notes\n    -----\n"
             licence, citation = (
-                textwrap.fill(f"{part}.", 99, initial_indent="    ", subsequent_indent="    ")
+                textwrap.fill(
+                    f"{part}.",
+                    99,
+                    initial_indent="    ",
+                    subsequent_indent="    ",
+                    break_on_hyphens=False,
+                )
                 for part in (f"Licence: {self.licence}", self.citation)
             )
             references = f"    References\n    ----------\n{citation}"

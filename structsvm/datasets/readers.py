@@ -68,6 +68,8 @@ class HowToRead:
     """Whether labels in tables may be blank."""
     need_labels: bool = True
     max_bytes: int | None = None
+    stream: str | None = None
+    """What is read of sound and pictures; what there is by default."""
 
 
 AS_USUAL = HowToRead()

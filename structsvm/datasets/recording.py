@@ -111,8 +111,12 @@ class Recording:
             lines = [f"lacks {listed(missing)}"] if missing else []
             lines += [f"has {listed(extra)} besides"] if extra else []
             raise DataError(f"{self.where} has other features than {owner}: {' and '.join(lines)}")
-        order = [self.features.index(name) for name in wanted]
-        return replace(self, X=np.ascontiguousarray(self.X[:, order]), features=wanted)
+        return self.choosing(wanted)
+
+    def choosing(self, features: Sequence[str]) -> Recording:
+        """Return the recording of some of its features, in this order."""
+        order = [self.features.index(name) for name in features]
+        return replace(self, X=np.ascontiguousarray(self.X[:, order]), features=tuple(features))
 
 
 def share_features(recordings: Sequence[Recording]) -> list[Recording]:

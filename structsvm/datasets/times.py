@@ -40,17 +40,25 @@ class TimeAxis:
     """Numbers or dates (datetime64), (T,), in order."""
     written: tuple[str, ...] | None = None
     """As the file has them, (T,)."""
+    lasting: float = 0.0
+    """How long a sample lasts from its time on, where it is a stretch and no moment: 1 for samples
+    that each describe a second."""
 
     def __len__(self) -> int:
         """Return the number of samples, T."""
         return len(self.values)
 
     def text(self, sample: int) -> str:
-        """The time of a sample as it was written; the end of the recording is its last sample's."""
+        """The time of a sample as it was written; the end of the recording is its last sample's.
+
+        Where samples last, it is the end of the last one.
+        """
         at = min(sample, len(self) - 1)
         if self.written is not None:
             return self.written[at]
         value = self.values[at]
+        if self.lasting and sample > at:
+            value += self.lasting
         if self.values.dtype.kind == "M":
             return str(np.datetime_as_string(value, unit="auto"))
         return f"{value:.15g}" if self.values.dtype.kind == "f" else str(value)
@@ -58,14 +66,16 @@ class TimeAxis:
     def sample_at(self, moment: Any) -> int:
         """The first sample that is not before a moment, a number or a date as text; T if none is.
 
+        A sample that lasts is where its middle is.
+
         Raises
         ------
         DataError
             When it is no moment of this axis.
         """
-        pandas = require("pandas", "files", "reading times")
         try:
             if self.values.dtype.kind == "M":
+                pandas = require("pandas", "files", "reading times")
                 stamp = pandas.to_datetime(str(moment), utc=True).tz_localize(None)
                 value: Any = np.datetime64(stamp.to_datetime64())
             else:
@@ -73,12 +83,13 @@ class TimeAxis:
         except (TypeError, ValueError):
             kind = "date" if self.values.dtype.kind == "M" else "number"
             raise DataError(f"{moment!r} is no {kind}, as {self.name!r} is") from None
-        return int(np.searchsorted(self.values, value, side="left"))
+        where = self.values + self.lasting / 2 if self.lasting else self.values
+        return int(np.searchsorted(where, value, side="left"))
 
     def at(self, rows: NDArray[np.int64]) -> TimeAxis:
         """The times of some samples."""
         written = None if self.written is None else tuple(self.written[i] for i in rows.tolist())
-        return TimeAxis(self.name, self.values[rows], written)
+        return TimeAxis(self.name, self.values[rows], written, self.lasting)
 
     @property
     def steps(self) -> NDArray[np.float64]:
@@ -90,7 +101,12 @@ class TimeAxis:
 
     @property
     def edges(self) -> NDArray[Any]:
-        """Where samples meet, halfway between their times, and both ends, (T + 1,)."""
+        """Where samples meet, halfway between their times, and both ends, (T + 1,).
+
+        Samples that last meet where they begin.
+        """
+        if self.lasting:
+            return np.append(self.values, self.values[-1] + self.lasting)
         values = self.values if self.values.dtype.kind == "M" else self.values.astype(np.float64)
         half = np.diff(values) / 2
         if not half.size:

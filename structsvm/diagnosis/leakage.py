@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from structsvm.diagnosis.findings import Finding, named
 from structsvm.diagnosis.samples import Given
-from structsvm.verdict import MIN_UNITS, contents
+from structsvm.evaluation.verdict import MIN_UNITS, contents
 
 __all__ = ["copies", "leakage"]
 

@@ -6,6 +6,7 @@ from structsvm.support.lazy import lazy
 
 if TYPE_CHECKING:
     from structsvm.features.base import RecordingTransformer as RecordingTransformer
+    from structsvm.features.boundaries import BoundaryScores as BoundaryScores
     from structsvm.features.compose import Chain as Chain
     from structsvm.features.compose import Rows as Rows
     from structsvm.features.compose import Union as Union
@@ -26,6 +27,7 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            "BoundaryScores": "structsvm.features.boundaries",
             "Chain": "structsvm.features.compose",
             "Columns": "structsvm.features.context",
             "Deviations": "structsvm.features.regions",

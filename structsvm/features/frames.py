@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,6 +18,7 @@ from structsvm.features.base import RecordingTransformer
 from structsvm.features.names import UNNAMED, States
 from structsvm.partitions.samples import Standardizer
 from structsvm.partitions.traits import RECORDINGS, Words
+from structsvm.solvers.fingerprint import fingerprint
 
 __all__ = [
     "CLASSIFIERS",
@@ -26,7 +26,7 @@ __all__ = [
     "FrameRecipe",
     "HeldOut",
     "classifier_from",
-    "shared_fits",
+    "learning_once",
 ]
 
 Floats = NDArray[np.float64]
@@ -36,26 +36,6 @@ CLASSIFIERS = ("logistic", "boosting", "forest")
 
 DRAWS = 50
 """Divisions into folds that are tried until every state is known to every fold's classifier."""
-
-
-_SHARED: ContextVar[dict[bytes, FrameModel] | None] = ContextVar("shared", default=None)
-
-
-@contextmanager
-def shared_fits() -> Iterator[None]:
-    """Within the block, the same classifier of the same recordings is learned once.
-
-    Model selection asks for many of them twice: state scores and a classifier of frames learn the
-    same, and so do the folds within two folds, where they hold out the same recordings.
-    """
-    if _SHARED.get() is not None:
-        yield
-        return
-    token = _SHARED.set({})
-    try:
-        yield
-    finally:
-        _SHARED.reset(token)
 
 
 def classifier_from(estimator: Any, usual: str, random_state: int | None, owner: str) -> Any:
@@ -160,6 +140,27 @@ class FrameModel:
         return found
 
 
+_LEARNED: ContextVar[dict[str, FrameModel] | None] = ContextVar("learned", default=None)
+"""The classifiers that were learned so far, where these are to be learned once."""
+
+
+@contextmanager
+def learning_once() -> Iterator[None]:
+    """Within this, what several ask for that learns alike from the same samples is learned once.
+
+    A frame classifier and the scores of states that a metric sees are made by the same classifiers,
+    and so are a boundary classifier and the scores of boundaries. Processes do not share them.
+    """
+    if _LEARNED.get() is not None:
+        yield
+        return
+    token = _LEARNED.set({})
+    try:
+        yield
+    finally:
+        _LEARNED.reset(token)
+
+
 @dataclass(frozen=True, eq=False)
 class FrameRecipe:
     """How a classifier of frames is learned."""
@@ -189,29 +190,16 @@ class FrameRecipe:
         LearningError
             When the classifier fails, with its own message.
         """
-        shared, key = _SHARED.get(), None
-        if shared is not None and (key := self._key(Xs, states, groups)) in shared:
-            return shared[key]
-        model = self._learned(Xs, states, groups, where)
-        if shared is not None and key is not None:
-            shared[key] = model
-        return model
+        learned = _LEARNED.get()
+        if learned is None:
+            return self._fit(Xs, states, groups, where)
+        asked = (self.features, self.standardize, self.classifier)
+        key = fingerprint((*asked, list(Xs), states.codes, states.n_classes, groups))
+        if key not in learned:
+            learned[key] = self._fit(Xs, states, groups, where)
+        return learned[key]
 
-    def _key(self, Xs: Sequence[Floats], states: States, groups: Any) -> bytes | None:
-        """A digest of what is learned from what; None if the settings do not tell."""
-        stages = (self.features, self.classifier)
-        settings = [(type(stage), sorted(stage.get_params().items())) for stage in stages]
-        if not all(_is_plain(value) for _, given in settings for _, value in given):
-            return None
-        told = (settings, self.standardize, states.n_classes, None if groups is None else [*groups])
-        digest = hashlib.sha256(repr(told).encode())
-        for X, code in zip(Xs, states.codes, strict=True):
-            digest.update(repr(X.shape).encode() + np.ascontiguousarray(X).tobytes())
-            digest.update(np.ascontiguousarray(code).tobytes())
-        return digest.digest()
-
-    def _learned(self, Xs: Sequence[Floats], states: States, groups: Any, where: str) -> FrameModel:
-        """A classifier that has not been learned yet."""
+    def _fit(self, Xs: Sequence[Floats], states: States, groups: Any, where: str) -> FrameModel:
         features = clone(self.features)
         made = features.fit_transform(Xs, states.codes, groups)
         standardizer = Standardizer.fit(self.standardize, made)
@@ -322,13 +310,6 @@ class HeldOut:
             if fewest == 0:
                 break
         return cls(best[units].astype(np.int64), n)
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether the text of a setting says all of it."""
-    if isinstance(value, tuple | list):
-        return all(map(_is_plain, value))
-    return value is None or isinstance(value, bool | int | float | str)
 
 
 def _units(groups: Any, n_recordings: int) -> tuple[list[Any], Ints]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from structsvm.errors import ModelFileError
+from structsvm.features.boundaries import BoundaryScores, Surroundings
 from structsvm.features.compose import Chain, Rows, Union
 from structsvm.features.context import Columns, Lags, MovingStatistics
 from structsvm.features.foreign import OfWindows, Series
@@ -35,9 +36,18 @@ Arrays = dict[str, NDArray[Any]]
 STAGES: dict[str, type] = {
     stage.__name__: stage
     for stage in (
-        *(Chain, Columns, Deviations, HermiteMoments, Lags, MovingStatistics, OfWindows),
+        *(
+            BoundaryScores,
+            Chain,
+            Columns,
+            Deviations,
+            HermiteMoments,
+            Lags,
+            MovingStatistics,
+            OfWindows,
+        ),
         *(RegionScores, Rows, Series),
-        *(StateScores, Union),
+        *(StateScores, Surroundings, Union),
     )
 }
 

@@ -20,6 +20,7 @@ from structsvm.features.stored import from_plain, to_plain
 from structsvm.graphs.images import GraphOfImage
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.stored_support import pack_support, unpack_support
 from structsvm.learner.structured import StructuredSVM
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.masters.auto import AutoMaster
@@ -142,6 +143,7 @@ def _described(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     rivals = {f"rival.{name}": rival for name, rival in learner.rivals_.items()}
     fitted = {name: getattr(learner, name) for name in FITTED}
     fitted["inputs_"] = replace(learner.inputs_, features=None)
+    fitted["solution_"] = replace(learner.solution_, support=None)
     names = getattr(learner, "feature_names_in_", None)
     return {
         "problem": {
@@ -152,6 +154,7 @@ def _described(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
         "features": None if names is None else [str(name) for name in names],
         **{name: codec.pack(getattr(learner, name, None), arrays) for name in OPTIONAL},
         "fitted": {k: codec.pack(v, arrays) for k, v in fitted.items()},
+        "support": pack_support(learner.solution_.support, arrays),
         "feature_stages": {k: _pack_stage(k, v, arrays) for k, v in features.items()},
         "rivals": {k: _pack_rival(k, v, arrays) for k, v in rivals.items()},
     }
@@ -163,6 +166,8 @@ def _described_svm(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     named = [("given", learner.problem), ("sized", learner.problem_)]
     names = getattr(learner, "feature_names_in_", None)
     fitted = {name: getattr(learner, name) for name in FITTED_STRUCTURED}
+    # A labelling may be of any type: a file could not give it back.
+    fitted["solution_"] = replace(learner.solution_, support=None)
     return {
         "estimator": "StructuredSVM",
         "problems": {
@@ -362,6 +367,8 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
     for name in FITTED:
         setattr(learner, name, codec.unpack(header["fitted"][name], arrays))
     learner.inputs_ = replace(learner.inputs_, features=stages["fitted"])
+    support = unpack_support(header.get("support"), arrays)
+    learner.solution_ = replace(learner.solution_, support=support)
     if header["features"] is not None:
         learner.feature_names_in_ = codec.unpack({"strings": header["features"]}, arrays)
     rivals = {k: _unpack_stage(k, v, arrays) for k, v in header["rivals"].items()}

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
 from structsvm.features import RecordingTransformer
+from structsvm.features.frames import learning_once
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.form import Form, same_form
 from structsvm.learner.inputs import Inputs
@@ -117,7 +118,8 @@ class MetricLearner(ProblemParameters):
         The method that minimises, a name or a solver of :mod:`structsvm.solvers`, such as
         ``CuttingPlane(Stopping(tol=1e-3), slack="one")``; "auto" is what suits the problem.
     constraints : callable, optional
-        Takes the cvxpy metric ``B`` and returns a list of further convex constraints.
+        Takes the cvxpy metric ``B`` and returns a list of further convex constraints, whose dual
+        values are in ``solution_.duals``.
     n_jobs : int or None
         Workers that call the oracles, -1 for one per core; None for none. The result is the same.
     backend : {"auto", "serial", "threads", "processes", "dask"} or Backend
@@ -136,7 +138,8 @@ class MetricLearner(ProblemParameters):
         Price of a segment in the learned metric, calibrated on the training labels. With
         ``ruptures``: ``Pelt(custom_cost=CostMl(metric=B)).predict(pen=penalty_)``.
     solution_ : Solution
-        Weight, certified bounds, status and history.
+        Weight, certified bounds, status and history; the wrong labellings that define the metric,
+        with their multipliers (``support``), and the dual values of the constraints (``duals``).
     certified_upper_ : float
         Its upper bound, or that of the relaxation if the oracle is a heuristic one.
     calibration_ : Calibration
@@ -205,6 +208,7 @@ class MetricLearner(ProblemParameters):
 
     # ---- learning
 
+    @learning_once()
     def fit(
         self,
         Xs: Any,

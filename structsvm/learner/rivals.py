@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm import baselines
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
@@ -22,6 +21,7 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.partitions.values import label_values
+from structsvm.rivals import metrics as baselines
 from structsvm.support.checks import among
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,12 @@ class MasterSolution:
     """One per cut, (C,): nonnegative, summing to at most 1 in each group."""
     label: str
     """Which solver answered, and which failed before it."""
+    bound: tuple[float, str] | None = None
+    """A lower bound of the minimum that the master itself has proved, and what it rests on."""
+    is_minimum: bool = True
+    """False where the restricted problem has no minimum yet, and this is one within a box."""
+    duals: tuple[Any, ...] | None = None
+    """Dual values of the further constraints, one for each, if there are any."""
 
 
 class Master(ABC):
@@ -115,4 +122,4 @@ def checked(answer: MasterSolution, risk: RegularizedRisk, cuts: WorkingSet) -> 
         )
     if not np.isfinite(w).all():
         raise MasterError(f"the master ({answer.label}) returned no finite weight")
-    return MasterSolution(risk.space.project(w), clean_multipliers(alpha, cuts), answer.label)
+    return replace(answer, w=risk.space.project(w), multipliers=clean_multipliers(alpha, cuts))

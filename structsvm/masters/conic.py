@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from structsvm.problem import RegularizedRisk
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["conic_minimum", "dual_bound"]
+__all__ = ["conic_minimum", "dual_bound", "proved_bound"]
 
 Floats = NDArray[np.float64]
 
@@ -44,18 +45,9 @@ def conic_minimum(risk: RegularizedRisk, offset: float, slope: Floats) -> float:
 
 
 def dual_bound(problem: cp.Problem) -> float:
-    """A lower bound of the minimum of a convex problem.
+    """A lower bound of the minimum of a convex problem, from a dual point that Clarabel proposes.
 
-    With the standard form ``min x^T P x / 2 + q^T x, A x + s = b, s in K``, every ``z`` in the dual
-    cone and every ``y`` have
-
-        x^T P x / 2 + q^T x  >=  -y^T P y / 2 - b^T z + r^T x,    r = P y + q + A^T z.
-
-    Clarabel only proposes ``y`` and ``z``: whatever it says of them, ``z`` is moved into the dual
-    cone and the right side is computed here. The residual r, which exact arithmetic would make
-    zero, is charged with its norm times a radius of 100 times that of ``y``; a point whose residual
-    is more than 1e-7 of its terms gives no bound. What is taken on trust is that some minimiser
-    lies within the radius.
+    Minus infinity where it proposes none that is good enough (:func:`proved_bound`).
     """
     import clarabel
     import cvxpy as cp
@@ -70,7 +62,23 @@ def dual_bound(problem: cp.Problem) -> float:
         return -np.inf
     if not isinstance(answer, clarabel.DefaultSolution):
         return -np.inf
-    y, z = np.asarray(answer.x, dtype=np.float64), np.asarray(answer.z, dtype=np.float64)
+    return proved_bound(data, offset, np.asarray(answer.x), np.asarray(answer.z))
+
+
+def proved_bound(data: Mapping[str, Any], offset: float, y: Floats, z: Floats) -> float:
+    """A lower bound of a conic program in the form that Clarabel takes, from a proposed dual point.
+
+    With the standard form ``min x^T P x / 2 + q^T x, A x + s = b, s in K``, every ``z`` in the dual
+    cone and every ``y`` have
+
+        x^T P x / 2 + q^T x  >=  -y^T P y / 2 - b^T z + r^T x,    r = P y + q + A^T z.
+
+    Clarabel only proposes ``y`` and ``z``: whatever it says of them, ``z`` is moved into the dual
+    cone and the right side is computed here. The residual r, which exact arithmetic would make
+    zero, is charged with its norm times a radius of 100 times that of ``y``; a point whose residual
+    is more than 1e-7 of its terms gives no bound. What is taken on trust is that some minimiser
+    lies within the radius.
+    """
     if not (np.isfinite(y).all() and np.isfinite(z).all()):
         return -np.inf
     z = _into_dual_cone(z, data["dims"])
@@ -108,7 +116,7 @@ def _into_dual_cone(z: Floats, dims: Any) -> Floats:
         most = (u / alpha) ** alpha * (v / (1 - alpha)) ** (1 - alpha)
         z[at : at + 3] = u, v, np.clip(z[at + 2], -most, most)
         at += 3
-    for alphas in dims.pnd:
+    for alphas in getattr(dims, "pnd", ()):  # cvxpy has had these cones since 1.8
         u, n = np.maximum(z[at : at + len(alphas)], 0.0), len(alphas)
         most = float(np.prod((u / np.asarray(alphas)) ** np.asarray(alphas)))
         z[at : at + n], z[at + n] = u, np.clip(z[at + n], -most, most)

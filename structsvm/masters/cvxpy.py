@@ -109,15 +109,18 @@ class CvxpyMaster(Master):
             slacks = cp.Variable(cuts.n_groups, nonneg=True)
             stack = slacks[cuts.groups] >= cuts.intercepts + cuts.slopes @ w
             objective, constraints = objective + cp.sum(slacks), [*constraints, stack]
-        constraints = [*constraints, *risk.further_constraints(B)]
-        problem = cp.Problem(cp.Minimize(objective), constraints)
+        further = risk.further_constraints(B)
+        problem = cp.Problem(cp.Minimize(objective), [*constraints, *further])
         precise = request.tol < PRECISE
         label = solve_with(problem, self._candidates(risk.space, precise), precise)
         if w.value is None or not np.isfinite(w.value).all():
             raise MasterError(f"the master returned no finite weight ({label})")
         dual = np.zeros(0) if stack is None else np.atleast_1d(stack.dual_value)
         return MasterSolution(
-            risk.space.project(np.asarray(w.value)), clean_multipliers(dual, cuts), label
+            risk.space.project(np.asarray(w.value)),
+            clean_multipliers(dual, cuts),
+            label,
+            duals=tuple(constraint.dual_value for constraint in further) if further else None,
         )
 
     def _candidates(self, space: WeightSpace, precise: bool) -> list[str]:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cut", "WorkingSet"]
+__all__ = ["ActiveCut", "Cut", "Labellings", "WorkingSet", "as_objects"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+Labellings = tuple[tuple[int, Any, float], ...] | None
+"""The labellings that a cut is of, but for true ones: sample, what is kept of the labelling, and
+its share of the cut, 1 unless cuts were merged. None when they are not known."""
+
 _COLUMNS = ("_slopes", "_intercepts", "_groups", "_idle", "_multipliers")
+
+ACTIVE = 1e-7
+"""Part of the largest multiplier below which one is taken for that of a solver's accuracy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,25 +31,39 @@ class Cut:
     group: int
     intercept: float
     slope: Floats
+    labellings: Labellings = None
 
     def value(self, w: Floats) -> float:
         """The bound at ``w``."""
         return self.intercept + float(self.slope @ w)
 
 
+@dataclass(frozen=True, eq=False)
+class ActiveCut:
+    """A cut with a multiplier: its labellings, or the plane itself if they are not known."""
+
+    group: int
+    multiplier: float
+    labellings: Labellings
+    plane: tuple[float, Floats] | None
+
+
 class WorkingSet:
     """The cuts of the restricted problem, stacked so that one product evaluates all of them.
 
-    Every group also has the null cut ``0 <= L`` (the true labelling), which is not stored.
+    Every group also has the null cut ``0 <= L`` (the true labelling), which is not stored; or
+    another number than 0 that its values are never below, minus infinity if there is none.
     """
 
-    def __init__(self, n_groups: int, dim: int) -> None:
+    def __init__(self, n_groups: int, dim: int, floor: Floats | None = None) -> None:
         self.n_groups = n_groups
+        self._floor: Floats = np.zeros(n_groups) if floor is None else floor
         self._slopes: Floats = np.empty((16, dim))
         self._intercepts: Floats = np.empty(16)
         self._groups: Ints = np.empty(16, dtype=np.int64)
         self._idle: Ints = np.empty(16, dtype=np.int64)
         self._multipliers: Floats = np.empty(16)
+        self._labellings: list[Labellings] = []
         self._keys: list[int] = []
 
     def __len__(self) -> int:
@@ -69,17 +90,25 @@ class WorkingSet:
         """Last multiplier of each cut, 0 for a new one: where a master may start, (C,)."""
         return self._multipliers[: len(self)]
 
+    def cuts(self) -> list[Cut]:
+        """The cuts, in their order."""
+        rows = zip(self.groups.tolist(), self.intercepts.tolist(), self.slopes, strict=True)
+        return [Cut(group, intercept, slope) for group, intercept, slope in rows]
+
     def state(self) -> dict[str, NDArray[Any]]:
-        """The arrays that :meth:`restore` takes."""
-        return {name.strip("_"): getattr(self, name)[: len(self)] for name in _COLUMNS}
+        """The arrays that :meth:`restore` takes, which does without the labellings."""
+        held = {name.strip("_"): getattr(self, name)[: len(self)] for name in _COLUMNS}
+        return held | {"labellings": as_objects(self._labellings)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Hold the cuts of another working set and nothing else."""
-        self._keys = []
-        for group, intercept, slope in zip(
-            state["groups"], state["intercepts"], state["slopes"], strict=True
+        self._keys, self._labellings = [], []
+        unknown = [None] * len(state["groups"])
+        columns = (state["groups"], state["intercepts"], state["slopes"])
+        for group, intercept, slope, found in zip(
+            *columns, state.get("labellings", unknown), strict=True
         ):
-            cut = Cut(int(group), float(intercept), slope)
+            cut = Cut(int(group), float(intercept), slope, found)
             self._append(cut, _key(cut))
         self._idle[: len(self)] = state["idle"]
         self._multipliers[: len(self)] = state["multipliers"]
@@ -89,8 +118,8 @@ class WorkingSet:
         return np.asarray(self.intercepts + self.slopes @ w)
 
     def group_values(self, w: Floats) -> Floats:
-        """Largest cut of each group at ``w``, at least 0, (n_groups,)."""
-        best = np.zeros(self.n_groups)
+        """Largest cut of each group at ``w``, at least what it is never below, (n_groups,)."""
+        best = self._floor.copy()
         np.maximum.at(best, self.groups, self.values(w))
         return best
 
@@ -103,6 +132,18 @@ class WorkingSet:
                 known.add(key)
                 self._append(cut, key)
         return len(self) - before
+
+    def active(self, multipliers: Floats) -> tuple[ActiveCut, ...]:
+        """The cuts whose multiplier is more than what the accuracy of a solver leaves."""
+        least = ACTIVE * float(multipliers.max(initial=0.0))
+        found = []
+        for c in np.flatnonzero(multipliers > least):
+            labellings = self._labellings[c]
+            plane = None
+            if labellings is None:
+                plane = float(self._intercepts[c]), self._slopes[c].copy()
+            found.append(ActiveCut(int(self._groups[c]), float(multipliers[c]), labellings, plane))
+        return tuple(found)
 
     def retire(self, multipliers: Floats, max_idle: int) -> int:
         """Note the multipliers; drop the cuts without one ``max_idle`` times running; how many."""
@@ -135,12 +176,15 @@ class WorkingSet:
     def _merged(self, which: NDArray[np.intp]) -> Cut:
         weights = self._multipliers[which] / self._multipliers[which].sum()
         intercept = float(weights @ self._intercepts[which])
-        return Cut(int(self._groups[which[0]]), intercept, weights @ self._slopes[which])
+        slope = weights @ self._slopes[which]
+        labellings = _shared([self._labellings[k] for k in which], weights.tolist())
+        return Cut(int(self._groups[which[0]]), intercept, slope, labellings)
 
     def _keep(self, which: NDArray[np.intp]) -> None:
         for name in _COLUMNS:
             array = getattr(self, name)
             array[: which.size] = array[which]
+        self._labellings = [self._labellings[k] for k in which]
         self._keys = [self._keys[k] for k in which]
 
     def _append(self, cut: Cut, key: int) -> None:
@@ -151,7 +195,26 @@ class WorkingSet:
                 setattr(self, name, np.concatenate((array, np.empty_like(array[: n // 2]))))
         self._slopes[n], self._intercepts[n] = cut.slope, cut.intercept
         self._groups[n], self._idle[n], self._multipliers[n] = cut.group, 0, 0.0
+        self._labellings.append(cut.labellings)
         self._keys.append(key)
+
+
+def as_objects(items: Sequence[Any]) -> NDArray[Any]:
+    """A vector of objects, whatever they are."""
+    found = np.empty(len(items), dtype=object)
+    for place, item in enumerate(items):
+        found[place] = item
+    return found
+
+
+def _shared(parts: list[Labellings], weights: list[float]) -> Labellings:
+    """The labellings of an average of cuts; None if those of a part are not known."""
+    found: list[tuple[int, Any, float]] = []
+    for part, weight in zip(parts, weights, strict=True):
+        if part is None:
+            return None
+        found += [(sample, kept, weight * share) for sample, kept, share in part]
+    return tuple(found)
 
 
 def _key(cut: Cut) -> int:

@@ -12,7 +12,14 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, LearningError
-from structsvm.features.frames import shared_fits
+from structsvm.evaluation.verdict import (
+    Contrast,
+    Verdict,
+    chosen,
+    once_each,
+    standard_error,
+    strongest_first,
+)
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.folds import Folds
@@ -30,14 +37,6 @@ from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.problem import measure
 from structsvm.partitions.traits import Words
 from structsvm.support.progress import share, stage
-from structsvm.verdict import (
-    Contrast,
-    Verdict,
-    chosen,
-    once_each,
-    standard_error,
-    strongest_first,
-)
 
 __all__ = ["FEWEST_INNER", "HeldOut"]
 
@@ -71,7 +70,7 @@ class HeldOut:
     weights: Floats
     """Weights of the recordings in every mean, (N,)."""
     rule: str
-    """How to choose, see :func:`structsvm.verdict.chosen`."""
+    """How to choose, see :func:`structsvm.evaluation.verdict.chosen`."""
     words: Words
     measure: str
     numbers: Ints
@@ -113,8 +112,7 @@ class HeldOut:
             Fold(k, training.counted(), split.test(k), _aligned(training, folds, k))
             for k, training in enumerate(split.training)
         ]
-        with shared_fits():
-            trials = _tried(settings, candidates, parts, n_jobs)
+        trials = _tried(settings, candidates, parts, n_jobs)
         both = np.empty((len(data), len(candidates), 2))
         for k, row in enumerate(trials):
             both[folds.test(k)] = np.stack([trial.losses for trial in row], axis=1)

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
+from structsvm.evaluation.verdict import contents
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.folds import split
@@ -17,7 +18,6 @@ from structsvm.support.checks import is_whole
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
 from structsvm.support.typed import refuse_other_types
-from structsvm.verdict import contents
 
 __all__ = ["margin_rates"]
 

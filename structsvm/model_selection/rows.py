@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, DataWarning, LearningError
-from structsvm.evaluation import Evaluation, warn_of_new_clusters
+from structsvm.evaluation.evaluate import Evaluation, warn_of_new_clusters
+from structsvm.evaluation.verdict import LEARNED, Verdict
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.rivals import partitions_of
 from structsvm.learner.training_set import TrainingSet
@@ -34,7 +35,6 @@ from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
 from structsvm.support.tables import Printed, ShortTable
 from structsvm.support.typed import refuse_other_types
-from structsvm.verdict import LEARNED, Verdict
 
 __all__ = ["RowsEvaluation", "evaluate_rows"]
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
-from structsvm.features.frames import shared_fits
+from structsvm.features.frames import learning_once
 from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
@@ -22,6 +22,7 @@ from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.rivals import candidates_of, fit_rival
 from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.settings import Settings, problem_from
+from structsvm.learner.states import names_of_items, segment_table
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.model_selection.candidates import check_candidates, check_lams, menu
@@ -108,9 +109,6 @@ class MetricLearnerCV(ProblemParameters):
         What learning is worth on held-out recordings, choosing included; ``print`` it.
     rivals_ : dict of estimators
         The candidates that are no metrics, fitted to all recordings.
-    best_metric_, best_inputs_ : Metric, Inputs
-        What ``predict(..., use="best")`` decodes with, unless the best candidate is one of
-        ``rivals_``, and what is done to a sample before.
     cv_results_ : dict of lists
         A row for each candidate and ``lam``: ``pandas.DataFrame(cv_results_)``.
     candidates_ : list of Candidate
@@ -182,6 +180,7 @@ class MetricLearnerCV(ProblemParameters):
         self.constraints = constraints
         self.random_state = random_state
 
+    @learning_once()
     def fit(
         self,
         Xs: Any,
@@ -217,15 +216,15 @@ class MetricLearnerCV(ProblemParameters):
         data = self._training_set(
             Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
-        with shared_fits():
-            with share("choosing", 0.0, CHOOSING):
-                learner = self.choose(data)
-            with share("learning", CHOOSING, 1.0):
-                self._learn(learner, data)
+        with share("choosing", 0.0, CHOOSING):
+            learner = self.choose(data)
+        with share("learning", CHOOSING, 1.0):
+            self._learn(learner, data)
         if not self.verdict_.pays:
             warn(str(self.verdict_), VerdictWarning)
         return self
 
+    @learning_once()
     def choose(
         self,
         Xs: Any,
@@ -292,13 +291,60 @@ class MetricLearnerCV(ProblemParameters):
         partitions = self.predict_partitions(Xs, n_clusters, use=use, **rules)
         return labels_of(self.problem_, partitions, samples)
 
-    def predict_states(self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
-        """Partition samples in the learned metric and name what was found, (T_i,) each."""
-        return self._fitted.predict_states(Xs, n_clusters, **rules)
+    @same_form
+    def predict_states(
+        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
+    ) -> list[NDArray[Any]]:
+        """Partition samples and name what was found: the name of a state for each item, (T_i,).
 
-    def predict_segments(self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
-        """Segment recordings in the learned metric and name what was found: a table for each."""
-        return self._fitted.predict_segments(Xs, n_clusters, **rules)
+        A classifier that is the best candidate, and names states, gives its own names. Anything
+        else has them from the scores of states that the learned metric sees.
+
+        Raises
+        ------
+        SettingsError
+            As :meth:`predict_partitions`; and when nothing knows names of states.
+        """
+        return self._named("predict_states", names_of_items, Xs, n_clusters, use, rules)
+
+    @same_form
+    def predict_segments(
+        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
+    ) -> list[list[dict[str, Any]]]:
+        """Segment recordings and name what was found: a table for each.
+
+        Tables are those of :meth:`MetricLearner.predict_segments`, names and errors those of
+        :meth:`predict_states`.
+        """
+        return self._named("predict_segments", segment_table, Xs, n_clusters, use, rules)
+
+    def _named(
+        self,
+        method: str,
+        name: Callable[..., Any],
+        Xs: Any,
+        n_clusters: Counts,
+        use: str,
+        rules: Rules,
+    ) -> list[Any]:
+        """What a method that names states answers; ``name`` makes it of one partition."""
+        _check_use(use)
+        learner = self._fitted
+        if use == "learned":
+            return list(getattr(learner, method)(Xs, n_clusters, **rules))
+        partitions = self.predict_partitions(Xs, n_clusters, use=use, **rules)
+        best = learner.rivals_.get(self.best_candidate_)
+        if hasattr(best, method):
+            counts = None if n_clusters is None else [M.n_clusters for M in partitions]
+            return list(getattr(best, method)([x.X for x in self.measured(Xs)], counts))
+        if learner.classes_ is None:
+            raise SettingsError(
+                f"{self.best_candidate_} knows no names of states, nor does the learned metric: "
+                "use predict, or candidates that see StateScores"
+            )
+        samples = learner.prepare(Xs)
+        pairs = zip(partitions, samples, strict=True)
+        return [name(M, sample, learner.classes_) for M, sample in pairs]
 
     def predict_changes(
         self,
@@ -331,8 +377,7 @@ class MetricLearnerCV(ProblemParameters):
             When ``use`` is neither "learned" nor "best", or the best candidate is no metric and
             can keep no rules.
         """
-        if not among(use, ("learned", "best")):
-            raise SettingsError(f"use must be 'learned' or 'best', got {use!r}")
+        _check_use(use)
         learner = self._fitted
         if use == "learned":
             found: list[EquivalenceMatrix] = learner.predict_partitions(Xs, n_clusters, **rules)
@@ -344,15 +389,15 @@ class MetricLearnerCV(ProblemParameters):
                     f"{next(iter(rules))}, or use='learned'"
                 )
             return learner.partition_with(self.best_candidate_, Xs, n_clusters)
-        if self.best_inputs_ is learner.inputs_:
-            return learner.decode_with(self.best_metric_, Xs, n_clusters, **rules)
+        if self._best_inputs is learner.inputs_:
+            return learner.decode_with(self._best_metric, Xs, n_clusters, **rules)
         if is_prepared(Xs):
             raise SettingsError(
                 f"{self.best_candidate_} sees other features than the learned metric: give samples "
                 "as they are, not prepared ones"
             )
-        samples = self.best_inputs_(self.measured(Xs))
-        return learner.decode_with(self.best_metric_, samples, n_clusters, **rules)
+        samples = self._best_inputs(self.measured(Xs))
+        return learner.decode_with(self._best_metric, samples, n_clusters, **rules)
 
     def decode_with(
         self, metric: Metric, Xs: Any, n_clusters: Counts = None
@@ -529,15 +574,20 @@ class MetricLearnerCV(ProblemParameters):
         for candidate in self.candidates_:
             if candidate.rival is not None:
                 learner.rivals_[candidate.name] = fit_rival(candidate.rival, self._folded(data))
-        self.best_inputs_, self.best_metric_ = learner.inputs_, learner.metric_
+        self._best_inputs, self._best_metric = learner.inputs_, learner.metric_
         best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
         if best.baseline is None:
             return
         settings = self._settings(best)
         if not best.settings and settings.features is learner.features:
-            self.best_metric_ = learner.baselines_[best.baseline]
+            self._best_metric = learner.baselines_[best.baseline]
             return
-        self.best_inputs_, seen = Inputs.fit(
+        self._best_inputs, seen = Inputs.fit(
             settings.features, settings.standardize, data.counted()
         )
-        self.best_metric_ = tuned_metric(best, seen)
+        self._best_metric = tuned_metric(best, seen)
+
+
+def _check_use(use: Any) -> None:
+    if not among(use, ("learned", "best")):
+        raise SettingsError(f"use must be 'learned' or 'best', got {use!r}")

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from structsvm.errors import DataError, SettingsError
+from structsvm.evaluation.verdict import contents
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.model_selection.folds import Folds, split
 from structsvm.partitions.traits import Words
 from structsvm.support.checks import among, is_whole
 from structsvm.support.quiet import without_warnings
-from structsvm.verdict import contents
 
 __all__ = [
     "CLUSTERS",
@@ -117,7 +117,7 @@ def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: i
 
 
 def rule_for(asked: str | None) -> str:
-    """How to choose by default: see :func:`structsvm.verdict.chosen`.
+    """How to choose by default: see :func:`structsvm.evaluation.verdict.chosen`.
 
     A few groups of clusters tell so little that nearly everything is within one standard error of
     the best, the untrained metric included; there the best is taken.

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm import baselines
 from structsvm.errors import DataError, DataWarning, LearningError, MasterError
 from structsvm.learner.fitting import FitState
 from structsvm.learner.inputs import Inputs
@@ -24,6 +23,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import disagreement
 from structsvm.partitions.sample import Sample
+from structsvm.rivals import metrics as baselines
 from structsvm.solvers.memory import Memory
 from structsvm.status import Status
 from structsvm.support.progress import stage

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from structsvm.partitions.candidates import Candidate as Candidate
     from structsvm.partitions.candidates import Rival as Rival
     from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
+    from structsvm.partitions.kept import KeptPartition as KeptPartition
     from structsvm.partitions.labelled import LabelledSample as LabelledSample
     from structsvm.partitions.labelled import SearchedSample as SearchedSample
     from structsvm.partitions.losses import adjusted_rand_index as adjusted_rand_index
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from structsvm.partitions.oracle import Region as Region
     from structsvm.partitions.problem import PartitionProblem as PartitionProblem
     from structsvm.partitions.sample import Sample as Sample
+    from structsvm.partitions.states import state_matching_score as state_matching_score
+    from structsvm.partitions.states import (
+        weighted_adjusted_rand_index as weighted_adjusted_rand_index,
+    )
     from structsvm.partitions.trace_objective import TraceObjective as TraceObjective
     from structsvm.partitions.traits import Traits as Traits
     from structsvm.partitions.traits import Words as Words
@@ -39,6 +44,7 @@ else:
             "Candidate": "structsvm.partitions.candidates",
             "Constraint": "structsvm.partitions.oracle",
             "EquivalenceMatrix": "structsvm.partitions.equivalence",
+            "KeptPartition": "structsvm.partitions.kept",
             "LabelledSample": "structsvm.partitions.labelled",
             "MarginRates": "structsvm.partitions.margins",
             "Metric": "structsvm.partitions.metric",
@@ -61,5 +67,7 @@ else:
             "margin_f1": "structsvm.partitions.losses",
             "partition_loss": "structsvm.partitions.losses",
             "rand_index": "structsvm.partitions.losses",
+            "state_matching_score": "structsvm.partitions.states",
+            "weighted_adjusted_rand_index": "structsvm.partitions.states",
         },
     )

@@ -53,12 +53,12 @@ class Candidate:
     nothing is learned."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What it has in place of the settings of the search, by name as in
-    :class:`structsvm.MetricLearner`; for a baseline, settings of :func:`structsvm.baselines.fit`,
-    and ``features`` and ``standardize``."""
+    :class:`structsvm.MetricLearner`; for a baseline, settings of
+    :func:`structsvm.rivals.metrics.fit`, and ``features`` and ``standardize``."""
     lams: tuple[float, ...] = ()
     """Strengths to choose from in place of those of the search; none for the latter."""
     baseline: str | None = None
-    """The metric of :func:`structsvm.baselines.fit` that it is, if it is not learned."""
+    """The metric of :func:`structsvm.rivals.metrics.fit` that it is, if it is not learned."""
     rival: Rival | None = None
     """The estimator that it is, if it is no metric."""
 

@@ -18,15 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
+from structsvm.support.blocks import largest
 
-__all__ = ["blocks", "filled", "has_gaps", "in_metric", "means", "scales"]
+__all__ = ["blocks", "filled", "has_gaps", "in_metric", "magnitudes", "means", "scales"]
 
 Floats = NDArray[np.float64]
 
 
 def has_gaps(X: Floats) -> bool:
     """Whether a value is missing."""
-    return bool(np.isnan(X).any())
+    return bool(np.isnan(largest(X)).any())
+
+
+def magnitudes(X: Floats) -> Floats:
+    """The largest magnitude in each column (T, P) of the values there are, (P,); 0 if none."""
+    found = largest(X)
+    return np.fmax.reduce(np.abs(X), axis=0, initial=0.0) if np.isnan(found).any() else found
 
 
 def blocks(X: Floats) -> list[tuple[int, int, int]]:

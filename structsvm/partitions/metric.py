@@ -20,6 +20,7 @@ from structsvm.partitions.oracle import UNCONSTRAINED, BatchOracle, Constraint, 
 from structsvm.partitions.price_path import decode_between
 from structsvm.partitions.sample import batches_of
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.blocks import by_rows
 from structsvm.support.contract import asked
 from structsvm.support.plain import counted
 
@@ -81,7 +82,7 @@ class Metric:
 
     def transform(self, X: Floats) -> Floats:
         """Return samples (T, P) in the metric, (T, r), whose plain distance is that of ``B``."""
-        return in_metric(X, self.factor)
+        return by_rows(lambda rows: in_metric(rows, self.factor), X, self.factor.shape[1])
 
     def decode(
         self,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.kept import KeptPartition
 from structsvm.partitions.labelled import LabelledSample, Scoring
 from structsvm.partitions.losses import Projector
 from structsvm.partitions.metric import Metric, metric_factor
@@ -131,6 +132,19 @@ class MetricObjective(Objective, Problem):
     def null_weight(self) -> Floats:
         """``B = 0`` with a cluster priced as much as the loss rewards it."""
         return self.join(0.0 * self._identity(), self.partition.traits.kappa)
+
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        """The metric is called ``B``, the price of a cluster ``beta``."""
+        return ("B", "beta") if self.prices_clusters else ("B",)
+
+    def kept(self, y: Projector) -> KeptPartition | None:
+        """Keep the ends of segments or the numbers of clusters; nothing of a relaxation."""
+        return KeptPartition.of(y) if isinstance(y, EquivalenceMatrix) and y.is_partition else None
+
+    def labelling(self, kept: KeptPartition) -> EquivalenceMatrix:
+        """Return the partition that was kept."""
+        return kept.matrix
 
     def joint_feature(self, x: LabelledSample, y: Projector) -> Floats:
         """``(X^T M X, -Tr M) / T``, the feature map of the problem in place of the first."""

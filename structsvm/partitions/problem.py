@@ -263,7 +263,7 @@ class PartitionProblem(Contract):
         """What :meth:`partition` maximises: minus the distortion in the metric, minus the price."""
         price = 0.0 if n_clusters is not None else metric.price
         assert price is not None
-        Z = in_metric(centred(sample.X), metric.factor)
+        Z = metric.transform(centred(sample.X))
         return TraceObjective(Z, shift=-price, gaps=has_gaps(Z))
 
     @hook

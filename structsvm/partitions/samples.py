@@ -11,11 +11,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
-from structsvm.partitions.gaps import blocks, filled, means, scales
+from structsvm.partitions.gaps import blocks, filled, magnitudes, means, scales
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.partitions.values import no_array, refuse_hidden
+from structsvm.support.blocks import by_rows, largest, mapping_of, mean_and_spread
 from structsvm.support.checks import among
 from structsvm.support.plain import counted
 
@@ -169,10 +170,12 @@ class Standardizer:
         if self.kind is None:
             return X
         if self.kind == "recording":
-            return np.asarray((X - means(X)) * _inverse_scale(X))
+            mean, deviation = _moments(X)
+            scale = _inverse(deviation, X)
+            return by_rows(lambda rows: (rows - mean) * scale, X, X.shape[1])
         assert self.mean is not None
         assert self.scale is not None
-        return np.asarray((X - self.mean) * self.scale)
+        return by_rows(lambda rows: (rows - self.mean) * self.scale, X, X.shape[1])
 
 
 def centred(X: Floats) -> Floats:
@@ -183,9 +186,12 @@ def centred(X: Floats) -> Floats:
     apart: the scores hold ``mean^2`` next to the variance. A mean within one standard deviation at
     most doubles them, and stays, so that features that are centred already keep their last bit.
     """
-    mean, spread = means(X), scales(X)
+    mean, spread = _moments(X)
     far = np.abs(mean) > spread
-    return np.asarray(X - np.where(far, mean, 0.0)) if far.any() else X
+    if not far.any():
+        return X
+    offset = np.where(far, mean, 0.0)
+    return by_rows(lambda rows: rows - offset, X, X.shape[1])
 
 
 def warn_about_constant_features(
@@ -294,16 +300,17 @@ def cluster_counts(
 
 def is_constant(X: Floats) -> NDArray[np.bool_]:
     """Which features of a sample are constant up to rounding, (P,)."""
-    return np.asarray(_inverse_scale(X) == 0)
+    return np.asarray(_inverse(_moments(X)[1], X) == 0)
 
 
-def _inverse_scale(X: Floats) -> Floats:
-    """One over the standard deviation, 0 for a feature that is constant up to rounding."""
-    return _inverse(scales(X), X)
+def _moments(X: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each column; what is mapped has no missing values."""
+    return (means(X), scales(X)) if mapping_of(X) is None else mean_and_spread(X)
 
 
 def _inverse(deviation: Floats, X: Floats) -> Floats:
-    varies = deviation > 1e-12 * np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
+    """One over the standard deviation, 0 for a feature that is constant up to rounding."""
+    varies = deviation > 1e-12 * magnitudes(X)
     inverse: Floats = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
     return inverse
 
@@ -363,7 +370,7 @@ def _as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | N
         X = _with_gaps(X)
     refuse_hidden(X, which, names)
     try:
-        array = np.array(X, dtype=np.float64, order="C")
+        array = _copied(X)
     except (TypeError, ValueError, OverflowError):
         raise DataError(f"{which} {_not_a_number(X, names)}") from None
     if array.ndim != 2:
@@ -377,13 +384,14 @@ def _as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | N
             f"{which} is empty: 0 feature(s) (shape={array.shape}) while a minimum of 1 is "
             "required."
         )
-    if missing in ("interpolate", "mask") and not np.isinf(array).any():
-        array = filled(array) if missing == "interpolate" else array
-    elif not np.isfinite(array).all():
-        wrong = np.isinf(array) if missing in ("interpolate", "mask") else ~np.isfinite(array)
-        raise DataError(f"{which} {_not_finite(array, wrong, names, missing)}")
-    size = np.nan_to_num(np.abs(array), copy=False)
-    if size.max() > LARGEST:
+    found, patient = largest(array), missing in ("interpolate", "mask")
+    if not np.isfinite(found).all():
+        wrong = np.isinf(array) if patient else ~np.isfinite(array)
+        if wrong.any():
+            raise DataError(f"{which} {_not_finite(array, wrong, names, missing)}")
+        array = filled(array) if missing == "interpolate" else np.array(array)
+    if magnitudes(array).max() > LARGEST:
+        size = np.nan_to_num(np.abs(array), copy=False)
         row, column = divmod(int(size.argmax()), array.shape[1])
         name = f" ({names[column]})" if names is not None else ""
         raise DataError(
@@ -392,6 +400,15 @@ def _as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | N
             "missing"
         )
     return array
+
+
+def _copied(X: Any) -> Floats:
+    """Floats of our own, or those of a file: what is mapped is not read into memory."""
+    if mapping_of(X) is None:
+        return np.array(X, dtype=np.float64, order="C")
+    if X.dtype == np.float64 and X.flags.c_contiguous:
+        return np.asarray(X)
+    return by_rows(lambda rows: rows, X, X.shape[1]) if X.ndim == 2 else np.array(X, np.float64)
 
 
 def _with_gaps(X: Any) -> Any:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import means
+from structsvm.partitions.gaps import magnitudes, means
+from structsvm.support.blocks import largest
 from structsvm.support.plain import read_only
 
 __all__ = ["TraceObjective"]
@@ -74,13 +75,12 @@ class TraceObjective:
         """Check once, at the door."""
         if self.Z.ndim != 2 or self.Z.shape[0] == 0:
             raise OracleError(f"Z must have shape (T, r) with T >= 1, got {self.Z.shape}")
-        highest = np.fmax if self.gaps else np.maximum  # of which the latter passes NaN on
-        largest = float(highest.reduce(np.abs(self.Z), axis=None, initial=0.0))
-        if not (math.isfinite(largest + self.truth_weight) and math.isfinite(self.shift)):
+        size = float((magnitudes if self.gaps else largest)(self.Z).max(initial=0.0))
+        if not (math.isfinite(size + self.truth_weight) and math.isfinite(self.shift)):
             raise OracleError("the objective is not finite: look for NaN or inf in the data or B")
-        if largest > LARGEST:
+        if size > LARGEST:
             raise OracleError(
-                f"the samples reach {largest:g} in the metric, and beyond {LARGEST:g} squares "
+                f"the samples reach {size:g} in the metric, and beyond {LARGEST:g} squares "
                 "overflow: scale the data as those that were learned from"
             )
         if self.truth is not None and self.truth.n_samples != self.n_samples:

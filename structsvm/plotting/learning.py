@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, SettingsError
+from structsvm.evaluation.verdict import rival_in_words
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting.style import line_styles, new_axes, plain
 from structsvm.solution import Solution
 from structsvm.support.extras import require
 from structsvm.support.typed import refuse_other_types
-from structsvm.verdict import rival_in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

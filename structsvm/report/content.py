@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import PluginError
-from structsvm.evaluation import perfect_in_words, score_titles
+from structsvm.evaluation.evaluate import perfect_in_words, score_titles
+from structsvm.evaluation.verdict import rival_in_words, rival_title
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import problem_name
 from structsvm.report.held_out import HeldOut
 from structsvm.report.pictures import Pictures
 from structsvm.support.plain import counted, finite
-from structsvm.verdict import rival_in_words, rival_title
 from structsvm.views.words import (
     certificate_in_words,
     eigenvalues,

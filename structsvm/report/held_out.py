@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.datasets.times import TimeAxis, time_axis
 from structsvm.errors import DataError
-from structsvm.evaluation import (
+from structsvm.evaluation.evaluate import (
     Evaluation,
     confusions_of,
     decode_with_all,

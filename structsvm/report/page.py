@@ -10,14 +10,15 @@ from importlib.resources import files
 from typing import Any
 
 from structsvm.diagnosis import Diagnosis, diagnose_measured
+from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.sample import Sample
 from structsvm.report.content import content, notes
 from structsvm.report.held_out import HeldOut
 from structsvm.report.pictures import Pictures
+from structsvm.report.support import support_section
 from structsvm.support.typed import refuse_other_types
 from structsvm.support.version import __version__
-from structsvm.verdict import Verdict
 
 __all__ = ["report_page"]
 
@@ -119,6 +120,7 @@ def report_page(
         found=html.escape(verdict.found),
         measure=html.escape(verdict.measure.capitalize()),
         notes="\n".join(said),
+        support=support_section(learner),
         findings=_findings(found),
         singular=html.escape(whole),
         plural=html.escape(f"{whole}s"),

@@ -1,4 +1,4 @@
-"""What practitioners try first: classifiers of samples, boundaries or rows of tables."""
+"""What practitioners try first: simpler metrics, and classifiers of samples, boundaries or rows."""
 
 from typing import TYPE_CHECKING
 

@@ -8,38 +8,37 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import convolve1d, maximum_filter1d
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.errors import DataError, SettingsError
-from structsvm.features.base import RecordingTransformer
+from structsvm.features.boundaries import (
+    DISTANCE,
+    SPREAD,
+    boundary_recipe,
+    peaks_of,
+    read_boundaries,
+    sums_of,
+    widened,
+)
 from structsvm.features.checks import integers, read_recordings
-from structsvm.features.context import Lags, MovingStatistics
-from structsvm.features.frames import FrameRecipe, HeldOut, classifier_from
-from structsvm.features.names import UNNAMED, States, is_missing
+from structsvm.features.frames import HeldOut
+from structsvm.features.names import UNNAMED
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import (
-    STANDARDIZE,
     Counts,
-    Standardizer,
     cluster_counts,
 )
 from structsvm.rivals.tuning import mean_loss, some_truth
-from structsvm.support.plain import counted
 
-__all__ = ["BoundaryClassifier", "Surroundings"]
+__all__ = ["BoundaryClassifier"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-NEIGHBOURS = (-2, 0, 2)
-"""Lags at which the classifier sees the columns themselves."""
-
 DISTANCES = (1, 2, 3, 5, 8, 12)
 """Samples between two peaks, at least, to choose from."""
 
-USUAL = (3, 0.5, 5)
+USUAL = (SPREAD, 0.5, DISTANCE)
 """Spread, threshold and distance where nothing can be held out to choose by."""
 
 SPREADS = (0, 1, 2, 3, 4, 6)
@@ -54,12 +53,12 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
 
     The classifier sees, for each sample, the means of the windows before and after it, how they
     differ, and the samples next to it; it learns whether a segment begins there or within
-    ``tolerance`` samples. Its probabilities are
-    added over a few samples with weights that fall off to either side; a boundary is a peak of the
-    sums above a threshold. The spread of the sum, the threshold and the distance between peaks are
-    those with the smallest mean loss ``|M - M_i|_F^2`` on the training recordings, each scored by
-    a classifier that has not seen it, nor its group. One recording, or one group, leaves nothing to
-    choose by: then they are 3, 0.5 and 5.
+    ``tolerance`` samples. Its probabilities are added over a few samples with weights that fall off
+    to either side; a boundary is a peak of the sums above a threshold. The spread of the sum, the
+    threshold and the distance between peaks are those with the smallest mean loss
+    ``|M - M_i|_F^2`` on the training recordings, each scored by a classifier that has not seen it,
+    nor its group. One recording, or one group, leaves nothing to choose by: then they are 3, 0.5
+    and 5.
 
     Parameters
     ----------
@@ -137,12 +136,16 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         LearningError
             When the classifier fails, naming the fold.
         """
-        recipe, arrays = self._recipe(), read_recordings(Xs)
+        owner = "BoundaryClassifier"
+        recipe = boundary_recipe(
+            self.estimator, self.widths, self.standardize, self.random_state, owner
+        )
+        arrays = read_recordings(Xs)
         (tolerance,) = integers("tolerance", self.tolerance, "1", least=0)
-        states = _boundaries(ys, arrays)
+        states = read_boundaries(ys, arrays, owner)
         truths = [_truth(code) for code in states.codes]
-        some_truth(truths, "BoundaryClassifier")
-        near = States(states.classes, [_widened(code, tolerance) for code in states.codes])
+        some_truth(truths, owner)
+        near = widened(states, tolerance)
         self.spread_, self.threshold_, self.distance_ = USUAL
         self.loss_ = np.nan
         if HeldOut.is_possible(len(arrays), groups):
@@ -152,7 +155,7 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
                 groups,
                 self.random_state,
                 states,
-                "BoundaryClassifier",
+                owner,
                 every_state=False,
             )
             held_out = recipe.held_out(arrays, near, folds, groups)
@@ -188,10 +191,10 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         self, Xs: Sequence[Floats], n_clusters: Counts = None
     ) -> list[list[int]]:
         """Return the segment ends of each recording, the last being T."""
-        sums = [_sums(p, self.spread_) for p in self.predict_proba(Xs)]
+        sums = [sums_of(p, self.spread_) for p in self.predict_proba(Xs)]
         counts = cluster_counts(n_clusters, [total.size for total in sums])
         return [
-            _ends(_peaks(total, self.distance_), self.threshold_, total.size)
+            _ends(peaks_of(total, self.distance_), self.threshold_, total.size)
             if K is None
             else _highest(total, self.distance_, K)
             for total, K in zip(sums, counts, strict=True)
@@ -201,11 +204,11 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         """Choose how peaks are picked."""
         best = np.inf
         for spread, distance in product(SPREADS, DISTANCES):
-            sums = [_sums(p, spread) for p in probabilities]
+            sums = [sums_of(p, spread) for p in probabilities]
             thresholds = np.unique(np.quantile(np.concatenate(sums), QUANTILES))
             losses = np.mean(
                 [
-                    _losses(truth, _peaks(total, distance), thresholds)
+                    _losses(truth, peaks_of(total, distance), thresholds)
                     for total, truth in zip(sums, truths, strict=True)
                     if truth is not None
                 ],
@@ -216,112 +219,12 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
                 self.threshold_ = float(thresholds[losses.argmin()])
         self.loss_ = float(best)
 
-    def _recipe(self) -> FrameRecipe:
-        if self.standardize not in STANDARDIZE:
-            raise SettingsError(
-                f"standardize must be one of {STANDARDIZE}, got {self.standardize!r}"
-            )
-        owner = "BoundaryClassifier"
-        classifier = classifier_from(self.estimator, "boosting", self.random_state, owner)
-        widths = integers("widths", self.widths, "(2, 3, 5, 8)", least=1)
-        return FrameRecipe(Surroundings(widths, self.standardize), None, classifier, owner)
-
-
-class Surroundings(RecordingTransformer):
-    """What is before and after each sample, how both differ, and the samples next to it."""
-
-    def __init__(
-        self, widths: Sequence[int] = (2, 3, 5, 8), standardize: str | None = "recording"
-    ) -> None:
-        self.widths = widths
-        self.standardize = standardize
-
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Learn the scales; parameters as those of every transformer."""
-        self.standardizer_ = Standardizer.fit(self.standardize, Xs)
-        self.lags_ = Lags(NEIGHBOURS).fit(Xs)
-        self.sides_ = MovingStatistics(self.widths, ("before", "after")).fit(Xs)
-        self.change_ = MovingStatistics(self.widths, ("before_minus_after",)).fit(Xs)
-        return self
-
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """The features, (T_i, P') each."""
-        Zs = [self.standardizer_(X) for X in Xs]
-        stages = [stage.transform(Zs) for stage in (self.lags_, self.sides_, self.change_)]
-        return [np.hstack([*parts, np.abs(parts[-1])]) for parts in zip(*stages, strict=True)]
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The names of the features, made of those of the columns."""
-        stages = (self.lags_, self.sides_, self.change_)
-        names = [stage.get_feature_names_out(input_features) for stage in stages]
-        return np.concatenate([*names, [f"size of {name}" for name in names[-1]]])
-
-
-def _boundaries(ys: Any, Xs: Sequence[Floats]) -> States:
-    """Whether a segment begins at each sample but the first, -1 where that is not known."""
-    given = [] if ys is None else list(ys)
-    if len(given) != len(Xs):
-        raise DataError(
-            f"{counted(len(Xs), 'recording')} but {counted(len(given), 'labelling')}: "
-            "BoundaryClassifier needs labels or "
-            "breakpoints of each"
-        )
-    codes = [_begins(y, len(X), i) for i, (y, X) in enumerate(zip(given, Xs, strict=True))]
-    if not any((code == 1).any() for code in codes):
-        raise DataError("no recording has a change: there is no boundary to learn from")
-    return States(np.array(["no boundary", "boundary"]), codes)
-
-
-def _begins(y: Any, T: int, i: int) -> Ints:
-    labels = getattr(y, "labels", y)  # of PartialLabels
-    values = np.asarray(labels if labels is not None else np.full(T, UNNAMED))
-    begins = np.zeros(T, dtype=np.int64)
-    begins[0] = UNNAMED
-    if values.ndim == 1 and values.size == T:
-        unknown = np.array([is_missing(name) for name in values.tolist()])
-        begins[1:] = values[1:] != values[:-1]
-        begins[1:][unknown[1:] | unknown[:-1]] = UNNAMED
-        return begins
-    try:
-        ends = EquivalenceMatrix.from_breakpoints(values).breakpoints
-    except DataError as error:
-        raise DataError(f"recording {i}: {error}") from error
-    if ends[-1] != T:
-        raise DataError(f"recording {i} has {T} samples, and its last breakpoint is {ends[-1]}")
-    begins[ends[:-1]] = 1
-    return begins
-
 
 def _truth(begins: Ints) -> EquivalenceMatrix | None:
     """The segmentation of a recording all of whose boundaries are known."""
     if (begins[1:] == UNNAMED).any():
         return None
     return EquivalenceMatrix.from_breakpoints([*np.flatnonzero(begins == 1).tolist(), begins.size])
-
-
-def _widened(begins: Ints, tolerance: int) -> Ints:
-    """The same with the samples near a boundary being boundaries too."""
-    near = maximum_filter1d((begins == 1).astype(np.int64), 2 * tolerance + 1, mode="constant")
-    return np.where((near == 1) & (begins != UNNAMED), 1, begins).astype(np.int64)
-
-
-def _sums(p: Floats, spread: int) -> Floats:
-    """Probabilities of boundaries, (T,), and those of their neighbours with falling weights."""
-    p = p.copy()
-    p[0] = 0.0
-    weights = 1 - np.abs(np.arange(-spread, spread + 1)) / (spread + 1)
-    return np.asarray(convolve1d(p, weights, mode="constant"))
-
-
-def _peaks(sums: Floats, distance: int) -> tuple[Ints, Floats]:
-    """Where the peaks are, of those that are equal and near each other the first, and how high."""
-    highest = maximum_filter1d(sums, 2 * distance + 1, mode="constant")
-    kept: list[int] = []
-    for t in np.flatnonzero(sums == highest).tolist():
-        if t > 0 and (not kept or t - kept[-1] > distance):
-            kept.append(t)
-    found = np.array(kept, dtype=np.int64)
-    return found, sums[found]
 
 
 def _ends(peaks: tuple[Ints, Floats], threshold: float, T: int) -> list[int]:
@@ -333,7 +236,7 @@ def _ends(peaks: tuple[Ints, Floats], threshold: float, T: int) -> list[int]:
 def _highest(sums: Floats, distance: int, K: int) -> list[int]:
     """Segment ends at the ``K - 1`` highest peaks, and at other samples where these are too few."""
     is_peak = np.zeros(sums.size, dtype=bool)
-    is_peak[_peaks(sums, distance)[0]] = True
+    is_peak[peaks_of(sums, distance)[0]] = True
     order = np.lexsort((np.arange(sums.size), -sums, ~is_peak))
     chosen = [t for t in order.tolist() if t > 0][: K - 1]
     return [*sorted(chosen), sums.size]

@@ -12,11 +12,12 @@ from typing import Any
 
 from structsvm.errors import LearningError, SettingsError
 from structsvm.parallel import Backend, Serial, Session, single_threaded
-from structsvm.problem import CompositeRisk, Outline, Risk
+from structsvm.problem import CompositeRisk, Outline, RegularizedRisk, Risk
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.checkpoint import Checkpoint, identity
 from structsvm.solvers.descent import Descent
 from structsvm.solvers.memory import Memory
+from structsvm.solvers.program import Program, ProgramRun
 from structsvm.solvers.run import Run
 from structsvm.solvers.separation import blocks_of
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
@@ -24,9 +25,10 @@ from structsvm.status import Status
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import tell
 
-__all__ = ["ConvexSolver", "DescentSolver", "Run", "Solver", "Step", "Stopping"]
+__all__ = ["AnyRun", "ConvexSolver", "DescentSolver", "Run", "Solver", "Step", "Stopping"]
 
 Callback = Callable[[HistoryEntry], None]
+AnyRun = Run | Descent | ProgramRun
 StepDone = Callable[[Step], None]
 """Called after each step; it raises when the run is over."""
 
@@ -57,12 +59,12 @@ class Solver(ABC):
         """Raise SettingsError if this solver cannot minimise such a risk, saying which one can."""
 
     @abstractmethod
-    def iterate(self, run: Run | Descent, done: StepDone) -> None:
+    def iterate(self, run: AnyRun, done: StepDone) -> None:
         """Iterate, and call ``done`` after each step; it ends the run by raising."""
 
     def solve(
         self,
-        risk: Risk,
+        risk: Risk | Program,
         callback: Callback | None = None,
         *,
         backend: Backend | None = None,
@@ -75,7 +77,7 @@ class Solver(ABC):
 
         Parameters
         ----------
-        risk : RegularizedRisk or CompositeRisk
+        risk : RegularizedRisk, CompositeRisk or Program
         callback : callable, optional
             Sees every iteration.
         backend : Backend, optional
@@ -86,7 +88,7 @@ class Solver(ABC):
             fails; if it is there, the run goes on from it. The stopping rule may be another then.
         memory : Memory, optional
             Of runs on the same samples with other regularizers; this run begins with what they
-            found, and adds what it finds. For convex risks.
+            found, and adds what it finds. For convex risks; programs keep their cuts themselves.
 
         Raises
         ------
@@ -98,8 +100,9 @@ class Solver(ABC):
             When the restricted problem or a sample has no answer.
         """
         self.check(risk.outline)
-        checkpoint = None if resume is None else Checkpoint(resume, identity(risk, self))
-        memory = None if isinstance(risk, CompositeRisk) else (memory or Memory()).of(risk, self)
+        checkpoint = None if resume is None else self._checkpoint(risk, resume)
+        if isinstance(risk, RegularizedRisk):
+            memory = (memory or Memory()).of(risk, self)
         parts = parts_of(risk)
         with (
             nullcontext() if checkpoint is None else checkpoint.held(),
@@ -118,17 +121,29 @@ class Solver(ABC):
                 )
             return run.solution(status)
 
+    def _checkpoint(self, risk: Risk | Program, path: str | PathLike[str]) -> Checkpoint:
+        """The file that follows the run."""
+        if isinstance(risk, Program):
+            raise SettingsError("a program has no checkpoints: leave resume out")
+        return Checkpoint(path, identity(risk, self))
+
     def _begin(
-        self, risk: Risk, parts: Sequence[Any], session: Session, memory: Memory | None
-    ) -> Run | Descent:
+        self,
+        risk: Risk | Program,
+        parts: Sequence[Any],
+        session: Session,
+        memory: Memory | None,
+    ) -> AnyRun:
         """What the iterations work with."""
+        if isinstance(risk, Program):
+            return ProgramRun(risk, self.stopping, session)
         if isinstance(risk, CompositeRisk):
             return Descent(risk, self.stopping, session)
         return Run(risk, self.stopping, parts, session, memory)
 
     def _iterate(
         self,
-        run: Run | Descent,
+        run: AnyRun,
         callback: Callback | None,
         checkpoint: Checkpoint | None,
         interrupts: Interrupts,
@@ -172,7 +187,7 @@ class Solver(ABC):
             raise
         raise AssertionError
 
-    def _status_so_far(self, run: Run | Descent, step: Step) -> Status | None:
+    def _status_so_far(self, run: AnyRun, step: Step) -> Status | None:
         """Why to stop after the iterations so far, if there is a reason."""
         certificate, tol = run.certificate, self.stopping.tol
         if not certificate.entries:
@@ -237,14 +252,16 @@ class DescentSolver(Solver):
             )
         self.check_composite(risk)
 
-    def iterate(self, run: Run | Descent, done: StepDone) -> None:
+    def iterate(self, run: AnyRun, done: StepDone) -> None:
         """Descend from the start of the risk."""
         assert isinstance(run, Descent)
         self.descend(run, done)
 
 
-def parts_of(risk: Risk) -> Sequence[Any]:
-    """What workers are given: blocks of samples, or the losses of single ones."""
+def parts_of(risk: Risk | Program) -> Sequence[Any]:
+    """What workers are given: blocks of samples, the losses of single ones, or oracles."""
+    if isinstance(risk, Program):
+        return risk.parts
     if isinstance(risk, CompositeRisk):
         return [risk.part([i]) for i in range(risk.n_samples)]
     return blocks_of(risk)

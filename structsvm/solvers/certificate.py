@@ -92,17 +92,21 @@ class Certificate:
             losses = np.maximum(losses, known)
         upper = evaluation.penalty + float(losses.sum())
         upper += ROUNDING * (evaluation.size + float(losses.sum()) + abs(evaluation.penalty))
-        better = count and upper < self.upper
+        return count and self.update_best(upper, evaluation.w)
+
+    def update_best(self, upper: float, w: Floats) -> bool:
+        """Take note of an objective of at most ``upper`` at ``w``; whether none was lower."""
+        better = upper < self.upper
         if better:
-            self.upper, self.best = upper, evaluation.w
+            self.upper, self.best = upper, w
         return better
 
-    def update_lower(self, bound: float, basis: str) -> None:
-        """Take note of a lower bound."""
-        if not np.isfinite(bound):
-            return
-        if bound > self.lower:
+    def update_lower(self, bound: float, basis: str) -> bool:
+        """Take note of a lower bound; whether it is the best so far."""
+        better = bool(np.isfinite(bound) and bound > self.lower)
+        if better:
             self.lower, self.bound = bound, basis
+        return better
 
     def record(self, oracle_calls: int, n_cuts: int, label: str) -> HistoryEntry:
         """Add an iteration to the history."""

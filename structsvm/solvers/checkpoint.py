@@ -127,7 +127,8 @@ class Checkpoint:
         if not now and time.monotonic() < self._written + EVERY:
             return
         saved = state()
-        arrays = dict(saved.arrays)
+        # Labellings are objects of any type: a run that goes on does without those found before.
+        arrays = {name: a for name, a in saved.arrays.items() if not a.dtype.hasobject}
         if certificate.best is not None:
             arrays["best"] = certificate.best
         header = {

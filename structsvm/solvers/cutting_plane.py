@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import MasterError, SettingsError
+from structsvm.errors import SettingsError
 from structsvm.masters.auto import AutoMaster
-from structsvm.masters.base import Master, MasterSolution, Proximal, Request, checked
-from structsvm.masters.cvxpy import CvxpyMaster, largest_order
+from structsvm.masters.base import Master, MasterSolution, Proximal, Request
+from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.working_set import Cut, WorkingSet
-from structsvm.problem import Outline, RegularizedRisk
-from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import ConvexSolver, Run, Step, StepDone, Stopping
-from structsvm.solvers.descent import Descent
+from structsvm.problem import Outline
+from structsvm.solvers.base import AnyRun, ConvexSolver, Step, StepDone, Stopping
+from structsvm.solvers.cut_run import CutRun
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.stopping import check_stopping
@@ -26,8 +24,6 @@ __all__ = ["CuttingPlane"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-logger = logging.getLogger("structsvm")
 
 WORKING_SET_BYTES = 2**30
 PRECISE = 1e-10
@@ -133,13 +129,12 @@ class CuttingPlane(ConvexSolver):
                 f"got {self.max_cuts}: raise it, or use slack='one'"
             )
 
-    def iterate(self, run: Run | Descent, done: StepDone) -> None:
+    def iterate(self, run: AnyRun, done: StepDone) -> None:
         """Solve the master and ask every oracle once, in each step."""
-        assert isinstance(run, Run)
-        N = run.risk.n_samples
-        groups = np.arange(N) if self.slack == "n" else np.zeros(N, dtype=np.int64)
-        cuts = WorkingSet(int(groups.max()) + 1, run.risk.space.dim)
-        cache = PlaneCache(N, self._cache_capacity(run.risk), run.risk.space.dim)
+        assert isinstance(run, CutRun)
+        groups = run.groups(self.slack)
+        cuts = run.working_set(groups)
+        cache = PlaneCache(run.n_samples, self._cache_capacity(run), run.dim)
         if run.state is not None:
             cuts.restore(run.state)
             cache.restore(run.state)
@@ -149,7 +144,7 @@ class CuttingPlane(ConvexSolver):
             step = self._step(run, cuts, cache, groups)
             done(replace(step, state=lambda: cuts.state() | cache.state()))
 
-    def _step(self, run: Run, cuts: WorkingSet, cache: PlaneCache, groups: Ints) -> Step:
+    def _step(self, run: CutRun, cuts: WorkingSet, cache: PlaneCache, groups: Ints) -> Step:
         """Master and oracles; again without damping, then precisely, if nothing was gained.
 
         Cuts from a damped weight may leave the master's own answer as it is. They have gained
@@ -168,7 +163,7 @@ class CuttingPlane(ConvexSolver):
             labels.append(f"{answer.label}, {n_recalls} recalls" if n_recalls else answer.label)
             if run.certificate.gap <= self.stopping.tol:
                 return Step("; ".join(labels), len(cuts))
-            w = answer.w if center is None else answer.w + damped * (center - answer.w)
+            w = run.between(answer, cuts, damped)
             upper = run.certificate.upper
             evaluation = run.evaluate(w, groups, cuts.group_values(w), cache)
             new, gained = _violated(evaluation, cuts, w), run.certificate.upper < upper
@@ -178,49 +173,40 @@ class CuttingPlane(ConvexSolver):
             cuts.trim(self._capacity(cuts))
             if run.certificate.gap <= self.stopping.tol or (added and gained):
                 return Step("; ".join(labels), len(cuts))
-        return Step("; ".join(labels), len(cuts), stalled=True)
+        return Step("; ".join(labels), len(cuts), stalled=answer.is_minimum)
 
     def _solve_with_known(
-        self, run: Run, cuts: WorkingSet, cache: PlaneCache, groups: Ints, tol: float
+        self, run: CutRun, cuts: WorkingSet, cache: PlaneCache, groups: Ints, tol: float
     ) -> tuple[MasterSolution, int]:
         """The master's answer once no labelling found before is worth another one; how many were.
 
         A bound follows from each answer; the upper one is left to the oracles.
         """
-        recalls, most = 0, max(1, run.risk.n_samples // CALLS_PER_MASTER)
+        recalls, most = 0, max(1, run.n_samples // CALLS_PER_MASTER)
         while True:
             answer = self._solve(run, cuts, tol)
-            run.bound(cuts, answer.multipliers)
+            run.bound(cuts, answer)
             gap = run.certificate.upper - run.certificate.lower
             if recalls == most or cache.capacity == 0 or not np.isfinite(gap):
                 return answer, recalls
-            intercepts, slopes = cache.summed(answer.w, groups)
-            excess = intercepts + slopes @ answer.w - cuts.group_values(answer.w)
+            known = cache.summed(answer.w, groups)
+            values = np.array([cut.value(answer.w) for cut in known])
+            excess = values - cuts.group_values(answer.w)
             if float(np.maximum(excess, 0.0).sum()) <= max(RECALL * gap, 1e-12):
                 return answer, recalls
-            known = [
-                Cut(int(g), float(intercepts[g]), slopes[g]) for g in np.flatnonzero(excess > 0)
-            ]
             cuts.retire(answer.multipliers, self.max_idle)
-            if not cuts.add(known):
+            if not cuts.add(known[g] for g in np.flatnonzero(excess > 0)):
                 return self._solve(run, cuts, tol), recalls
             recalls += 1
 
-    def _solve(self, run: Run, cuts: WorkingSet, tol: float) -> MasterSolution:
-        """The master's answer, checked; that of cvxpy when the master fails."""
+    def _solve(self, run: CutRun, cuts: WorkingSet, tol: float) -> MasterSolution:
+        """The master's answer, checked."""
         request = Request(tol, self._near_the_best(run, tol), run.certificate.best)
-        try:
-            return checked(self.master.solve(run.risk, cuts, request), run.risk, cuts)
-        except (MasterError, ArithmeticError, ValueError) as error:
-            if isinstance(error, SettingsError) or isinstance(self.master, CvxpyMaster):
-                raise
-            logger.warning("the master failed (%s): the conic solver takes over", error)
-            answer = checked(CvxpyMaster().solve(run.risk, cuts, request), run.risk, cuts)
-            return replace(answer, label=f"master failed: {error}, {answer.label}")
+        return run.restricted(self.master, cuts, request)
 
-    def _near_the_best(self, run: Run, tol: float) -> Proximal | None:
+    def _near_the_best(self, run: CutRun, tol: float) -> Proximal | None:
         """The proximal term; none far from the optimum, nor when the precise answer is wanted."""
-        certificate, center, omega = run.certificate, run.center, _form(run.risk)
+        certificate, center, omega = run.certificate, run.center, run.form
         if center is None or omega is None or isinstance(self.master, CvxpyMaster):
             return None
         if certificate.gap >= LOCAL or tol <= PRECISE:
@@ -228,14 +214,14 @@ class CuttingPlane(ConvexSolver):
         share = self.proximal
         if share is None:
             flat = not omega.curvature.min() > 0
-            share = 0.1 if flat and largest_order(run.risk.space) > 0 else 0.0
+            share = 0.1 if flat and run.has_matrices else 0.0
         in_vain = sum(entry.upper <= certificate.upper for entry in certificate.entries)
         rho = share * 0.5**in_vain * (certificate.upper - certificate.lower)
         size = float(center @ center)
         return Proximal(center, rho / size) if rho > 0 and size > 0 else None
 
-    def _cache_capacity(self, risk: RegularizedRisk) -> int:
-        fits: int = CACHE_BYTES // (8 * risk.n_samples * risk.space.dim)
+    def _cache_capacity(self, run: CutRun) -> int:
+        fits: int = CACHE_BYTES // (8 * run.n_samples * run.dim)
         return min(self.cached_planes, fits)
 
     def _capacity(self, cuts: WorkingSet) -> int:
@@ -245,13 +231,8 @@ class CuttingPlane(ConvexSolver):
         return max(3 * cuts.n_groups, fits)
 
 
-def _form(risk: RegularizedRisk) -> Quadratic | None:
-    """Omega, where masters other than conic ones apply."""
-    return None if risk.constraints is not None else risk.regularizer.as_quadratic(risk.space)
-
-
 def _violated(evaluation: Planes, cuts: WorkingSet, w: Floats) -> list[Cut]:
     """The cuts that lie above the working set at ``w``."""
     known = cuts.group_values(w)
-    floor = 1e-12 * max(1.0, float(known.sum()))
+    floor = 1e-12 * max(1.0, float(np.abs(known[np.isfinite(known)]).sum()))
     return [c for c in evaluation.cuts() if c.value(w) > known[c.group] + floor]

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 from structsvm.problem import Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import ConvexSolver, Run, Step, StepDone, Stopping
-from structsvm.solvers.descent import Descent
+from structsvm.solvers.base import AnyRun, ConvexSolver, Run, Step, StepDone, Stopping
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.requirements import strongly_convex
 from structsvm.solvers.stopping import check_stopping
@@ -77,7 +76,7 @@ class BlockFrankWolfe(ConvexSolver):
         """Check that the regularizer is strongly convex and that there are no constraints."""
         strongly_convex(risk, "BlockFrankWolfe")
 
-    def iterate(self, run: Run | Descent, done: StepDone) -> None:
+    def iterate(self, run: AnyRun, done: StepDone) -> None:
         """Ask every oracle once, step along cached planes, and bound the objective."""
         assert isinstance(run, Run)
         risk = run.risk

@@ -112,4 +112,4 @@ class Memory:
 def _without_cuts(evaluation: Planes) -> Planes:
     """The losses alone: the cuts are in the state of the solver."""
     none, nothing = np.empty(0, dtype=np.int64), np.empty((0, evaluation.w.size))
-    return replace(evaluation, groups=none, slopes=nothing, intercepts=np.empty(0))
+    return replace(evaluation, groups=none, slopes=nothing, intercepts=np.empty(0), labellings=[])

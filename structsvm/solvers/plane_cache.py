@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.masters.working_set import Cut, Labellings, as_objects
+from structsvm.solvers.planes import together
+
 __all__ = ["PlaneCache"]
 
 Floats = NDArray[np.float64]
@@ -26,26 +29,27 @@ class PlaneCache:
         self._intercepts: Floats = np.zeros((n_samples, capacity))
         self._slopes: Floats = np.zeros((n_samples, capacity, dim))
         self._seen: Ints = np.zeros(n_samples, dtype=np.int64)
+        self._labellings: list[list[Labellings]] = [[()] * capacity for _ in range(n_samples)]
 
     def __len__(self) -> int:
         """Planes of all samples, the null ones not counted."""
         return int(np.minimum(self._seen, self.capacity).sum())
 
-    def add(self, i: int, intercept: float, slope: Floats) -> None:
+    def add(self, i: int, intercept: float, slope: Floats, labellings: Labellings = None) -> None:
         """Keep a plane of sample ``i`` that is not here yet, in the place of its oldest one."""
         known = (self._slopes[i] == slope).all(axis=1) & (self._intercepts[i] == intercept)
         if self.capacity == 0 or known.any():
             return
         place = self._seen[i] % self.capacity
         self._intercepts[i, place], self._slopes[i, place] = intercept, slope
+        self._labellings[i][place] = labellings
         self._seen[i] += 1
 
     def best(self, i: int, w: Floats) -> tuple[float, Floats]:
         """The plane of sample ``i`` that is largest at ``w``."""
-        values = self._intercepts[i] + self._slopes[i] @ w
-        if not values.max(initial=0.0) > 0:
+        k = self._best_place(i, w)
+        if k is None:
             return 0.0, np.zeros_like(w)
-        k = int(values.argmax())
         return float(self._intercepts[i, k]), self._slopes[i, k]
 
     def values(self, w: Floats) -> Floats:
@@ -55,15 +59,24 @@ class PlaneCache:
         values = self._intercepts + values.reshape(n, capacity)
         return np.asarray(values.max(axis=1, initial=0.0))
 
-    def summed(self, w: Floats, groups: Ints) -> tuple[Floats, Floats]:
-        """Sums over groups of the planes largest at ``w``: intercepts (G,) and slopes (G, d)."""
+    def summed(self, w: Floats, groups: Ints) -> list[Cut]:
+        """Sums over groups of the planes largest at ``w``, one for each group."""
         n_groups = int(groups.max()) + 1
         intercepts, slopes = np.zeros(n_groups), np.zeros((n_groups, w.size))
+        found: list[Labellings] = [()] * groups.size
         for i, g in enumerate(groups):
-            intercept, slope = self.best(i, w)
-            intercepts[g] += intercept
-            slopes[g] += slope
-        return intercepts, slopes
+            k = self._best_place(i, w)
+            if k is not None:
+                intercepts[g] += self._intercepts[i, k]
+                slopes[g] += self._slopes[i, k]
+                found[i] = self._labellings[i][k]
+        columns = (range(n_groups), intercepts.tolist(), slopes, together(found, groups, n_groups))
+        return [Cut(*row) for row in zip(*columns, strict=True)]
+
+    def _best_place(self, i: int, w: Floats) -> int | None:
+        """Where the plane of sample ``i`` is that is largest at ``w``; None for the null plane."""
+        values = self._intercepts[i] + self._slopes[i] @ w
+        return int(values.argmax()) if values.max(initial=0.0) > 0 else None
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that :meth:`restore` takes."""
@@ -71,9 +84,12 @@ class PlaneCache:
             "cache_intercepts": self._intercepts,
             "cache_slopes": self._slopes,
             "cache_seen": self._seen,
+            "cache_labellings": as_objects([as_objects(row) for row in self._labellings]),
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Hold what another cache of the same size held."""
         self._intercepts, self._slopes = state["cache_intercepts"], state["cache_slopes"]
         self._seen = state["cache_seen"]
+        unknown = [[None] * self.capacity for _ in range(len(self._seen))]
+        self._labellings = [list(row) for row in state.get("cache_labellings", unknown)]

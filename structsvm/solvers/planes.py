@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.masters.working_set import Cut
+from structsvm.masters.working_set import Cut, Labellings
 from structsvm.status import Quality
 
-__all__ = ["Planes", "weakest"]
+__all__ = ["Planes", "together", "weakest"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,6 +44,8 @@ class Planes:
     """The sum of the magnitudes of what the values are sums of: what rounding is relative to."""
     calls: int
     """Of oracles."""
+    labellings: list[Labellings]
+    """Those that each plane is of, n of them."""
     penalty: float = 0.0
     """Omega(w), once all groups are there."""
 
@@ -51,7 +54,8 @@ class Planes:
         """Planes of single samples, to be filled in by their oracles."""
         n = groups.size
         slopes, (intercepts, values, slacks) = np.zeros((n, w.size)), np.zeros((3, n))
-        return cls(w, groups, slopes, intercepts, values, slacks, Quality.EXACT, 0.0, 0)
+        none: list[Labellings] = [() for _ in range(n)]
+        return cls(w, groups, slopes, intercepts, values, slacks, Quality.EXACT, 0.0, 0, none)
 
     @classmethod
     def joined(cls, parts: Sequence[Planes]) -> Planes:
@@ -67,6 +71,7 @@ class Planes:
             weakest(part.quality for part in parts),
             sum(part.size for part in parts),
             sum(part.calls for part in parts),
+            [found for part in parts for found in part.labellings],
         )
 
     @property
@@ -91,13 +96,31 @@ class Planes:
         np.add.at(values, places, self.values)
         np.add.at(slacks, places, self.slacks)
         return replace(
-            self, groups=present, slopes=slopes, intercepts=intercepts, values=values, slacks=slacks
+            self,
+            groups=present,
+            slopes=slopes,
+            intercepts=intercepts,
+            values=values,
+            slacks=slacks,
+            labellings=together(self.labellings, places, present.size),
         )
 
     def cuts(self) -> list[Cut]:
         """As a working set takes them."""
-        rows = zip(self.groups.tolist(), self.intercepts.tolist(), self.slopes, strict=True)
-        return [Cut(group, intercept, slope) for group, intercept, slope in rows]
+        columns = (self.groups.tolist(), self.intercepts.tolist(), self.slopes, self.labellings)
+        return [Cut(*row) for row in zip(*columns, strict=True)]
+
+
+def together(labellings: Sequence[Labellings], places: Ints, n_groups: int) -> list[Labellings]:
+    """The labellings of sums of planes; None where those of a term are not known."""
+    found: list[list[tuple[int, Any, float]] | None] = [[] for _ in range(n_groups)]
+    for part, place in zip(labellings, places.tolist(), strict=True):
+        whole = found[place]
+        if part is None or whole is None:
+            found[place] = None
+        else:
+            whole.extend(part)
+    return [None if whole is None else tuple(whole) for whole in found]
 
 
 def weakest(qualities: Iterable[Quality]) -> Quality:

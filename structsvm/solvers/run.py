@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,20 +12,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.errors import MasterError, SettingsError
+from structsvm.masters.base import Master, MasterSolution, Request, checked
 from structsvm.masters.bounds import lower_bound, plane_bound
-from structsvm.masters.working_set import Cut, WorkingSet
+from structsvm.masters.cvxpy import CvxpyMaster, largest_order
+from structsvm.masters.working_set import ActiveCut, Cut, WorkingSet
 from structsvm.parallel import Session
 from structsvm.parallel.base import SerialSession
 from structsvm.problem import RegularizedRisk
+from structsvm.regularizers import Quadratic
 from structsvm.solution import Solution
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.checkpoint import Checkpoint, Saved
+from structsvm.solvers.cut_run import CutRun
 from structsvm.solvers.memory import Memory
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.requirements import is_admissible
 from structsvm.solvers.separation import Block, Query, blocks_of, separate_block
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
+from structsvm.solvers.support import support_of
 from structsvm.status import Status
 
 __all__ = ["Run"]
@@ -32,11 +39,13 @@ __all__ = ["Run"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+logger = logging.getLogger("structsvm")
+
 BACKTRACKS = (1.0, 0.5, 0.25)
 """Shares of the way from the null weight to the start, tried until one is better than null."""
 
 
-class Run:
+class Run(CutRun):
     """What the iterations of any solver work with."""
 
     def __init__(
@@ -53,9 +62,63 @@ class Run:
         self.saved: Mapping[str, NDArray[Any]] | None = None
         """What an interrupted run goes on from; None to begin."""
         self.oracle_calls = 0
+        self._active: tuple[tuple[ActiveCut, ...], int] | None = None
+        self._duals: tuple[Any, ...] | None = None
         self._blocks = blocks_of(risk) if blocks is None else blocks
         self._session = SerialSession(self._blocks) if session is None else session
         self._home = [(block, j) for block in self._blocks for j in range(len(block.indices))]
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples, N."""
+        return self.risk.n_samples
+
+    @property
+    def dim(self) -> int:
+        """The number of weights, d."""
+        return self.risk.space.dim
+
+    @property
+    def form(self) -> Quadratic | None:
+        """Omega, where masters other than conic ones apply."""
+        risk = self.risk
+        return None if risk.constraints is not None else risk.regularizer.as_quadratic(risk.space)
+
+    @property
+    def has_matrices(self) -> bool:
+        """Whether the weight has semi-definite blocks."""
+        return largest_order(self.risk.space) > 0
+
+    def groups(self, slack: str) -> Ints:
+        """The group of each sample, (N,): its own, or the only one."""
+        N = self.n_samples
+        return np.arange(N) if slack == "n" else np.zeros(N, dtype=np.int64)
+
+    def working_set(self, groups: Ints) -> WorkingSet:
+        """A working set without cuts."""
+        return WorkingSet(int(groups.max()) + 1, self.dim)
+
+    def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
+        """The master's answer, checked; that of cvxpy when the master fails.
+
+        Raises
+        ------
+        MasterError
+            When cvxpy fails too.
+        """
+        try:
+            return checked(master.solve(self.risk, cuts, request), self.risk, cuts)
+        except (MasterError, ArithmeticError, ValueError) as error:
+            if isinstance(error, SettingsError) or isinstance(master, CvxpyMaster):
+                raise
+            logger.warning("the master failed (%s): the conic solver takes over", error)
+            answer = checked(CvxpyMaster().solve(self.risk, cuts, request), self.risk, cuts)
+            return replace(answer, label=f"master failed: {error}, {answer.label}")
+
+    def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
+        """The share ``damping`` of the way from the master's weight to the center."""
+        center = self.center
+        return answer.w if center is None else answer.w + damping * (center - answer.w)
 
     def resume_from(self, checkpoint: Checkpoint | None) -> bool:
         """Restore what a file holds, if there is one; whether that run had stalled."""
@@ -81,8 +144,11 @@ class Run:
         self.memory.state = step.state()
 
     def solution(self, status: Status) -> Solution:
-        """Return the best weight with its certificate."""
-        return self.certificate.solution(status, self.oracle_calls)
+        """Return the best weight with its certificate, and the labellings it follows from."""
+        found = self.certificate.solution(status, self.oracle_calls)
+        if self._active is None:
+            return found
+        return replace(found, support=support_of(self.risk, *self._active), duals=self._duals)
 
     def _saved(self, step: Step) -> Saved:
         return Saved(dict(step.state()), self.oracle_calls, step.stalled)
@@ -173,7 +239,7 @@ class Run:
         if cache is None or not cached:
             return found
         for i in range(self.risk.n_samples):
-            cache.add(i, float(found.intercepts[i]), found.slopes[i])
+            cache.add(i, float(found.intercepts[i]), found.slopes[i], found.labellings[i])
         return found.summed(groups)
 
     def losses(self, w: Floats) -> Floats:
@@ -191,11 +257,15 @@ class Run:
         self.certificate.qualities.add(found.quality)
         return float(found.intercepts[j]), found.slopes[j]
 
-    def bound(self, cuts: WorkingSet, multipliers: Floats) -> None:
-        """Take note of a new lower bound."""
+    def bound(self, cuts: WorkingSet, answer: MasterSolution) -> None:
+        """Take note of a new lower bound, and of what it follows from if it is the best so far."""
         upper = self.certificate.certified_upper
-        bound = lower_bound(self.risk, cuts, multipliers, upper, self._truths)
-        self.certificate.update_lower(*bound)
+        bound = lower_bound(self.risk, cuts, answer.multipliers, upper, self._truths)
+        if self.certificate.update_lower(*bound):
+            self._active, self._duals = (
+                (cuts.active(answer.multipliers), cuts.n_groups),
+                answer.duals,
+            )
 
     def bound_by(self, offset: float, slope: Floats, size: Floats | None = None) -> None:
         """A new lower bound from ``offset + <slope, w>``, which is below the hinge losses.

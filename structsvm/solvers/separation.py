@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, StructSVMError
+from structsvm.masters.working_set import Labellings
 from structsvm.problem import Problem, RegularizedRisk, Scorer, Separation
 from structsvm.solvers.first_answer import (
     check_buffer,
@@ -62,6 +63,8 @@ class Block:
     keeps_truths: bool
     looks: bool = True
     """Whether the first sample of all is looked at closely when it is first asked."""
+    keeps_labellings: bool = True
+    """Whether what is found is kept beside its plane."""
     _looked: set[int] = field(default_factory=set, init=False, repr=False)
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
 
@@ -119,7 +122,16 @@ class Block:
             return size
         planes.slopes[j], planes.intercepts[j] = slope, intercept
         planes.values[j], planes.slacks[j] = value, slack
+        planes.labellings[j] = self._kept(sample, answer.y)
         return size
+
+    def _kept(self, sample: int, y: Any) -> Labellings:
+        """The labelling of a plane of one sample."""
+        if not self.keeps_labellings:
+            return None
+        with asked(self.problem, "kept", f"sample {sample}"):
+            kept = self.problem.kept(y)
+        return None if kept is None else ((sample, kept, 1.0),)
 
     def _feature(self, j: int, y: Any, dim: int) -> Floats:
         sample = int(self.indices[j])
@@ -153,7 +165,8 @@ def blocks_of(risk: RegularizedRisk) -> list[Block]:
             [risk.ys[i] for i in indices],
             risk.sample_weight[indices],
             keeps,
-            not risk.is_model,
+            looks=not risk.is_model,
+            keeps_labellings=not risk.is_model,
         )
         for indices in np.array_split(np.arange(risk.n_samples), min(risk.n_samples, MOST_BLOCKS))
     ]

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.problem import Outline
-from structsvm.solvers.base import ConvexSolver, Run, Step, StepDone, Stopping
-from structsvm.solvers.descent import Descent
+from structsvm.solvers.base import AnyRun, ConvexSolver, Run, Step, StepDone, Stopping
 from structsvm.solvers.requirements import strongly_convex
 from structsvm.solvers.stopping import check_stopping
 
@@ -58,7 +57,7 @@ class ProjectedSubgradient(ConvexSolver):
         """Check that the regularizer is strongly convex and that there are no constraints."""
         strongly_convex(risk, "ProjectedSubgradient")
 
-    def iterate(self, run: Run | Descent, done: StepDone) -> None:
+    def iterate(self, run: AnyRun, done: StepDone) -> None:
         """Make one subgradient step in each iteration."""
         assert isinstance(run, Run)
         risk = run.risk

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.confusion import Confusion
+from structsvm.evaluation.confusion import Confusion
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.learner.weights import price_ratio, scaled_factor
@@ -191,7 +191,7 @@ def confused_states(confusion: Confusion) -> list[tuple[str, int, float, str]]:
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.confusion import Confusion
+    >>> from structsvm.evaluation.confusion import Confusion
     >>> from structsvm.views.words import confused_states
     >>> found = Confusion(("rest", "walk", "sit"), np.array([[6, 1, 1], [0, 4, 0], [0, 0, 0]]))
     >>> confused_states(found)

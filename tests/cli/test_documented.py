@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cli_kit import TEST, TRAIN, paint
+from media_files import write_films
 from PIL import Image
 from sklearn.datasets import make_blobs
 
@@ -46,6 +47,7 @@ def place(folder, tmp_path_factory):
     header = ",".join(TEST[0].features)
     np.savetxt(place / "new.csv", TEST[0].X, delimiter=",", header=header, comments="")
     _write_long_tables(place)
+    _write_films(place)
     (place / "people").mkdir()
     for i, recording in enumerate((*TRAIN, *TEST)):
         write_recording(recording, place / "people" / f"s{i // 2:02}_{i % 2}.npz")
@@ -78,6 +80,17 @@ def _write_long_tables(place):
     own = frames[0].drop(columns=["subject", "t"]).assign(place="here")
     own.iloc[3:5, 0] = np.nan
     own.to_csv(place / "german.csv", sep=";", decimal=",", index=False)
+
+
+def _write_films(place):
+    """Write two films with tables of change times, beside and in a folder of films."""
+    changes = write_films(place)
+    (place / "show.csv").write_text("change\n" + "".join(f"{t}\n" for t in changes["show"]))
+    (place / "shows").mkdir()
+    for name in changes:
+        shutil.copy(place / f"{name}.mkv", place / "shows")
+    rows = [f"{name},{t}\n" for name, times in changes.items() for t in times]
+    (place / "shows" / "changes.csv").write_text("recording,change\n" + "".join(rows))
 
 
 @pytest.mark.parametrize("line", shown_lines())

@@ -57,7 +57,7 @@ class TestSettings:
         [
             ("spam=1", "problem change-point has no setting 'spam', it has segment_count, penalty"),
             ("kappa=much", "kappa must be float, got 'much'"),
-            ("kappa=2", "kappa must be in (0, 1], got 2.0"),
+            ("kappa=2", "kappa must be from 1e-12 to 1, got 2.0"),
             ("penalty=free", "penalty must be 'learned' or 'fixed', got 'free'"),
         ],
     )

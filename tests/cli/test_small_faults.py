@@ -61,7 +61,7 @@ def test_a_process_that_is_killed_while_rivals_are_tuned_leaves_its_model(folder
     """SIGKILL, which no handler sees."""
     code = (
         "import os, signal, sys\n"
-        "from structsvm import baselines\n"
+        "from structsvm.rivals import metrics as baselines\n"
         "from structsvm.cli import main\n"
         "baselines.fit = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
         "main(sys.argv[1:])\n"

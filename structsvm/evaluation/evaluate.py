@@ -10,8 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.confusion import STATE_SCORES, UNSEEN, Confusion, confusions, refuse_unseen
 from structsvm.errors import DataError, SettingsError
+from structsvm.evaluation.confusion import (
+    STATE_SCORES,
+    UNSEEN,
+    Confusion,
+    confusions,
+    refuse_unseen,
+)
+from structsvm.evaluation.verdict import (
+    LEARNED,
+    Contrast,
+    Verdict,
+    contents,
+    once_each,
+    rival_in_words,
+)
 from structsvm.features.names import read_names
 from structsvm.learner.form import Form
 from structsvm.learner.rivals import partitions_of
@@ -31,7 +45,6 @@ from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.support.tables import Printed, ShortTable
 from structsvm.support.typed import refuse_other_types
-from structsvm.verdict import LEARNED, Contrast, Verdict, contents, once_each, rival_in_words
 
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner

@@ -33,7 +33,7 @@ class Confusion:
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.confusion import Confusion
+    >>> from structsvm.evaluation.confusion import Confusion
     >>> found = Confusion(("rest", "walk"), np.array([[5, 1], [0, 4]]))
     >>> found.accuracy, round(found.macro_f1, 3)
     (0.9, 0.899)

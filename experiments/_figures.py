@@ -1,0 +1,165 @@
+"""Printed numbers are those of docs/paper/*.json: tables are written from them, and checked.
+
+    .venv/bin/python experiments/_figures.py            # write all tables again, after a merge
+    .venv/bin/python experiments/_figures.py --check    # as `make check` does
+
+A page shows the file NAME.json between the comments ``begin NAME`` and ``end NAME``. A number in
+the text is tied to a cell by a comment behind it that holds the name of the file, the first cells
+of the row, and the column: ``2.71<!-- har_spsw; learned, full; loss, K unknown -->``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from _origin import DOCS, ROOT, UNKNOWN, USUAL, Origin
+
+PAPER = DOCS / "paper"
+KEYS = {"command", "commits", "date", "machine"}
+
+Row = Mapping[str, Any]
+
+BLOCK = re.compile(r"<!-- begin (\S+) -->\n(.*?)<!-- end \1 -->", re.DOTALL)
+NUMBER = r"[+-]?\d+(?:\.\d+)?"
+MARK = re.compile(rf"({NUMBER}(?: (?:±|\+-) {NUMBER})?)(?: %)?<!-- ([^>]*?;[^>]*?) -->")
+ANY_MARK = re.compile(r"<!-- [^>]*?;[^>]*? -->")
+TABLE = re.compile(r"^\|.*\d?\.\d.*$", re.MULTILINE)
+RENDERED = ("README.md", "paper.md", "results.md", "peers.md")
+"""Pages all of whose tables of numbers are written from files."""
+
+
+def pages(docs: Path = DOCS) -> list[Path]:
+    """Those on which figures may be printed."""
+    first = [ROOT / "README.md"] if docs == USUAL else []
+    return [*first, *sorted(docs.glob("*.md"))]
+
+
+def stored(name: str, folder: Path = PAPER) -> tuple[Origin, list[Row]]:
+    """The origin and the rows of a figure."""
+    content = json.loads((folder / f"{name}.json").read_text())
+    return content["origin"], content["rows"]
+
+
+def store(name: str, origin: Origin, rows: Sequence[Row], folder: Path = PAPER) -> None:
+    """Write docs/paper/<name>.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = {"origin": origin, "rows": list(rows)}
+    (folder / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")
+
+
+def block(name: str, folder: Path = PAPER) -> str:
+    """What a page shows of a figure: its table, and where it comes from."""
+    if not (folder / f"{name}.json").exists():
+        return "*Not run.*\n"
+    origin, rows = stored(name, folder)
+    columns = list(rows[0])
+    lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
+    lines += ["| " + " | ".join(text(row[column]) for column in columns) + " |" for row in rows]
+    return "\n".join([*lines, "", _made(origin)]) + "\n"
+
+
+def text(value: Any) -> str:
+    """A cell."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _made(origin: Origin) -> str:
+    known = [commit for commit in origin["commits"] if commit != UNKNOWN]
+    if not known:
+        return "*Made before commits were recorded.*"
+    before = ", in part before commits were recorded" if UNKNOWN in origin["commits"] else ""
+    return f"*Commit {', '.join(known)}; {origin['date']}{before}.*"
+
+
+def write_again(page: Path, folder: Path = PAPER) -> None:
+    """Write every table of a page from its file."""
+    before = page.read_text(encoding="utf-8")
+    after = BLOCK.sub(lambda found: _framed(found[1], folder), before)
+    if after != before:
+        page.write_text(after, encoding="utf-8")
+
+
+def _framed(name: str, folder: Path) -> str:
+    return f"<!-- begin {name} -->\n{block(name, folder)}<!-- end {name} -->"
+
+
+def faults(page: Path, folder: Path = PAPER) -> Iterator[str]:
+    """What a page prints and its files do not have."""
+    content = page.read_text(encoding="utf-8")
+    for found in BLOCK.finditer(content):
+        if not (folder / f"{found[1]}.json").exists():
+            yield f"{page.name}: there is no docs/paper/{found[1]}.json"
+        elif found[0] != _framed(found[1], folder):
+            yield f"{page.name}: the table {found[1]} is not that of docs/paper/{found[1]}.json"
+    content = BLOCK.sub("", content)
+    if page.name in RENDERED:
+        yield from (f"{page.name}: no file has the row {row}" for row in TABLE.findall(content))
+    tied = list(MARK.finditer(content))
+    if len(tied) != len(ANY_MARK.findall(content)):
+        alone = set(ANY_MARK.findall(content)) - {found[0][found[0].index("<") :] for found in tied}
+        yield f"{page.name}: no number in front of {sorted(alone)}"
+    for found in tied:
+        cell = _cell(found[2], folder)
+        if cell is None:
+            yield f"{page.name}: docs/paper has no cell {found[2]!r}"
+        elif not _shows(cell, found[1]):
+            yield f"{page.name}: {found[1]} is printed where {found[2]!r} is {text(cell)}"
+
+
+def faults_of_file(path: Path) -> Iterator[str]:
+    """What a file does not say about where it comes from."""
+    content = json.loads(path.read_text())
+    found = content.get("origin") if isinstance(content, dict) else None
+    if found is None:
+        yield f"{path.name} does not say where it comes from"
+    elif set(found) != KEYS or not all(found.values()):
+        yield f"{path.name} has to name {sorted(KEYS)}, and has {found}"
+
+
+def _cell(mark: str, folder: Path) -> Any:
+    """The value that a mark names, None if there is none."""
+    name, *labels, column = (" ".join(part.split()) for part in mark.split(";"))
+    if not (folder / f"{name}.json").exists():
+        return None
+    for row in stored(name, folder)[1]:
+        if [text(value) for value in list(row.values())[: len(labels)]] == labels:
+            return row.get(column)
+    return None
+
+
+def _shows(cell: Any, printed: str) -> bool:
+    """Whether a cell has all numbers of what is printed."""
+    numbers = [cell] if isinstance(cell, float) else [*map(float, re.findall(NUMBER, str(cell)))]
+    return all(_is_among(number, numbers) for number in re.findall(NUMBER, printed))
+
+
+def _is_among(printed: str, numbers: Sequence[float]) -> bool:
+    """Whether it is one of the numbers with so many digits; without a sign, its absolute value."""
+    digits = len(printed.partition(".")[2])
+    signed = printed[0] in "+-"
+    return any(
+        f"{number if signed else abs(number):.{digits}f}" == printed.lstrip("+")
+        for number in numbers
+    )
+
+
+def all_faults() -> list[str]:
+    """Of every page and every file."""
+    of_pages = [fault for page in pages() for fault in faults(page)]
+    return [*of_pages, *(f for path in sorted(PAPER.glob("*.json")) for f in faults_of_file(path))]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing, and fail at a fault")
+    if parser.parse_args().check:
+        raise SystemExit("\n".join(all_faults()) or 0)
+    for page in pages():
+        write_again(page)

@@ -1,0 +1,168 @@
+"""Labels that lie in files of their own: change times, or stretches of time with their labels."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.datasets.intervals import Interval, labels_of, read_intervals
+from structsvm.datasets.recording import Recording, listed
+from structsvm.datasets.times import TimeAxis
+from structsvm.errors import DataError, DataWarning, printable, warn
+from structsvm.support.typed import refuse_other_types
+
+__all__ = ["LABEL_KINDS", "label_files", "with_labels"]
+
+LABEL_KINDS = (".csv", ".tsv", ".txt", ".json")
+"""Kinds of files of labels."""
+CHANGES = ("change", "change_time", "time")
+"""Names of the column of a table of change times."""
+
+Marks = list[Interval] | list[float | str]
+"""Stretches and their labels, or the times of changes."""
+
+
+@refuse_other_types
+def with_labels(
+    recordings: Sequence[Recording], path: str | PathLike[str], *, blanks: bool = False
+) -> list[Recording]:
+    r"""The recordings with the labels of a file, in the time of the recordings.
+
+    Parameters
+    ----------
+    recordings : sequence of Recording
+        Where their times are not known, the labels are in numbers of samples.
+    path : path
+        A table (``.csv``, ``.tsv``) with a column ``change`` of the times of the changes, or
+        stretches of time with their labels as :func:`read_intervals` reads them. A column
+        ``recording`` says of which recording a row is; without it the file is of the recording of
+        its name, or of the only one. Of a folder, all such files are read.
+    blanks : bool
+        Whether samples may be without a label, which is then -1.
+
+    Raises
+    ------
+    DataError
+        When the file has nothing about a recording, a change is not within it, or samples lack a
+        label.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from structsvm.datasets import Recording, TimeAxis, with_labels
+    >>> seconds = TimeAxis("seconds", np.arange(6.0), lasting=1.0)
+    >>> show = Recording("show", np.zeros((6, 2)), None, ("x", "y"), time=seconds)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = Path(folder) / "show.csv"
+    ...     _ = table.write_text("change\n1.8\n4.1\n")
+    ...     (labelled,) = with_labels([show], table)
+    >>> labelled.y.tolist()
+    [0, 0, 1, 1, 2, 2]
+    """
+    marks = _read(Path(path))
+    if len(recordings) == 1 and len(marks) == 1:
+        marks = {recordings[0].name: next(iter(marks.values()))}
+    found = []
+    for recording in recordings:
+        names = (recording.name, printable(Path(recording.source or "").stem))
+        own = next((marks[name] for name in names if name in marks), None)
+        if own is None:
+            raise DataError(
+                f"{path}: nothing about {recording.name}; it has {listed(list(marks), 5)}: name "
+                "recordings in a column 'recording', or files after them"
+            )
+        try:
+            found.append(replace(recording, y=_labels(recording, own, blanks)))
+        except DataError as error:
+            raise DataError(f"{path}: {recording.name}: {error}") from error
+    return found
+
+
+def label_files(path: Path) -> list[Path]:
+    """The file, or those of a folder."""
+    if not os.path.isdir(path):
+        return [path]
+    return [file for file in sorted(path.iterdir()) if file.suffix.lower() in LABEL_KINDS]
+
+
+def _read(path: Path) -> dict[str, Marks]:
+    """The marks of each recording; of a folder, those of its files."""
+    found: dict[str, Marks] = {}
+    for file in label_files(path):
+        for name, marks in _read_file(file).items():
+            if name in found:
+                raise DataError(f"{file}: a second file about {name}: leave one out")
+            found[name] = marks
+    if not found:
+        raise DataError(f"{path}: no labels in it; labels are in {', '.join(LABEL_KINDS)} files")
+    return found
+
+
+def _read_file(path: Path) -> dict[str, Marks]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
+    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
+    header = rows.fieldnames or ()
+    column = next((name for name in CHANGES if name in header), None)
+    if column is None or path.suffix.lower() not in (".csv", ".tsv") or "start" in header:
+        return dict(read_intervals(path))
+    changes: dict[str, list[float | str]] = {}
+    for row in rows:
+        name = row.get("recording") or printable(path.stem)
+        changes.setdefault(name, []).append((row[column] or "").strip())
+    return dict(changes)
+
+
+def _labels(recording: Recording, marks: Marks, blanks: bool) -> NDArray[Any]:
+    """A label for each sample: names where there are stretches, else numbers of segments."""
+    T = len(recording.X)
+    axis = recording.time or TimeAxis("sample", np.arange(T))
+    changes = [mark for mark in marks if not isinstance(mark, Interval)]
+    stretches = [mark for mark in marks if isinstance(mark, Interval)]
+    if not stretches:
+        return _segments(changes, axis)
+    partial = labels_of(stretches, axis)
+    named: Any = partial.labels
+    if partial.is_complete:
+        return np.array(named)
+    blank = [t for t in range(T) if named[t] is None]
+    if not blanks:
+        raise DataError(
+            f"{len(blank)} of {T} samples are in no stretch, the first at {axis.name} "
+            f"{axis.text(blank[0])}: label all of them, or learn from partial labels"
+        )
+    assert partial.codes is not None
+    return partial.codes
+
+
+def _segments(changes: Sequence[Any], axis: TimeAxis) -> NDArray[np.int64]:
+    """The number of the segment of each sample; changes within one sample are one."""
+    T = len(axis)
+    begins = np.zeros(T, dtype=bool)
+    for change in changes:
+        t = axis.sample_at(change)
+        if not 0 < t < T:
+            where = "before the second sample" if t == 0 else f"after the end, {axis.text(T)}"
+            raise DataError(f"the change at {axis.name} {change} is {where}")
+        if begins[t]:
+            warn(
+                f"two changes are within the sample at {axis.name} {axis.text(t)}: they are one",
+                DataWarning,
+            )
+        begins[t] = True
+    return np.cumsum(begins)

@@ -1,0 +1,1 @@
+"""How good partitions are, how they compare, and whether learning pays."""

@@ -1,0 +1,307 @@
+"""How probable it is that a segment begins at each sample, by a classifier of boundaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import convolve1d, maximum_filter1d
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.features.base import RecordingTransformer
+from structsvm.features.checks import integers, read_recordings
+from structsvm.features.context import Lags, MovingStatistics
+from structsvm.features.frames import FrameRecipe, HeldOut, classifier_from
+from structsvm.features.names import UNNAMED, States, is_missing
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.samples import STANDARDIZE, Standardizer
+from structsvm.support.plain import counted
+
+__all__ = [
+    "DISTANCE",
+    "SPREAD",
+    "BoundaryScores",
+    "Surroundings",
+    "boundary_recipe",
+    "peaks_of",
+    "read_boundaries",
+    "sums_of",
+    "widened",
+]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NEIGHBOURS = (-2, 0, 2)
+"""Lags at which the classifier sees the columns themselves."""
+
+SPREAD, DISTANCE = 3, 5
+"""Samples on either side whose probabilities are added, and samples between two peaks, at least,
+where these are not chosen."""
+
+
+class BoundaryScores(RecordingTransformer):
+    """Two columns that turn over wherever a segment probably begins, by a classifier of boundaries.
+
+    A metric compares samples, and a boundary is between samples. So the boundaries that are found
+    become a wave: the columns are the cosine and the sine of an angle that grows by half a turn
+    times the probability of a boundary at each peak of the classifier's answers. Within a segment
+    they are constant, and across a boundary that is sure both change their sign.
+
+    The classifier is that of :class:`structsvm.rivals.BoundaryClassifier`, which learns from change
+    points alone. :meth:`fit_transform` cross-fits: each training recording is scored by a
+    classifier that has not seen it, nor any other recording of its group. How probable a boundary
+    is, given the height of its peak, is learned from these scores by logistic regression; a peak
+    is right if a labelled boundary is at most twice the tolerance away.
+
+    Parameters
+    ----------
+    estimator : "logistic", "boosting" or a classifier of scikit-learn, optional
+        As for :class:`StateScores`; "boosting" by default.
+    widths, tolerance : as for :class:`structsvm.rivals.BoundaryClassifier`
+    n_folds : int
+        Lowered to the number of groups, or of recordings where there are no groups.
+    standardize : {"recording", "training", None}
+        How the columns are centred and scaled before the classifier sees them.
+    random_state : int, optional
+        Of the folds, and of an estimator whose ``random_state`` is None.
+
+    Attributes
+    ----------
+    slope_, intercept_ : float
+        At a peak of height ``h`` the logit of the probability is ``slope h + intercept``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.features import BoundaryScores
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1, 2], 20)
+    >>> Xs = [5.0 * (y == 1)[:, None] + rng.normal(scale=0.1, size=(60, 1)) for _ in range(4)]
+    >>> wave = BoundaryScores("logistic", widths=(3,)).fit_transform(Xs, [[20, 40, 60]] * 4)[0]
+    >>> np.sign(wave[[10, 30, 50], 0]).tolist()
+    [1.0, -1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        widths: Sequence[int] = (2, 3, 5, 8),
+        tolerance: int = 1,
+        n_folds: int = 5,
+        standardize: str | None = "recording",
+        random_state: int | None = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.widths = widths
+        self.tolerance = tolerance
+        self.n_folds = n_folds
+        self.standardize = standardize
+        self.random_state = random_state
+
+    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+        """Learn the classifier, and how probable a boundary is at its peaks.
+
+        Parameters
+        ----------
+        Xs : sequence of arrays (T_i, P)
+        ys : sequence of labels of each sample, (T_i,), or of breakpoints, the last being T_i
+            Labels None, "" or NaN, and -1 among numbers, are unknown.
+        groups : sequence of length N, optional
+            Whom or what a recording is of.
+
+        Raises
+        ------
+        SettingsError
+            When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
+        DataError
+            When labels cannot be read, nothing changes, or there is only one recording or group.
+        LearningError
+            When the classifier fails, naming the fold.
+        """
+        self._learn(read_recordings(Xs), ys, groups)
+        return self
+
+    def fit_transform(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[Floats]:
+        """Waves of the training recordings, each by a classifier that has not seen its group.
+
+        Parameters and errors are those of :meth:`fit`.
+        """
+        return [self._wave(p) for p in self._learn(read_recordings(Xs), ys, groups)]
+
+    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """Waves by the classifier that has learned from all training recordings, (T_i, 2) each."""
+        check_is_fitted(self)
+        arrays = read_recordings(Xs, self.n_features_in_)
+        return [self._wave(p[:, 1]) for p in self.model_.probabilities(arrays, "BoundaryScores")]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the two columns."""
+        check_is_fitted(self)
+        return np.asarray(["boundary cosine", "boundary sine"], dtype=object)
+
+    def _learn(self, arrays: list[Floats], ys: Any, groups: Any) -> list[Floats]:
+        """Fit, and return the probabilities of held-out boundaries, (T_i,) each."""
+        owner = "BoundaryScores"
+        recipe = boundary_recipe(
+            self.estimator, self.widths, self.standardize, self.random_state, owner
+        )
+        (tolerance,) = integers("tolerance", self.tolerance, "1", least=0)
+        states = read_boundaries(ys, arrays, owner)
+        near = widened(states, tolerance)
+        folds = HeldOut.draw(
+            self.n_folds, len(arrays), groups, self.random_state, states, owner, every_state=False
+        )
+        found = [p[:, 1] for p in recipe.held_out(arrays, near, folds, groups)]
+        self.slope_, self.intercept_ = _calibrated(found, widened(states, 2 * tolerance).codes)
+        self.model_ = recipe.fit(arrays, near, groups)
+        self.n_features_in_ = int(arrays[0].shape[1])
+        return found
+
+    def _wave(self, p: Floats) -> Floats:
+        where, heights = peaks_of(sums_of(p, SPREAD), DISTANCE)
+        turns = np.zeros(p.size)
+        turns[where] = expit(self.slope_ * heights + self.intercept_)
+        angle = np.pi * np.cumsum(turns)
+        return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+class Surroundings(RecordingTransformer):
+    """What is before and after each sample, how both differ, and the samples next to it."""
+
+    def __init__(
+        self, widths: Sequence[int] = (2, 3, 5, 8), standardize: str | None = "recording"
+    ) -> None:
+        self.widths = widths
+        self.standardize = standardize
+
+    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+        """Learn the scales; parameters as those of every transformer."""
+        self.standardizer_ = Standardizer.fit(self.standardize, Xs)
+        self.lags_ = Lags(NEIGHBOURS).fit(Xs)
+        self.sides_ = MovingStatistics(self.widths, ("before", "after")).fit(Xs)
+        self.change_ = MovingStatistics(self.widths, ("before_minus_after",)).fit(Xs)
+        return self
+
+    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """The features, (T_i, P') each."""
+        Zs = [self.standardizer_(X) for X in Xs]
+        stages = [stage.transform(Zs) for stage in (self.lags_, self.sides_, self.change_)]
+        return [np.hstack([*parts, np.abs(parts[-1])]) for parts in zip(*stages, strict=True)]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of the features, made of those of the columns."""
+        stages = (self.lags_, self.sides_, self.change_)
+        names = [stage.get_feature_names_out(input_features) for stage in stages]
+        return np.concatenate([*names, [f"size of {name}" for name in names[-1]]])
+
+
+def boundary_recipe(
+    estimator: Any,
+    widths: Sequence[int],
+    standardize: str | None,
+    random_state: int | None,
+    owner: str,
+) -> FrameRecipe:
+    """How a classifier of boundaries is learned.
+
+    Raises
+    ------
+    SettingsError
+        When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
+    """
+    if standardize not in STANDARDIZE:
+        raise SettingsError(f"standardize must be one of {STANDARDIZE}, got {standardize!r}")
+    classifier = classifier_from(estimator, "boosting", random_state, owner)
+    windows = integers("widths", widths, "(2, 3, 5, 8)", least=1)
+    return FrameRecipe(Surroundings(windows, standardize), None, classifier, owner)
+
+
+def read_boundaries(ys: Any, Xs: Sequence[Floats], owner: str) -> States:
+    """Whether a segment begins at each sample but the first, -1 where that is not known.
+
+    Raises
+    ------
+    DataError
+        When labels or breakpoints cannot be read, or nothing changes.
+    """
+    given = [] if ys is None else list(ys)
+    if len(given) != len(Xs):
+        raise DataError(
+            f"{counted(len(Xs), 'recording')} but {counted(len(given), 'labelling')}: "
+            f"{owner} needs labels or breakpoints of each"
+        )
+    codes = [_begins(y, len(X), i) for i, (y, X) in enumerate(zip(given, Xs, strict=True))]
+    if not any((code == 1).any() for code in codes):
+        raise DataError("no recording has a change: there is no boundary to learn from")
+    return States(np.array(["no boundary", "boundary"]), codes)
+
+
+def widened(states: States, tolerance: int) -> States:
+    """The same with the samples near a boundary being boundaries too."""
+    return States(states.classes, [_widened(begins, tolerance) for begins in states.codes])
+
+
+def sums_of(p: Floats, spread: int) -> Floats:
+    """Probabilities of boundaries, (T,), and those of their neighbours with falling weights."""
+    p = p.copy()
+    p[0] = 0.0
+    weights = 1 - np.abs(np.arange(-spread, spread + 1)) / (spread + 1)
+    return np.asarray(convolve1d(p, weights, mode="constant"))
+
+
+def peaks_of(sums: Floats, distance: int) -> tuple[Ints, Floats]:
+    """Where the peaks are, of those that are equal and near each other the first, and how high."""
+    highest = maximum_filter1d(sums, 2 * distance + 1, mode="constant")
+    kept: list[int] = []
+    for t in np.flatnonzero(sums == highest).tolist():
+        if t > 0 and (not kept or t - kept[-1] > distance):
+            kept.append(t)
+    found = np.array(kept, dtype=np.int64)
+    return found, sums[found]
+
+
+def _begins(y: Any, T: int, i: int) -> Ints:
+    labels = getattr(y, "labels", y)  # of PartialLabels
+    values = np.asarray(labels if labels is not None else np.full(T, UNNAMED))
+    begins = np.zeros(T, dtype=np.int64)
+    begins[0] = UNNAMED
+    if values.ndim == 1 and values.size == T:
+        unknown = np.array([is_missing(name) for name in values.tolist()])
+        begins[1:] = values[1:] != values[:-1]
+        begins[1:][unknown[1:] | unknown[:-1]] = UNNAMED
+        return begins
+    try:
+        ends = EquivalenceMatrix.from_breakpoints(values).breakpoints
+    except DataError as error:
+        raise DataError(f"recording {i}: {error}") from error
+    if ends[-1] != T:
+        raise DataError(f"recording {i} has {T} samples, and its last breakpoint is {ends[-1]}")
+    begins[ends[:-1]] = 1
+    return begins
+
+
+def _widened(begins: Ints, tolerance: int) -> Ints:
+    near = maximum_filter1d((begins == 1).astype(np.int64), 2 * tolerance + 1, mode="constant")
+    return np.where((near == 1) & (begins != UNNAMED), 1, begins).astype(np.int64)
+
+
+def _calibrated(probabilities: Sequence[Floats], near: Sequence[Ints]) -> tuple[float, float]:
+    """Slope and intercept of the probability of a boundary at a peak, by the peak's height."""
+    peaks = [peaks_of(sums_of(p, SPREAD), DISTANCE) for p in probabilities]
+    heights = np.concatenate([height for _, height in peaks])
+    right = np.concatenate([code[where] for (where, _), code in zip(peaks, near, strict=True)])
+    heights, right = heights[right != UNNAMED], right[right != UNNAMED]
+    n_right = int((right == 1).sum())
+    if n_right in (0, right.size):  # nothing to tell right from wrong by: the share of each
+        return 0.0, float(np.log((n_right + 0.5) / (right.size - n_right + 0.5)))
+    # So little regularized that it only keeps the slope finite where heights separate the peaks.
+    fitted = LogisticRegression(C=1000.0).fit(heights[:, None], right)
+    return float(fitted.coef_[0, 0]), float(fitted.intercept_[0])

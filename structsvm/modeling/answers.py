@@ -1,0 +1,165 @@
+"""What an oracle answers, looked at before it is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import OracleError, PluginError, StructSVMError
+from structsvm.modeling.planes import Answer
+from structsvm.support.plain import read_only, shown
+
+__all__ = ["read_answer"]
+
+Floats = NDArray[np.float64]
+
+TOLERANCE = 1e-9
+"""Rounding allowed in a sign that was declared, relative to the size of the numbers."""
+
+
+def read_answer(
+    name: str,
+    oracle: Callable[..., Any],
+    point: Floats,
+    parameters: tuple[Any, ...],
+    shapes: Sequence[tuple[int, ...]],
+    n_terms: int | None,
+    sign: str | None,
+    monotonicity: str | None,
+) -> Answer:
+    """Call an oracle at an argument, flattened, (d,); ``n_terms`` None for one of a scalar.
+
+    Raises
+    ------
+    PluginError
+        When the answer has another form or shape, or the oracle writes to its argument.
+    OracleError
+        When it is not finite, an upper bound is below its value, or it is not as was declared.
+    """
+    answer = _called(name, oracle, _shaped(point, shapes), parameters)
+    if not isinstance(answer, tuple | list) or len(answer) not in (2, 3):
+        raise PluginError(
+            f"{name}: the oracle returned {shown(answer)}: return (value, slope), or "
+            "(value, slope, upper)"
+        )
+    K = 1 if n_terms is None else n_terms
+    values = _numbers(name, "value", answer[0], () if n_terms is None else (K,)).reshape(K)
+    slopes = _slopes(name, answer[1], shapes, n_terms)
+    slacks = np.zeros(K)
+    if len(answer) == 3:
+        uppers = _numbers(name, "upper bound", answer[2], () if n_terms is None else (K,))
+        slacks = uppers.reshape(K) - values
+        wrong = np.flatnonzero(slacks < -TOLERANCE * np.maximum(1.0, np.abs(values)))
+        if wrong.size:
+            k = int(wrong[0])
+            raise OracleError(
+                f"{name}: the oracle returned the upper bound {values[k] + slacks[k]!r}"
+                f"{_of(k, n_terms)}, which is below its value {values[k]!r}"
+            )
+        slacks = np.maximum(slacks, 0.0)
+    _check_declared(name, values, slopes, n_terms, sign, monotonicity)
+    size = float(np.abs(values).sum() + (np.abs(slopes) @ np.abs(point)).sum())
+    return Answer(values, slopes, slacks, size, K, 0.0)
+
+
+def _called(
+    name: str, oracle: Callable[..., Any], arguments: list[Any], parameters: tuple[Any, ...]
+) -> Any:
+    try:
+        return oracle(*arguments, *parameters)
+    except StructSVMError as error:
+        error.add_note(f"while the oracle of {name} was called")
+        raise
+    except Exception as error:
+        failed = f"{name}: the oracle raised {type(error).__name__}: {error}"
+        if isinstance(error, ValueError) and "read-only" in str(error):
+            raise PluginError(f"{failed}: copy what it was given before writing to it") from error
+        raise OracleError(failed) from error
+
+
+def _shaped(point: Floats, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    """The arguments as the oracle sees them: arrays that nobody writes to, numbers for scalars."""
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
+    pieces = np.split(point, ends)
+    return [
+        read_only(piece.reshape(shape, order="F")) if shape else float(piece[0])
+        for piece, shape in zip(pieces, shapes, strict=True)
+    ]
+
+
+def _slopes(
+    name: str, given: Any, shapes: Sequence[tuple[int, ...]], n_terms: int | None
+) -> Floats:
+    """As rows of one matrix, (n, d)."""
+    each = [given] if len(shapes) == 1 else given
+    if not isinstance(each, tuple | list) or len(each) != len(shapes):
+        raise PluginError(
+            f"{name}: the oracle returned {shown(given)} as its slope: return a tuple of "
+            f"{len(shapes)}, one for each argument"
+        )
+    rows = []
+    for one, shape in zip(each, shapes, strict=True):
+        K = 1 if n_terms is None else n_terms
+        slope = _numbers(name, "slope", one, shape if n_terms is None else (K, *shape))
+        slope = slope.reshape(K, *shape)
+        rows.append(np.stack([row.ravel(order="F") for row in slope]))
+    return np.hstack(rows)
+
+
+def _numbers(name: str, what: str, given: Any, shape: tuple[int, ...]) -> Floats:
+    """Finite numbers of a shape."""
+    if hasattr(given, "toarray"):
+        given = given.toarray()
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind == "c" or array.dtype == object:
+            raise TypeError
+        array = np.array(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise PluginError(
+            f"{name}: the oracle returned {shown(given)} as its {what}: return real numbers"
+        ) from None
+    if array.shape != shape and not (array.size == 1 and shape in ((), (1,))):
+        raise PluginError(
+            f"{name}: the oracle returned a {what} of shape {array.shape}, where {shape} is due"
+        )
+    if not np.isfinite(array).all():
+        wrong = array.ravel()[int(np.flatnonzero(~np.isfinite(array.ravel()))[0])]
+        raise OracleError(f"{name}: the oracle returned {wrong} in its {what}: return numbers")
+    return array.reshape(shape)
+
+
+def _check_declared(
+    name: str,
+    values: Floats,
+    slopes: Floats,
+    n_terms: int | None,
+    sign: str | None,
+    monotonicity: str | None,
+) -> None:
+    """Refuse what contradicts the sign and the monotonicity that were declared."""
+    for word, factor in (("nonneg", 1.0), ("nonpos", -1.0)):
+        if sign == word:
+            scale = max(1.0, float(np.abs(values).max()))
+            wrong = np.flatnonzero(factor * values < -TOLERANCE * scale)
+            if wrong.size:
+                k = int(wrong[0])
+                raise OracleError(
+                    f"{name}: declared sign={word!r}, and the oracle returned the value "
+                    f"{values[k]!r}{_of(k, n_terms)}"
+                )
+    for word, factor in (("increasing", 1.0), ("decreasing", -1.0)):
+        if monotonicity == word:
+            scale = max(1.0, float(np.abs(slopes).max(initial=0.0)))
+            if (factor * slopes < -TOLERANCE * scale).any():
+                raise OracleError(
+                    f"{name}: declared monotonicity={word!r}, and the oracle returned a slope of "
+                    "the other sign"
+                )
+
+
+def _of(k: int, n_terms: int | None) -> str:
+    return "" if n_terms is None else f" of term {k}"

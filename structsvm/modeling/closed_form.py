@@ -1,0 +1,303 @@
+"""The structured hinge loss of segmentations in closed form, by duality of linear programming.
+
+A segmentation of T samples is a path from 0 to T whose edges ``(s, t)`` are its segments, and both
+its score and its loss are sums over them. The best path is a linear program; its dual has a
+potential for each of the T + 1 boundaries,
+
+    minimise v_T - v_0   subject to   v_t - v_s >= a_st  for every segment (s, t),
+
+which is a convex program in the weight as well, because every ``a_st`` is affine in it. No oracle
+and no cuts: the loss is the value of one linear program with a constraint for each of the
+T (T + 1) / 2 segments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+from cvxpy.atoms.atom import Atom
+from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.learner.training_set import TrainingSet
+from structsvm.oracles.allowed_segments import rule_says
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE
+from structsvm.partitions.samples import centred
+from structsvm.support.plain import shown
+
+__all__ = ["PathHinge", "segmentation_hinge"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MOST_NUMBERS = 50_000_000
+"""Slopes of all segments together, 400 MB of them."""
+
+
+def segmentation_hinge(
+    problem: Any, Xs: Any, ys: Any, weight: Any, *, sample_weight: Any = None
+) -> cp.Expression:
+    """The structured hinge losses of recordings as an expression that any solver of cvxpy takes.
+
+    The same number as :class:`StructuredHinge` with the same arguments,
+
+        sum_i omega_i max_M {loss(M_i, M) + <w, phi(X_i, M) - phi(X_i, M_i)>},
+
+    by linear programs with a potential for each boundary in place of an oracle. A recording takes a
+    constraint for each of its T (T + 1) / 2 segments (times K if the number of segments is known):
+    for short recordings, and to check oracles by.
+
+    Parameters
+    ----------
+    problem : ChangePoint
+        Or another :class:`~structsvm.problems.SegmentProblem` whose score and loss are sums over
+        segments, as those of ``ChangePoint`` are.
+    Xs : list of arrays of shape (T_i, P)
+        Used as they are, without scaling.
+    ys : list of label vectors (T_i,) or of segment ends, the last being T_i
+    weight : cvxpy expression, or list of two
+        The metric ``B``, of shape (P,) for a diagonal one and (P, P) for a full one; ``[B, price]``
+        to learn the price of a segment, which is 1 otherwise. Affine.
+    sample_weight : array of shape (N,), optional
+
+    Returns
+    -------
+    cvxpy.Expression
+        A scalar, convex and nonnegative.
+
+    Raises
+    ------
+    DataError
+        When samples or labels cannot be used, or a recording is too long.
+    SettingsError
+        When the problem has no such form, or the weight has another shape.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from structsvm.modeling import segmentation_hinge
+    >>> from structsvm.problems import ChangePoint
+    >>> X, y = np.array([[0.0, 1.0], [0.1, -1.0], [2.0, 1.0], [2.1, -1.0]]), [2, 4]
+    >>> b, price = cp.Variable(2, nonneg=True), cp.Variable(nonneg=True)
+    >>> hinge = segmentation_hinge(ChangePoint(), [X], [y], [b, price])
+    >>> ridge = 0.01 * cp.sum_squares(b) + 0.01 * cp.square(price)
+    >>> value = cp.Problem(cp.Minimize(ridge + hinge)).solve(solver="CLARABEL")
+    >>> bool(b.value[0] > 10 * b.value[1])
+    True
+    """
+    _check_problem(problem)
+    data = TrainingSet.of(problem, Xs, ys, sample_weight=sample_weight)
+    B, price = _read_weight(problem, weight, data.n_features)
+    truths = data.truths
+    changes = float(data.weights @ [(M.n_clusters - 1) / M.n_samples for M in truths])
+    if not changes > 0:
+        raise DataError("no recording has a change, in units of which losses are: label one")
+    hinges = [
+        (omega / changes) * _hinge(problem, i, centred(sample.X), truth, B, price)
+        for i, (sample, truth, omega) in enumerate(
+            zip(data.samples, truths, data.weights, strict=True)
+        )
+    ]
+    total: cp.Expression = sum(hinges[1:], start=hinges[0])
+    return total
+
+
+def _hinge(
+    problem: Any, i: int, X: Floats, truth: EquivalenceMatrix, B: cp.Expression, price: Any
+) -> cp.Expression:
+    """The loss of one recording."""
+    T, K, kappa = truth.n_samples, truth.n_clusters, problem.traits.kappa
+    starts, ends = _allowed_segments(problem, T)
+    numbers = starts.size * (B.size + 1)
+    if numbers > MOST_NUMBERS:
+        raise DataError(
+            f"recording {i}: {T} samples have {starts.size} segments with {B.size} slopes each, "
+            f"{numbers} numbers: cut it, or use StructuredHinge, which needs no list of segments"
+        )
+    slopes, flat = _slopes(X, starts, ends, diagonal=B.ndim == 1), cp.vec(B, order="F")
+    gains = slopes @ flat + kappa * (1.0 - 2.0 * _overlaps(truth, starts, ends)) - price
+    ends_of = dict(zip(truth.boundaries[:-1].tolist(), truth.breakpoints, strict=True))
+    is_true = [
+        ends_of.get(start) == end for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+    graph = Graph.of(starts, ends, T, K if problem.traits.given_k else None)
+    return PathHinge(gains / T, graph, np.flatnonzero(is_true))
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Boundaries as nodes and segments as edges, once or in a layer for each segment of a path."""
+
+    tails: Ints
+    """The node that each edge comes from, in the order of its end."""
+    heads: Ints
+    edges: Ints
+    """Which segment each edge is, (E,)."""
+    n_nodes: int
+    last: int
+    """The node at which a path ends; all begin at node 0."""
+
+    @classmethod
+    def of(cls, starts: Ints, ends: Ints, T: int, n_segments: int | None) -> Graph:
+        """Paths of any number of edges, or of ``n_segments``."""
+        segments = np.arange(starts.size)
+        if n_segments is None:
+            return cls(starts, ends, segments, T + 1, T)
+        layers = np.arange(n_segments)[:, None] * (T + 1)
+        return cls(
+            (layers + starts).ravel(),
+            (layers + T + 1 + ends).ravel(),
+            np.tile(segments, n_segments),
+            (n_segments + 1) * (T + 1),
+            n_segments * (T + 1) + T,
+        )
+
+    def longest(self, gains: Floats) -> tuple[float, Ints]:
+        """The largest sum of gains along a path, and how often it takes each segment."""
+        order = np.argsort(self.heads, kind="stable")
+        firsts = np.searchsorted(self.heads[order], np.arange(self.n_nodes + 1))
+        best, into = np.full(self.n_nodes, -np.inf), np.zeros(self.n_nodes, dtype=np.int64)
+        best[0] = 0.0
+        for node in range(1, self.n_nodes):
+            inner = order[firsts[node] : firsts[node + 1]]
+            if inner.size:
+                sums = best[self.tails[inner]] + gains[self.edges[inner]]
+                into[node], best[node] = inner[sums.argmax()], sums.max()
+        taken, node = np.zeros(gains.size, dtype=np.int64), self.last
+        while node > 0 and np.isfinite(best[node]):
+            taken[self.edges[into[node]]] += 1
+            node = int(self.tails[into[node]])
+        return float(best[self.last]), taken
+
+
+class PathHinge(Atom):
+    """How much more the best path gains than a given one: an atom of cvxpy, with potentials.
+
+    Its value is found by dynamic programming; solvers are given the dual linear program.
+    """
+
+    def __init__(self, gains: Any, graph: Graph, truth: Ints) -> None:
+        self.graph = graph
+        self.truth = truth
+        """Which of the gains are those of the given path."""
+        super().__init__(gains)
+
+    def get_data(self) -> Any:
+        """Return what tells it from other atoms of the same arguments."""
+        return [self.graph, self.truth]
+
+    def shape_from_args(self) -> tuple[int, ...]:
+        """Return the shape of a scalar."""
+        return ()
+
+    def sign_from_args(self) -> tuple[bool, bool]:
+        """Return that it is nonnegative: the given path is one of the paths."""
+        return True, False
+
+    def is_atom_convex(self) -> bool:
+        """Return True: a maximum of sums, less a sum."""
+        return True
+
+    def is_atom_concave(self) -> bool:
+        """Return False."""
+        return False
+
+    def is_incr(self, idx: int) -> bool:
+        """Return False: gains of the given path make it smaller."""
+        return False
+
+    def is_decr(self, idx: int) -> bool:
+        """Return False."""
+        return False
+
+    def numeric(self, values: Any) -> Any:
+        """Return the value, by dynamic programming."""
+        gains = np.asarray(values[0], dtype=float).ravel()
+        return np.asarray(max(0.0, self.graph.longest(gains)[0] - gains[self.truth].sum()))
+
+    def _grad(self, values: Any) -> list[Any]:
+        """How often the best path takes each segment, less how often the given one does."""
+        taken = self.graph.longest(np.asarray(values[0], dtype=float).ravel())[1].astype(float)
+        taken[self.truth] -= 1.0
+        return [sp.csc_array(taken[:, None])]
+
+
+def _with_potentials(expr: Any, args: Any, solver_context: Any = None) -> Any:  # noqa: ARG001
+    """The epigraph: a potential for each node, which rises along an edge by its gain at least."""
+    graph, gains = expr.graph, args[0]
+    potentials = cp.Variable(graph.n_nodes)
+    rises = potentials[graph.heads] - potentials[graph.tails]
+    most = potentials[graph.last] - potentials[0]
+    return most - cp.sum(gains[expr.truth]), [rises >= gains[graph.edges]]
+
+
+CANON_METHODS[PathHinge] = _with_potentials
+
+
+def _check_problem(problem: Any) -> None:
+    if not callable(getattr(problem, "allows", None)):
+        raise SettingsError(
+            f"problem must be one of segments, such as ChangePoint(), got {shown(problem)}"
+        )
+    if problem.feature_map is not SECOND_MOMENT or problem.loss is not SQUARED_DISTANCE:
+        raise SettingsError(
+            f"{type(problem).__name__} has a feature map or a loss of its own, which need not be a "
+            "sum over segments: only those of ChangePoint have this closed form"
+        )
+
+
+def _read_weight(problem: Any, weight: Any, P: int) -> tuple[cp.Expression, Any]:
+    """``B``, and the price of a segment, which is 0 if their number is known and 1 if not given."""
+    traits = problem.traits
+    given = list(weight) if isinstance(weight, list | tuple) else [weight]
+    parts = [Atom.cast_to_const(part) for part in given]
+    learned = traits.learns_price and not traits.given_k
+    if not 1 <= len(parts) <= 1 + learned:
+        raise SettingsError(
+            f"weight has {len(parts)} parts: give the metric B"
+            + (", or [B, price]" if learned else ", for no price of a segment is learned here")
+        )
+    B = parts[0]
+    if B.shape not in {(P,), (P, P)}:
+        raise SettingsError(
+            f"the metric must have shape ({P},) or ({P}, {P}) for {P} features, got {B.shape}"
+        )
+    if len(parts) == 2 and parts[1].size != 1:
+        raise SettingsError(f"the price must be a scalar, got shape {parts[1].shape}")
+    if not all(part.is_affine() for part in parts):
+        raise SettingsError("the weight must be affine: it takes part with both signs")
+    if len(parts) == 2:
+        return B, cp.sum(parts[1])
+    return B, 0.0 if traits.given_k else 1.0
+
+
+def _allowed_segments(problem: Any, T: int) -> tuple[Ints, Ints]:
+    """Starts and ends of all segments that the problem allows, in the order of their ends."""
+    every = np.arange(T)
+    starts = [
+        every[:end][rule_says(problem.allows, every[:end], end, T)] for end in range(1, T + 1)
+    ]
+    return np.concatenate(starts), np.repeat(every + 1, [found.size for found in starts])
+
+
+def _slopes(X: Floats, starts: Ints, ends: Ints, *, diagonal: bool) -> Floats:
+    """``X^T M X`` of single segments: ``(sum x)(sum x)^T / n``, a row for each."""
+    sums = np.concatenate([np.zeros((1, X.shape[1])), np.cumsum(X, axis=0)])
+    away = (sums[ends] - sums[starts]) / np.sqrt(ends - starts)[:, None]
+    if diagonal:
+        return np.asarray(away**2)
+    return np.asarray((away[:, :, None] * away[:, None, :]).reshape(starts.size, -1))
+
+
+def _overlaps(truth: EquivalenceMatrix, starts: Ints, ends: Ints) -> Floats:
+    """``Tr(M M_i)`` of single segments: ``sum_k |A_k n S|^2 / (|A_k| |S|)``."""
+    U = truth.factor()
+    sums = np.concatenate([np.zeros((1, U.shape[1])), np.cumsum(U, axis=0)])
+    return np.asarray(((sums[ends] - sums[starts]) ** 2).sum(axis=1) / (ends - starts))

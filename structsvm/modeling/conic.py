@@ -1,0 +1,172 @@
+"""A conic program that is canonicalised once, to which rows are appended."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from structsvm.errors import MasterError, SettingsError
+from structsvm.masters.conic import proved_bound
+from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS
+from structsvm.support.quiet import without_warnings
+
+__all__ = ["ConicAnswer", "ConicProgram", "InfeasibleError", "UnboundedError"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SOLVED = ("Solved", "AlmostSolved", "InsufficientProgress")
+
+
+class InfeasibleError(MasterError):
+    """The restricted problem has no point, and so neither has the problem."""
+
+
+class UnboundedError(MasterError):
+    """The restricted problem has no minimum; the problem may have one."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConicAnswer:
+    """A solution of a conic program with rows appended."""
+
+    x: Floats
+    """In the variables of the standard form."""
+    multipliers: Floats
+    """Of the rows appended."""
+    bound: float
+    """A lower bound of the minimum, from a dual point that was checked."""
+    status: str
+    raw: Any
+    """Of the solver, without the rows appended, as cvxpy takes it to be its own."""
+
+
+class ConicProgram:
+    """``min f(x)`` over cones as Clarabel takes it, with rows ``R x <= r`` that change."""
+
+    def __init__(self, problem: cp.Problem) -> None:
+        with without_warnings(Warning):
+            self.data, self.chain, self.inverse = problem.get_problem_data(
+                "CLARABEL", solver_opts={}
+            )
+        self.problem = problem
+        self.offset = float(self.inverse[-1][cp.settings.OFFSET])
+        dims = self.data["dims"]
+        A = sp.csr_array(self.data["A"])
+        self._at = int(dims.zero + dims.nonneg)
+        self._above, self._below = A[: self._at], A[self._at :]
+        self._columns: Mapping[int, int] = self.data[cp.settings.PARAM_PROB].var_id_to_col
+
+    @property
+    def size(self) -> int:
+        """The number of variables of the standard form."""
+        return int(self.data["c"].size)
+
+    def columns(self, variable: cp.Variable) -> Ints:
+        """Where the entries of a variable without attributes are, column by column."""
+        first = self._columns[variable.id]
+        return np.arange(first, first + variable.size)
+
+    def solve(
+        self, rows: Any, right: Floats, tol: float, options: Mapping[str, Any]
+    ) -> ConicAnswer:
+        """Solve with ``rows @ x <= right`` besides.
+
+        Raises
+        ------
+        InfeasibleError, UnboundedError
+            When the solver has found out.
+        MasterError
+            When it failed.
+        SettingsError
+            When it does not know an option.
+        """
+        extended = self._extended(rows, right)
+        settings = {**(PRECISE_OPTIONS["CLARABEL"] if tol < PRECISE else {}), **options}
+        try:
+            raw = self.chain.solver.solve_via_data(extended, False, False, settings)
+        except TypeError as error:  # a setting that there is none of, or of another type
+            raise SettingsError(f"Clarabel does not take {sorted(options)}: {error}") from error
+        status = str(raw.status)
+        if status in ("PrimalInfeasible", "AlmostPrimalInfeasible"):
+            raise InfeasibleError("the restricted problem is infeasible")
+        if status in ("DualInfeasible", "AlmostDualInfeasible"):
+            raise UnboundedError("the restricted problem is unbounded")
+        x, z = np.asarray(raw.x, dtype=np.float64), np.asarray(raw.z, dtype=np.float64)
+        if status not in SOLVED or not (np.isfinite(x).all() and np.isfinite(z).all()):
+            raise MasterError(f"Clarabel could not solve the restricted problem: {status}")
+        bound = proved_bound(extended, self.offset, x, z)
+        end = self._at + right.size
+        own = np.concatenate([z[: self._at], z[end:]])
+        bare = SimpleNamespace(
+            x=x,
+            z=own,
+            status="Solved",
+            obj_val=raw.obj_val,
+            solve_time=raw.solve_time,
+            iterations=raw.iterations,
+        )
+        return ConicAnswer(x, np.maximum(z[self._at : end], 0.0), bound, status, bare)
+
+    @property
+    def is_curved(self) -> bool:
+        """Whether the objective has a quadratic part."""
+        P = self.data.get("P")
+        return P is not None and P.nnz > 0
+
+    def nearest(
+        self,
+        rows: Any,
+        right: Floats,
+        columns: Ints,
+        center: Floats,
+        level: float,
+        options: Mapping[str, Any],
+    ) -> Floats:
+        """The ``x`` whose ``columns`` are nearest to ``center``, with an objective up to ``level``.
+
+        For an objective without a quadratic part.
+
+        Raises
+        ------
+        MasterError
+            When there is none, or the solver failed.
+        """
+        c = self.data["c"]
+        size = max(float(np.abs(c).max(initial=0.0)), 1e-300)
+        low = sp.csr_array(c.reshape(1, -1) / size)
+        extended = self._extended(
+            sp.vstack([rows, low]), np.append(right, (level - self.offset) / size)
+        )
+        ones, target = np.zeros(c.size), np.zeros(c.size)
+        ones[columns], target[columns] = 1.0, -center
+        extended["P"], extended["c"] = sp.csc_array(sp.diags_array(ones)), target
+        raw = self.chain.solver.solve_via_data(extended, False, False, dict(options))
+        x = np.asarray(raw.x, dtype=np.float64)
+        if str(raw.status) not in SOLVED or not np.isfinite(x).all():
+            raise MasterError(f"no nearest point was found: {raw.status}")
+        return x
+
+    def unpack(self, answer: ConicAnswer) -> None:
+        """Give the variables and the constraints of the problem their values and duals."""
+        with without_warnings(Warning):
+            self.problem.unpack_results(answer.raw, self.chain, self.inverse)
+
+    def _extended(self, rows: Any, right: Floats) -> dict[str, Any]:
+        """The program with the rows after the other inequalities."""
+        data = dict(self.data)
+        A = sp.vstack([self._above, sp.csr_array(rows), self._below], format="csc")
+        b = self.data["b"]
+        dims = copy.copy(self.data["dims"])
+        dims.nonneg = int(dims.nonneg) + right.size
+        data["A"], data["dims"] = A, dims
+        data["b"] = np.concatenate([b[: self._at], right, b[self._at :]])
+        return data

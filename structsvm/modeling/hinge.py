@@ -1,0 +1,326 @@
+"""The structured hinge losses of a problem as an atom of cvxpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.atoms.atom import Atom
+from numpy.typing import NDArray
+
+from structsvm.errors import SettingsError
+from structsvm.learner.structured_data import read_labelled
+from structsvm.learner.training_set import TrainingSet
+from structsvm.modeling.atoms import OracleAtom, as_expressions
+from structsvm.modeling.planes import Answer, Part, Pool
+from structsvm.modeling.slack_rescaling import SlackRescaled
+from structsvm.partitions.objective import MetricObjective
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.problem import Problem, RegularizedRisk
+from structsvm.regularizers import SquaredNorm
+from structsvm.solvers.separation import Block, Query, blocks_of, separate_block
+from structsvm.support.checks import among
+from structsvm.support.plain import shown
+from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
+
+__all__ = ["StructuredHinge"]
+
+Floats = NDArray[np.float64]
+
+RESCALINGS = ("margin", "slack")
+
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """The losses that a :class:`StructuredHinge` is the sum of; shared by its copies."""
+
+    risk: RegularizedRisk
+    """Its regularizer plays no part."""
+    rescaling: str
+    called: str
+    pool: Pool
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """The samples as workers are given them."""
+        return blocks_of(self.risk)
+
+
+class StructuredHinge(OracleAtom):
+    """The mean structured hinge loss of labelled samples, as an atom of cvxpy.
+
+    ``sum_i omega_i max_y {loss(y_i, y) + <w, phi(x_i, y) - phi(x_i, y_i)>}`` is convex in ``w``,
+    which is a variable of cvxpy or an affine expression of some: shared weights, sums of given
+    matrices and the like. It is nonnegative. What :class:`structsvm.MetricLearner` and
+    :class:`structsvm.StructuredSVM` minimise is such an atom plus a regularizer.
+
+    Parameters
+    ----------
+    problem : PartitionProblem or structsvm.problem.Problem
+        What is predicted, such as ``ChangePoint()``. Of a partition problem the losses are in units
+        of those of one single cluster, as those of the learner are.
+    Xs, ys : samples and labels
+        As the learners take them; used as they are, without scaling.
+    weight : cvxpy expression, or list of expressions
+        ``w`` in the form in which users see it: a vector, or a symmetric matrix. For a partition
+        problem the metric ``B``, a vector for a diagonal one; ``[B, price]`` to learn the price of
+        a cluster too, which is 1 otherwise. For a product of cones a list, one for each. Where the
+        rules of cvxpy cannot tell that it is in its cone, the atom adds that as a constraint.
+    sample_weight : array of shape (N,), optional
+    rescaling : {"margin", "slack"}
+        "slack" multiplies instead of adding: ``max_y loss(y_i, y) (1 + <w, phi(x_i, y) -
+        phi(x_i, y_i)>)``. The oracle of the problem is called for several weights of the loss then;
+        what it cannot decide is in the upper bound.
+    label : str
+        What messages call it.
+
+    Raises
+    ------
+    SettingsError
+        When the weight does not fit, or a setting is none of those above.
+    DataError
+        When samples or labels cannot be used.
+
+    Examples
+    --------
+    A diagonal metric for change points whose weights add up to one:
+
+    >>> import cvxpy as cp
+    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.modeling import StructuredHinge
+    >>> from structsvm.problems import ChangePoint
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=3, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> B = cp.Variable(3, nonneg=True)
+    >>> hinge = StructuredHinge(ChangePoint(), Xs, ys, B)
+    >>> problem = cp.Problem(cp.Minimize(hinge), [cp.sum(B) == 1])
+    >>> value = problem.solve(method="cutting-plane")
+    >>> problem.status, int(B.value.argmax())
+    ('optimal', 0)
+    """
+
+    def __init__(
+        self,
+        problem: PartitionProblem | Problem,
+        Xs: Any,
+        ys: Any,
+        weight: Any,
+        *,
+        sample_weight: Any = None,
+        rescaling: str = "margin",
+        label: str = "StructuredHinge",
+    ) -> None:
+        if not among(rescaling, RESCALINGS) or rescaling is None:
+            raise SettingsError(f"rescaling must be one of {RESCALINGS}, got {rescaling!r}")
+        weights = as_expressions(weight, label)
+        risk = _risk(problem, Xs, ys, weights, sample_weight, label)
+        if rescaling == "slack":
+            risk = SlackRescaled.risk(risk)
+        weights = _fitting(weights, risk, label)
+        self._take(Losses(risk, rescaling, label, Pool()))
+        super().__init__(*weights)
+
+    @classmethod
+    def of(
+        cls, risk: RegularizedRisk, weight: Any, label: str = "StructuredHinge"
+    ) -> StructuredHinge:
+        """The losses of a risk, without its regularizer and its constraints.
+
+        Raises
+        ------
+        SettingsError
+            When the weight does not fit.
+        """
+        made = cls.__new__(cls)
+        made._take(Losses(risk, "margin", label, Pool()))
+        Atom.__init__(made, *_fitting(as_expressions(weight, label), risk, label))
+        return made
+
+    def _take(self, losses: Losses) -> None:
+        self.losses, self.pool, self.called = losses, losses.pool, losses.called
+        self.parameters_of_oracle = ()
+        self.n_terms = losses.risk.n_samples
+        self.planes = ()
+
+    def shape_from_args(self) -> tuple[int, ...]:
+        """Return the shape of a scalar."""
+        return ()
+
+    def sign_from_args(self) -> tuple[bool, bool]:
+        """Return that it is nonnegative: the true labelling costs nothing."""
+        return True, False
+
+    def is_incr(self, idx: int) -> bool:
+        """Return False."""
+        return False
+
+    def is_decr(self, idx: int) -> bool:
+        """Return False."""
+        return False
+
+    def get_data(self) -> Any:
+        """Return what tells it from other atoms of the same weight."""
+        return [self.losses]
+
+    def copy(self, args: Any = None, id_objects: Any = None) -> StructuredHinge:
+        """Return the same losses, perhaps of another weight; what is known of them is shared."""
+        known = {} if id_objects is None else id_objects
+        if id(self) in known:
+            return known[id(self)]  # type: ignore[no-any-return]
+        made = type(self).__new__(type(self))
+        made._take(self.losses)
+        Atom.__init__(made, *(self.args if args is None else args))
+        return made
+
+    def parts(self, atom: int) -> Sequence[Part]:
+        """The samples in blocks."""
+        return [
+            HingePart(atom, range(int(block.indices[0]), int(block.indices[-1]) + 1), block, space)
+            for block in self.losses.blocks
+            for space in [self.space]
+        ]
+
+    def groups(self, slack: str) -> list[int]:
+        """A slack for each sample, or one for their sum."""
+        return list(range(self.n_terms)) if slack == "n" else [0] * self.n_terms
+
+    @property
+    def sums_terms(self) -> bool:
+        """True: it is the sum over samples."""
+        return True
+
+    @property
+    def space(self) -> WeightSpace:
+        """The cone of the weight."""
+        return self.losses.risk.space
+
+    def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
+        """The weight is in its cone."""
+        found: list[cp.Constraint] = []
+        for arg, factor in zip(arguments, _factors(self.space), strict=True):
+            if isinstance(factor, PSD) and not arg.is_psd():
+                found.append(arg >> 0)
+            elif isinstance(factor, Nonnegative) and not arg.is_nonneg():
+                found.append(arg >= 0)
+        return found
+
+    def point_of(self, values: Sequence[Any]) -> Floats:
+        """The arguments flattened column by column, one after another."""
+        return np.concatenate([np.asarray(v, dtype=float).ravel(order="F") for v in values])
+
+    def shaped(self, slope: Floats) -> Any:
+        """A slope, (d,), in the shape of the weight; a tuple of several."""
+        ends = np.cumsum([arg.size for arg in self.args])[:-1]
+        pieces = zip(np.split(slope, ends), self.args, strict=True)
+        found = tuple(piece.reshape(arg.shape, order="F") for piece, arg in pieces)
+        return found[0] if len(found) == 1 else found
+
+
+@dataclass(frozen=True, eq=False)
+class HingePart(Part):
+    """Some of the samples."""
+
+    atom: int
+    terms: range
+    block: Block
+    space: WeightSpace
+
+    def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Answer:
+        """Ask the oracle of every sample at the nearest weight in the cone."""
+        w = _vector(point, self.space)
+        groups = np.arange(self.terms.stop)
+        found = separate_block(self.block, Query(self.space.project(w), groups))
+        assert found is not None
+        slopes = np.stack([_entries(slope, self.space) for slope in found.slopes])
+        values = found.intercepts + slopes @ point
+        return Answer(values, slopes, found.slacks, found.size, found.calls, 0.0, found.quality)
+
+
+def _risk(
+    problem: Any, Xs: Any, ys: Any, weights: list[cp.Expression], sample_weight: Any, label: str
+) -> RegularizedRisk:
+    """The losses of the samples."""
+    if isinstance(problem, PartitionProblem):
+        data = TrainingSet.of(problem, Xs, ys, sample_weight=sample_weight)
+        kind = "full" if weights[0].ndim == 2 else "diagonal"
+        objective = problem.objective(kind, data.n_features)
+        found = objective.risk(data.samples, data.truths, SquaredNorm(), None, data.weights)
+        if not isinstance(found, RegularizedRisk):
+            raise SettingsError(
+                f"{label}: the losses of {type(problem).__name__} are not convex in the metric"
+            )
+        return found
+    if not isinstance(problem, Problem):
+        raise SettingsError(
+            f"{label}: problem is {shown(problem)}: give a PartitionProblem such as ChangePoint(), "
+            "or an instance of a class derived from structsvm.problem.Problem"
+        )
+    labelled = read_labelled(Xs, ys, sample_weight)
+    sized = problem.sized(labelled.xs, labelled.ys)
+    return RegularizedRisk(
+        problem=sized,
+        xs=labelled.xs,
+        ys=labelled.ys,
+        regularizer=SquaredNorm(),
+        sample_weight=labelled.weights,
+        null=np.zeros(sized.weight_space().dim),
+    )
+
+
+def _fitting(
+    weights: list[cp.Expression], risk: RegularizedRisk, label: str
+) -> list[cp.Expression]:
+    """The weight, one expression for each factor of its cone."""
+    factors = _factors(risk.space)
+    objective = risk.problem
+    if isinstance(objective, SlackRescaled):
+        objective = objective.problem
+    if len(weights) == 1 and len(factors) == 2 and isinstance(objective, MetricObjective):
+        weights = [*weights, cp.Constant(1.0)]
+    if len(weights) != len(factors):
+        raise SettingsError(
+            f"{label}: weight has {len(weights)} parts, where the cone is {risk.space}: give a "
+            f"list of {len(factors)} expressions"
+        )
+    for k, (weight, factor) in enumerate(zip(weights, factors, strict=True)):
+        shape = (factor.order, factor.order) if isinstance(factor, PSD) else (factor.dim,)
+        if weight.shape != shape and not (weight.size == 1 and factor.dim == 1):
+            which = "" if len(factors) == 1 else f" {k}"
+            raise SettingsError(
+                f"{label}: weight{which} has shape {weight.shape}, where {shape} is due"
+            )
+    return weights
+
+
+def _factors(space: WeightSpace) -> tuple[WeightSpace, ...]:
+    return space.factors if isinstance(space, Product) else (space,)
+
+
+def _size(factor: WeightSpace) -> int:
+    return factor.order**2 if isinstance(factor, PSD) else factor.dim
+
+
+def _vector(point: Floats, space: WeightSpace) -> Floats:
+    """The entries of expressions, column by column, as a weight."""
+    factors = _factors(space)
+    pieces = np.split(point, np.cumsum([_size(factor) for factor in factors])[:-1])
+    found = []
+    for piece, factor in zip(pieces, factors, strict=True):
+        if isinstance(factor, PSD):
+            matrix = piece.reshape(factor.order, factor.order)
+            piece = factor.from_metric(0.5 * (matrix + matrix.T))
+        found.append(piece)
+    return np.concatenate(found)
+
+
+def _entries(slope: Floats, space: WeightSpace) -> Floats:
+    """The slope by a weight as that by the entries of expressions."""
+    factors = _factors(space)
+    pieces = np.split(slope, np.cumsum([factor.dim for factor in factors])[:-1])
+    return np.concatenate(
+        [np.ravel(f.to_metric(piece)) for piece, f in zip(pieces, factors, strict=True)]
+    )

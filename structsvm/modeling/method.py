@@ -1,0 +1,330 @@
+"""``cvxpy.Problem.solve(method="cutting-plane")``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.problems.problem import SolverStats
+from sklearn.exceptions import ConvergenceWarning
+
+from structsvm.errors import LearningError, warn
+from structsvm.modeling.checks import check_problem, check_settings
+from structsvm.modeling.conflict import conflicting
+from structsvm.modeling.conic import InfeasibleError, UnboundedError
+from structsvm.modeling.outcome import Certified
+from structsvm.modeling.prepared import Prepared, prepared
+from structsvm.modeling.program import CvxpyProgram
+from structsvm.modeling.restricted import (
+    CONIC,
+    ByName,
+    Conic,
+    Restricted,
+    mixed_integer_solvers,
+)
+from structsvm.modeling.separable import FastMaster
+from structsvm.parallel import Backend, backend_from
+from structsvm.solution import History, HistoryEntry
+from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.stopping import Stopping
+from structsvm.status import Status
+from structsvm.support.quiet import without_warnings
+
+__all__ = ["METHOD", "register", "solve"]
+
+Callback = Callable[[HistoryEntry], None]
+
+INFEASIBLE = "infeasible: no point keeps the constraints"
+UNBOUNDED = "unbounded: there is no minimum"
+STALLED = "stalled: no new plane was found, and the restricted problem has no more digits"
+INEXACT = "as good as the oracles: no new plane was found, and their upper bounds leave this gap"
+BY_ORACLES = ", and on the upper bounds that the oracles gave"
+
+METHOD = "cutting-plane"
+
+
+def register() -> None:
+    """Let ``cvxpy.Problem.solve`` know of the method."""
+    cp.Problem.register_solve(METHOD, solve)
+
+
+def solve(
+    problem: cp.Problem,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 500,
+    max_seconds: float = np.inf,
+    slack: str = "n",
+    solver: str | None = None,
+    verbose: bool = False,
+    warm_start: bool = True,
+    backend: str | Backend = "serial",
+    n_jobs: int | None = None,
+    callback: Callback | None = None,
+    **options: Any,
+) -> float:
+    """Solve a convex problem with atoms that only oracles know; its optimal value.
+
+    Called as ``problem.solve(method="cutting-plane", ...)``. The variables get the best point that
+    was found, ``problem.solver_stats.extra_stats`` holds its certificate
+    (:class:`~structsvm.modeling.Certified`), and each atom its ``planes``, with multipliers. Solved
+    again, a problem begins with the planes that are known of its atoms: they hold whatever the
+    value of a ``cvxpy.Parameter``, unless the oracle depends on it. Ctrl-C ends the run with the
+    best point so far.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+    tol : float
+        The gap between the certified bounds at which the run ends, relative to the optimal value,
+        or to 1 where that is smaller.
+    max_iter : int
+        Rounds at most.
+    max_seconds : float
+        Wall time at most, looked at between oracle calls.
+    slack : {"n", "one"}
+        Whether a sum of many maxima, as :class:`~structsvm.modeling.StructuredHinge` is one, has
+        cuts for each of them or for the sum.
+    solver : str, optional
+        What solves the restricted problems: Clarabel, whose bounds are checked, or any other solver
+        that cvxpy has, whose bounds are believed. With boolean or integer variables a
+        mixed-integer solver.
+    verbose : bool
+        Whether to print a line for each round.
+    warm_start : bool
+        Whether to begin with the values that the variables have and the planes that are known.
+    backend : {"serial", "auto", "threads", "processes", "dask"} or Backend
+    n_jobs : int, optional
+        Where the oracles run, and on how many workers; the solution does not depend on it.
+    callback : callable, optional
+        Sees the :class:`~structsvm.solution.HistoryEntry` of every round.
+    **options
+        For the solver of the restricted problems.
+
+    Returns
+    -------
+    float
+        The objective at the point that was found; infinite for a problem without a point, or
+        without a minimum.
+
+    Raises
+    ------
+    SettingsError
+        When a setting is not what it can be, or the problem is not one for this method.
+    OracleError, PluginError
+        When an oracle fails, or its answer cannot be that of a maximum of planes.
+    MasterError
+        When a restricted problem has no answer; an UnboundedError when it has no minimum.
+    """
+    started = time.perf_counter()
+    check_problem(problem)
+    check_settings(problem, slack, solver, callback, warm_start, verbose)
+    damping = 0.0 if problem.is_mixed_integer() else 0.5
+    method = CuttingPlane(
+        Stopping(tol, max_iter, max_seconds), slack, damping=damping, cached_planes=0
+    )
+    workers = backend_from(backend, n_jobs)
+    before = [(v, v.value) for v in problem.variables()]
+    try:
+        run = _Run(problem, slack, solver, options, warm_start)
+        watched = _Watched(callback, verbose, run.prepared.sign)
+        status, value, certified = run.solved(method, watched, workers)
+    except BaseException:
+        for variable, old in before:
+            variable.save_value(old)
+        raise
+    seconds = time.perf_counter() - started
+    _finish(problem, status, value, replace(certified, seconds=seconds))
+    return value
+
+
+class _Run:
+    """One solution of a problem."""
+
+    def __init__(
+        self,
+        problem: cp.Problem,
+        slack: str,
+        solver: str | None,
+        options: Mapping[str, Any],
+        warm_start: bool,
+    ) -> None:
+        self.problem = problem
+        self.prepared: Prepared = prepared(problem, slack)
+        if not warm_start:
+            for held in self.prepared.held:
+                held.atom.pool.keep((), [])
+        start = self.prepared.start(warm_start)
+        restricted = _restricted(self.prepared, solver, options, start)
+        self.program = CvxpyProgram(self.prepared, restricted, start)
+
+    def solved(
+        self, method: CuttingPlane, watched: _Watched, backend: Backend
+    ) -> tuple[str, float, Certified]:
+        """The status as cvxpy names it, the value, and the certificate."""
+        sign = self.prepared.sign
+        try:
+            solution = method.solve(self.program, watched, backend=backend)
+        except InfeasibleError:
+            conflict = conflicting(self.problem, self.prepared, self.program.cuts)
+            self._give_nothing()
+            found = self._certified(watched, np.inf, np.inf, INFEASIBLE)
+            return cp.INFEASIBLE, sign * np.inf, replace(found, gap=0.0, conflict=conflict)
+        except UnboundedError:
+            if not is_unbounded(self.prepared, self.program):
+                raise
+            self._give_nothing()
+            found = self._certified(watched, -np.inf, -np.inf, UNBOUNDED)
+            return cp.UNBOUNDED, -sign * np.inf, replace(found, gap=0.0)
+        except LearningError as error:
+            if error.status is None or self.program.w is None:
+                raise
+            return cp.USER_LIMIT, sign * np.inf, self._without_a_point(watched, error.status)
+        self.program.give(solution.w, self.problem)
+        certified = replace(
+            self._certified(watched, solution.lower, solution.upper, self._words(solution.status)),
+            gap=solution.gap,
+            bound=solution.bound + ("" if self.program.exact else BY_ORACLES),
+        )
+        if self._is_short(solution.status):
+            warn(certified.summary(), ConvergenceWarning)
+        return _word(solution.status), sign * self.program.value_at(solution.w), certified
+
+    def _is_short(self, status: Status) -> bool:
+        """Whether a run ended before it had to."""
+        if status.converged or status is Status.INTERRUPTED:
+            return False
+        return status is not Status.STALLED or self.program.exact
+
+    def _words(self, status: Status) -> str:
+        """How a run ended."""
+        if status is Status.STALLED:
+            return STALLED if self.program.exact else INEXACT
+        return str(status.value)
+
+    def _without_a_point(self, watched: _Watched, status: Status) -> Certified:
+        """What there is to say when no point was found that keeps the constraints."""
+        assert self.program.w is not None
+        self.prepared.put(self.program.w)
+        lower = watched.lower
+        found = self._certified(watched, lower, np.inf, status.value)
+        warn(
+            f"{status.value}, and no point that keeps the constraints was found: the variables "
+            "have the values of the last restricted problem, which break some",
+            ConvergenceWarning,
+        )
+        return found
+
+    def _certified(self, watched: _Watched, lower: float, upper: float, status: str) -> Certified:
+        """The certificate, for the direction of the user's objective."""
+        sign, entries = self.prepared.sign, watched.entries
+        low, high = sorted((sign * lower, sign * upper))
+        return Certified(
+            lower=low,
+            upper=high,
+            gap=np.inf,
+            status=status,
+            bound=CONIC,
+            rounds=len(entries),
+            oracle_calls=entries[-1].oracle_calls if entries else self.program.calls,
+            n_cuts=entries[-1].n_cuts if entries else 0,
+            seconds=0.0,
+            oracle_seconds=self.program.oracle_seconds,
+            master_seconds=self.program.master_seconds,
+            history=History(tuple(entries)),
+        )
+
+    def _give_nothing(self) -> None:
+        """Without a solution variables have no values, nor constraints duals."""
+        for variable in self.problem.variables():
+            variable.save_value(None)
+        for constraint in self.problem.constraints:
+            for dual in constraint.dual_variables:
+                dual.save_value(None)
+
+
+def is_unbounded(prepared: Prepared, program: CvxpyProgram) -> bool:
+    """Whether there is no minimum even with the arguments of all atoms at a point that was asked.
+
+    Then what the oracles do not tell elsewhere does not matter.
+    """
+    assert program.first is not None
+    w, heights = program.first
+    pieces = iter(np.split(heights, np.cumsum(prepared.sizes)[:-1]))
+    fixed: list[cp.Constraint] = []
+    prepared.put(w)
+    for held in prepared.held:
+        fixed += [arg == arg.value for arg in held.arguments if not arg.is_constant()]
+        fixed.append(held.heights == next(pieces))
+    problem = cp.Problem(prepared.master.objective, [*prepared.master.constraints, *fixed])
+    try:
+        with without_warnings(Warning):
+            problem.solve(solver=None if prepared.is_mixed_integer else "CLARABEL")
+    except cp.error.SolverError:
+        return False
+    return bool(problem.status == cp.UNBOUNDED)
+
+
+def _restricted(
+    prepared: Prepared, solver: str | None, options: Mapping[str, Any], start: Any
+) -> Restricted:
+    """What solves the restricted problems."""
+    name = None if solver is None else solver.upper()
+    if prepared.is_mixed_integer:
+        return ByName(prepared, name or preferred(), options)
+    if name is None and (fast := FastMaster.of(prepared, start, options)) is not None:
+        return fast
+    if name in (None, "CLARABEL"):
+        return Conic(prepared, start, options)
+    return ByName(prepared, name, options)
+
+
+def preferred() -> str | None:
+    """The mixed-integer solver to take, if there is a choice."""
+    return "HIGHS" if "HIGHS" in mixed_integer_solvers() else None
+
+
+def _finish(problem: Any, status: str, value: float, certified: Certified) -> None:
+    """Write what ``cvxpy.Problem`` shows of its last solution."""
+    problem._status, problem._value = status, value
+    problem._solver_stats = SolverStats(
+        "structsvm cutting planes",
+        solve_time=certified.seconds,
+        num_iters=certified.rounds,
+        extra_stats=certified,  # type: ignore[arg-type]
+    )
+
+
+def _word(status: Status) -> str:
+    """The status as cvxpy names it."""
+    if status.converged:
+        return cp.OPTIMAL
+    return cp.OPTIMAL_INACCURATE if status is Status.STALLED else cp.USER_LIMIT
+
+
+class _Watched:
+    """Keeps the rounds, in the direction of the user's objective, and shows them to who asks."""
+
+    def __init__(self, callback: Callback | None, verbose: bool, sign: float) -> None:
+        self.callback, self.verbose, self.sign = callback, verbose, sign
+        self.entries: list[HistoryEntry] = []
+        self.lower = -np.inf
+        """The last lower bound of what is minimised."""
+
+    def __call__(self, entry: HistoryEntry) -> None:
+        self.lower = entry.lower
+        if self.sign < 0:
+            entry = replace(entry, lower=-entry.upper, upper=-entry.lower)
+        self.entries.append(entry)
+        if self.verbose:
+            sys.stdout.write(
+                f"round {entry.iteration + 1}: between {entry.lower:.8g} and {entry.upper:.8g}, "
+                f"{entry.n_cuts} cuts, {entry.oracle_calls} oracle calls, {entry.seconds:.2f} s\n"
+            )
+        if self.callback is not None:
+            self.callback(entry)

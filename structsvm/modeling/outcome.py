@@ -1,0 +1,61 @@
+"""What a solution certifies, as ``problem.solver_stats.extra_stats`` holds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from structsvm.solution import History
+from structsvm.support.plain import counted
+
+__all__ = ["Certified"]
+
+
+@dataclass(frozen=True)
+class Certified:
+    """Bounds of the optimal value of a problem, what they rest on, and what they took.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from structsvm.modeling import OracleMax
+    >>> x = cp.Variable(2)
+    >>> largest = OracleMax(x, lambda at: (at.max(), np.eye(2)[at.argmax()]))
+    >>> problem = cp.Problem(cp.Minimize(largest + cp.sum_squares(x)))
+    >>> value = problem.solve(method="cutting-plane", tol=1e-6)
+    >>> stats = problem.solver_stats.extra_stats
+    >>> type(stats).__name__, stats.lower <= value <= stats.upper, stats.gap < 1e-6
+    ('Certified', True, True)
+    """
+
+    lower: float
+    """No feasible point has a lower objective; minus infinity where nothing is known."""
+    upper: float
+    """No feasible point has a higher optimum; infinity where nothing is known."""
+    gap: float
+    """``(upper - lower) / max(1, |value|)``."""
+    status: str
+    """How the run ended, in a sentence."""
+    bound: str
+    """What the bounds rest on."""
+    rounds: int
+    oracle_calls: int
+    n_cuts: int
+    """Cuts in the last restricted problem."""
+    seconds: float
+    """Wall time of all."""
+    oracle_seconds: float
+    """In oracles, added up over workers."""
+    master_seconds: float
+    """In restricted problems."""
+    conflict: tuple[str, ...] = ()
+    """Of an infeasible problem: constraints that contradict each other."""
+    history: History = field(repr=False, default_factory=History)
+
+    def summary(self) -> str:
+        """Return one paragraph that says how the run ended and how good the answer is."""
+        return (
+            f"{self.status}. Optimal value between {self.lower:.6g} and {self.upper:.6g}, "
+            f"gap {self.gap:.2g} ({self.bound}), {counted(self.rounds, 'round')}, "
+            f"{counted(self.oracle_calls, 'oracle call')}, {self.seconds:.1f} s."
+        )

@@ -1,0 +1,300 @@
+"""A problem of cvxpy with atoms that oracles know, as the solver of programs takes it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import cvxpy as cp
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import OracleError
+from structsvm.masters.base import Master, MasterSolution, Request
+from structsvm.masters.working_set import Cut, WorkingSet
+from structsvm.modeling.planes import Answer, Part, Plane, Points, ask, marks
+from structsvm.modeling.prepared import Prepared
+from structsvm.modeling.restricted import Restricted
+from structsvm.modeling.rewriting import Held
+from structsvm.parallel import Session
+from structsvm.problem import Outline
+from structsvm.regularizers import SquaredNorm
+from structsvm.solvers.planes import Planes, weakest
+from structsvm.solvers.program import Program
+from structsvm.solvers.requirements import ADMISSIBLE
+from structsvm.status import Quality
+from structsvm.weights import Free
+
+__all__ = ["CvxpyProgram"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ACTIVE = 1e-7
+"""A multiplier below which a plane has no part in a solution."""
+
+SLIPS = 1e-7
+"""By how much of its size a value may be below an earlier plane, through rounding."""
+
+WITNESSES = 20
+"""Points at which later planes are compared with what the oracles said before."""
+
+
+class CvxpyProgram(Program):
+    """``w`` is the vector of all variables of the user, column by column."""
+
+    def __init__(self, prepared: Prepared, restricted: Restricted, start: Floats) -> None:
+        self.prepared, self.solver = prepared, restricted
+        self.held = prepared.held
+        self.dim = prepared.dim
+        self.n_terms = sum(h.atom.n_terms for h in self.held)
+        self.master_seconds = self.oracle_seconds = 0.0
+        self.w: Floats | None = None
+        """Where the minimum of the last restricted problem is."""
+        self.cuts: WorkingSet | None = None
+        """Those of the last restricted problem."""
+        self.exact = True
+        """Whether no oracle has given an upper bound above its value."""
+        self.calls = 0
+        self.first: tuple[Floats, Floats] | None = None
+        """The point where the oracles were asked first, and upper bounds of the groups there."""
+        self._start = start
+        self._maps = prepared.maps()
+        self._firsts = np.cumsum([0, *prepared.sizes]).tolist()
+        self._found: dict[bytes, tuple[int, int, float, Floats]] = {}
+        """Which plane of which atom each cut is."""
+        self._weighed: list[tuple[Cut, float]] = []
+        """The cuts of the last restricted problem with their multipliers."""
+        self._values: dict[bytes, float] = {}
+        self._witnesses: list[tuple[Floats, Floats]] = []
+        """Points, and upper bounds of the groups there."""
+
+    # ---- what the solver asks
+
+    @property
+    def outline(self) -> Outline:
+        """Nothing is known but the number of terms."""
+        return Outline(Free(self.dim), SquaredNorm(), lambda _: [], self.n_terms)
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """The oracles of all atoms."""
+        return [part for a, held in enumerate(self.held) for part in held.atom.parts(a)]
+
+    def groups(self, slack: str) -> Ints:
+        """Those of each atom, one after another."""
+        found = [
+            first + g
+            for held, first in zip(self.held, self._firsts, strict=False)
+            for g in held.groups
+        ]
+        return np.asarray(found, dtype=np.int64)
+
+    def floors(self, groups: Ints) -> Floats:
+        """0 where an atom is nonnegative."""
+        return np.concatenate(
+            [np.full(h.heights.size, 0.0 if h.atom.is_nonneg() else -np.inf) for h in self.held]
+        )
+
+    def start(self) -> Floats:
+        """The values that the variables have, or zero."""
+        return self._start
+
+    def known(self, groups: Ints) -> list[Cut]:
+        """The planes that are kept with each atom, if they hold for the parameters as they are."""
+        cuts: list[Cut] = []
+        for a, held in enumerate(self.held):
+            rows = held.atom.pool.valid(self._marks(held))
+            size = sum(arg.size for arg in held.arguments)
+            for group, intercept, slope in rows:
+                if group < held.heights.size and slope.size == size:
+                    cuts.append(self._lifted(a, group, intercept, slope))
+        return cuts
+
+    def ask(self, session: Session, w: Floats, deadline: float) -> Planes | None:
+        """Ask every oracle, and write the planes in the user's variables."""
+        points = Points(
+            [matrix @ w + offset for matrix, offset in self._maps],
+            [tuple(p.value for p in held.atom.parameters_of_oracle) for held in self.held],
+            deadline,
+        )
+        answers: list[Answer | None] = session.map(ask, points)
+        found = [answer for answer in answers if answer is not None]
+        if len(found) < len(answers):
+            return None
+        self.oracle_seconds += sum(answer.seconds for answer in found)
+        asked = list(zip(self.parts, found, strict=True))
+        planes = Planes.empty(w, np.arange(self.prepared.n_groups))
+        for a in range(len(self.held)):
+            own = [(part, answer) for part, answer in asked if part.atom == a]
+            self._write(planes, a, own, points.arguments[a])
+        self.exact = self.exact and not planes.slacks.any()
+        self.calls += sum(answer.calls for answer in found)
+        self.first = self.first or (w, planes.values + planes.slacks)
+        return replace(
+            planes,
+            quality=weakest(answer.quality for answer in found),
+            size=sum(answer.size for answer in found),
+            calls=sum(answer.calls for answer in found),
+        )
+
+    def check_values(self, planes: Planes, known: Floats) -> None:
+        """Refuse answers that cannot be those of a maximum of planes.
+
+        Raises
+        ------
+        OracleError
+            Naming the atom, when a value is below an earlier plane, or a plane above an earlier
+            value.
+        """
+        if planes.quality is Quality.HEURISTIC:
+            return
+        uppers = planes.values + planes.slacks
+        self._compare(known, uppers, planes.size, "an earlier plane says that it is", 0)
+        for w, before in self._witnesses:
+            heights = planes.intercepts + planes.slopes @ w
+            sizes = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(w)
+            self._compare(heights, before, float(sizes.sum()), "its new plane says that it is", 1)
+        self._witnesses = [*self._witnesses[1 - WITNESSES :], (planes.w, uppers)]
+
+    def objective(self, w: Floats, values: Floats) -> float | None:
+        """The user's objective, as something to minimise, unless a constraint is broken."""
+        self.prepared.put(w, values)
+        rewritten = self.prepared.rewritten
+        if any(broken(constraint) > 0 for constraint in rewritten.constraints):
+            return None
+        value = float(np.asarray(rewritten.objective.value).item())
+        if not np.isfinite(value):
+            return None
+        self._values[w.tobytes()] = value
+        return value
+
+    def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
+        """The problem with the cuts as constraints."""
+        started = time.perf_counter()
+        self.cuts = cuts
+        try:
+            answer = self.solver.solve(cuts, request.tol)
+        finally:
+            self.master_seconds += time.perf_counter() - started
+        self.w = answer.w
+        held = [Cut(c.group, c.intercept, c.slope.copy()) for c in cuts.cuts()]
+        self._weighed = list(zip(held, answer.multipliers.tolist(), strict=True))
+        is_minimum = answer.bound is not None
+        return MasterSolution(answer.w, answer.multipliers, answer.label, answer.bound, is_minimum)
+
+    def between(
+        self, answer: MasterSolution, cuts: WorkingSet, best: Floats, upper: float, damping: float
+    ) -> Floats:
+        """The point nearest to the best one at which the restricted objective is low enough.
+
+        A level bundle method (Lemarechal, Nemirovskii and Nesterov, 1995). Where it does not apply,
+        a share of the way.
+        """
+        started = time.perf_counter()
+        least = -np.inf if answer.bound is None else answer.bound[0]
+        level = least + damping * (upper - least)
+        found = self.solver.nearest(cuts, best, level) if np.isfinite(level) else None
+        self.master_seconds += time.perf_counter() - started
+        return answer.w + damping * (best - answer.w) if found is None else found
+
+    def keep(self, cuts: WorkingSet) -> None:
+        """Keep the planes that are in the working set with their atoms."""
+        kept: list[list[tuple[int, float, Floats]]] = [[] for _ in self.held]
+        for cut in cuts.cuts():
+            row = self._found.get(_key(cut))
+            if row is not None:
+                a, group, intercept, slope = row
+                kept[a].append((group, intercept, slope))
+        for held, rows in zip(self.held, kept, strict=True):
+            held.atom.pool.keep(self._marks(held), rows)
+
+    # ---- what the user sees
+
+    def value_at(self, w: Floats) -> float:
+        """What is minimised, at a point that was evaluated."""
+        return self._values[w.tobytes()]
+
+    def give(self, w: Floats, problem: cp.Problem) -> None:
+        """Give the user's variables their values at ``w``, and the constraints their duals."""
+        self.solver.unpack()
+        mine = self.prepared.rewritten.constraints
+        for theirs, copied in zip(problem.constraints, mine, strict=False):
+            if theirs is not copied:
+                for dual, own in zip(theirs.dual_variables, copied.dual_variables, strict=True):
+                    dual.save_value(own.value)
+        self.prepared.put(w)
+        self._give_planes()
+
+    # ---- inside
+
+    def _marks(self, held: Held) -> tuple[bytes, ...]:
+        return marks([self.prepared.slack, *(p.value for p in held.atom.parameters_of_oracle)])
+
+    def _lifted(self, a: int, group: int, intercept: float, slope: Floats) -> Cut:
+        """A plane of an atom as a cut in the user's variables, remembered as the former."""
+        matrix, offset = self._maps[a]
+        direction = np.asarray(slope @ matrix)
+        cut = Cut(self._firsts[a] + group, float(intercept + slope @ offset), direction)
+        self._found[_key(cut)] = (a, group, intercept, slope)
+        return cut
+
+    def _write(self, planes: Planes, a: int, own: list[tuple[Part, Answer]], point: Floats) -> None:
+        """The planes of an atom, summed over the terms of each group."""
+        held, first = self.held[a], self._firsts[a]
+        n, groups = held.heights.size, np.asarray(held.groups)
+        slopes, (bases, values, slacks) = np.zeros((n, point.size)), np.zeros((3, n))
+        for part, answer in own:
+            where = groups[part.terms.start : part.terms.stop]
+            np.add.at(slopes, where, answer.slopes)
+            np.add.at(bases, where, answer.values - answer.slopes @ point)
+            np.add.at(values, where, answer.values)
+            np.add.at(slacks, where, answer.slacks)
+        for g in range(n):
+            cut = self._lifted(a, g, float(bases[g]), slopes[g])
+            planes.slopes[first + g], planes.intercepts[first + g] = cut.slope, cut.intercept
+        planes.values[first : first + n] = values
+        planes.slacks[first : first + n] = slacks
+
+    def _compare(
+        self, lowers: Floats, uppers: Floats, size: float, claim: str, earlier: int
+    ) -> None:
+        """Refuse a lower bound of a group above an upper one at the same point."""
+        room = SLIPS * np.maximum(1.0, np.abs(lowers) + np.abs(uppers)) + 1e-12 * size
+        wrong = np.flatnonzero(lowers > uppers + room)
+        if not wrong.size:
+            return
+        g = int(wrong[0])
+        held, term = self.prepared.of_group(g)
+        when = "at an earlier point the oracle returned" if earlier else "the oracle returned"
+        raise OracleError(
+            f"{held.atom.called}{term}: {when} {uppers[g]:.9g} where {claim} {lowers[g]:.9g} at "
+            "least: it does not find a maximum of planes, or has changed since; give upper bounds "
+            "if it is inexact, and name the cvxpy.Parameter it depends on in parameters="
+        )
+
+    def _give_planes(self) -> None:
+        """Tell each atom which planes hold the solution."""
+        found: list[list[Plane]] = [[] for _ in self.held]
+        for cut, multiplier in self._weighed:
+            if multiplier > ACTIVE and (row := self._found.get(_key(cut))) is not None:
+                a, group, intercept, slope = row
+                held = self.held[a]
+                term = -1 if held.groups.count(group) > 1 else held.groups.index(group)
+                found[a].append(Plane(term, intercept, held.atom.shaped(slope), multiplier))
+        for held, planes in zip(self.held, found, strict=True):
+            held.atom.planes = tuple(sorted(planes, key=lambda p: -p.multiplier))
+
+
+def broken(constraint: cp.Constraint) -> float:
+    """By how much a constraint is broken beyond what conic solvers keep it to; 0 if it is not."""
+    violation = float(np.max(constraint.violation(), initial=0.0))
+    values = [np.abs(np.asarray(arg.value)).max(initial=0.0) for arg in constraint.args]
+    allowed = ADMISSIBLE * max(1.0, *(float(value) for value in values))
+    return 0.0 if violation <= allowed else violation
+
+
+def _key(cut: Cut) -> bytes:
+    """What a cut is known by again."""
+    return np.concatenate([[cut.group, cut.intercept], cut.slope]).tobytes()

@@ -1,0 +1,237 @@
+"""Restricted problems: what is left of a problem when cuts stand for its atoms."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from structsvm.errors import MasterError, SettingsError
+from structsvm.masters.working_set import WorkingSet
+from structsvm.modeling.conic import ConicAnswer, ConicProgram, InfeasibleError, UnboundedError
+from structsvm.modeling.prepared import Prepared, entries
+from structsvm.support.quiet import without_warnings
+
+__all__ = ["ByName", "Conic", "Restricted", "Restriction", "mixed_integer_solvers"]
+
+Floats = NDArray[np.float64]
+
+CONIC = "to the accuracy of the conic solver"
+
+FIRST_BOX, LARGEST_BOX = 1e1, 1e9
+"""Where a restricted problem without a minimum is solved: the first box, in units of the start."""
+PATIENCE = 10
+"""Rounds after which a box grows, whatever was found in it."""
+
+MIP_GAP = 1e-6
+"""What mixed-integer solvers are told to prove, relative to the optimal value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Restriction:
+    """A solution of a restricted problem."""
+
+    w: Floats
+    multipliers: Floats
+    """Of the cuts."""
+    bound: tuple[float, str] | None
+    """A lower bound of the problem, and what it rests on."""
+    label: str
+
+
+class Restricted(ABC):
+    """Solves restricted problems."""
+
+    @abstractmethod
+    def solve(self, cuts: WorkingSet, tol: float) -> Restriction:
+        """Solve with these cuts.
+
+        Raises
+        ------
+        InfeasibleError, UnboundedError
+            When that has been found out.
+        MasterError
+            When there is no answer.
+        """
+
+    @abstractmethod
+    def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
+        """The point nearest to another at which the objective is at most ``level``, if it is known.
+
+        Asked for where the objective has no curvature, which keeps minima from jumping.
+        """
+
+    @abstractmethod
+    def unpack(self) -> None:
+        """Give the constraints of the rewritten problem the duals of the last solution."""
+
+
+class Conic(Restricted):
+    """By Clarabel: canonicalised once, the cuts appended as rows, the bound checked.
+
+    Where the restricted problem has no minimum yet, it is solved within a box around the start,
+    which proves nothing but shows where planes are missing.
+    """
+
+    def __init__(self, prepared: Prepared, start: Floats, options: Mapping[str, Any]) -> None:
+        self.prepared, self.options = prepared, options
+        self._start = start
+        self._program = ConicProgram(prepared.master)
+        plain, find = prepared.plain, self._program.columns
+        self._columns = np.concatenate([find(plain(v)) for v in prepared.variables])
+        self._heights = np.concatenate([find(plain(h.heights)) for h in prepared.held])
+        self._box, self._in_box, self._n_cuts = 0.0, 0, -1
+        self._answer: ConicAnswer | None = None
+
+    def solve(self, cuts: WorkingSet, tol: float) -> Restriction:
+        """Solve with these cuts, within a box if there is no minimum.
+
+        Raises
+        ------
+        InfeasibleError, UnboundedError
+            When that has been found out; without a minimum in the largest box there is none.
+        MasterError
+            When Clarabel has no answer.
+        """
+        rows, right = self._rows(cuts)
+        try:
+            answer = self._program.solve(rows, right, tol, self.options)
+        except UnboundedError:
+            return self._within_a_box(cuts, rows, right)
+        self._answer = answer
+        w = self.prepared.tidy(answer.x[self._columns])
+        bound = (answer.bound, CONIC)
+        return Restriction(w, answer.multipliers, bound, "clarabel")
+
+    def unpack(self) -> None:
+        """Give the constraints of the rewritten problem the duals of the last solution."""
+        if self._answer is not None:
+            self._program.unpack(self._answer)
+
+    def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
+        """The point nearest to another at which the objective is at most ``level``.
+
+        None where the objective has curvature, or Clarabel fails.
+        """
+        if self._program.is_curved:
+            return None
+        rows, right = self._rows(cuts)
+        try:
+            x = self._program.nearest(rows, right, self._columns, center, level, self.options)
+        except MasterError:
+            return None
+        return self.prepared.tidy(x[self._columns])
+
+    def _within_a_box(self, cuts: WorkingSet, rows: Any, right: Floats) -> Restriction:
+        self._grow(len(cuts))
+        d, n = self._columns.size, self._program.size
+        sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), shape=(d, n))
+        widths = np.concatenate([self._box + self._start, self._box - self._start])
+        answer = self._program.solve(
+            sp.vstack([rows, sides, -sides]), np.concatenate([right, widths]), 1e-7, self.options
+        )
+        w = self.prepared.tidy(answer.x[self._columns])
+        return Restriction(w, answer.multipliers[: len(cuts)], None, "clarabel in a box")
+
+    def _grow(self, n_cuts: int) -> None:
+        """A larger box when nothing was found in the last one, or it has been in use for long."""
+        if self._box == 0.0:
+            self._box = FIRST_BOX * max(1.0, float(np.abs(self._start).max(initial=0.0)))
+        elif n_cuts == self._n_cuts or self._in_box == PATIENCE:
+            self._box, self._in_box = 10.0 * self._box, 0
+        self._in_box, self._n_cuts = self._in_box + 1, n_cuts
+        if self._box > LARGEST_BOX:
+            raise UnboundedError(
+                "the problem is unbounded as far as its oracles have told: state bounds of its "
+                "variables, such as cp.norm_inf(x) <= 1000"
+            )
+
+    def _rows(self, cuts: WorkingSet) -> tuple[Any, Floats]:
+        """``intercept + <slope, w> - t <= 0``."""
+        n = len(cuts)
+        slopes = sp.coo_array(cuts.slopes)
+        rows = np.concatenate([slopes.row, np.arange(n)])
+        columns = np.concatenate([self._columns[slopes.col], self._heights[cuts.groups]])
+        entries = np.concatenate([slopes.data, np.full(n, -1.0)])
+        matrix = sp.csr_array((entries, (rows, columns)), shape=(n, self._program.size))
+        return matrix, -cuts.intercepts
+
+
+class ByName(Restricted):
+    """By any solver that cvxpy has, which is believed: its bound is a claim.
+
+    The only way where variables are boolean or integer.
+    """
+
+    def __init__(self, prepared: Prepared, solver: str | None, options: Mapping[str, Any]) -> None:
+        self.prepared, self.solver, self.options = prepared, solver, dict(options)
+        if prepared.is_mixed_integer:
+            self.options = {**_precise(solver), **self.options}
+
+    def solve(self, cuts: WorkingSet, tol: float) -> Restriction:
+        """Solve with these cuts.
+
+        Raises
+        ------
+        InfeasibleError, UnboundedError
+            When the solver says so.
+        MasterError
+            When it failed.
+        SettingsError
+            When it cannot solve problems of this kind.
+        """
+        master, stack = self.prepared.master, self.prepared.rows(cuts)
+        problem = cp.Problem(master.objective, [*master.constraints, stack])
+        try:
+            with without_warnings(Warning):
+                problem.solve(solver=self.solver, **self.options)
+        except cp.error.SolverError as error:
+            if "failed" not in str(error):  # it was not even tried
+                raise SettingsError(f"solver={self.solver!r}: {error}") from error
+            raise MasterError(f"{self.solver} failed: {error}") from error
+        name = problem.solver_stats.solver_name
+        if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
+            raise InfeasibleError("the restricted problem is infeasible")
+        if problem.status in (cp.UNBOUNDED, cp.UNBOUNDED_INACCURATE, "infeasible_or_unbounded"):
+            raise UnboundedError(
+                f"the restricted problem is unbounded, says {name}: state bounds of its variables, "
+                "such as cp.norm_inf(x) <= 1000"
+            )
+        if problem.value is None or not np.isfinite(problem.value):
+            raise MasterError(f"{name} could not solve the restricted problem: {problem.status}")
+        w = np.concatenate([entries(v) for v in self.prepared.variables])
+        dual = stack.dual_value
+        multipliers = np.zeros(len(cuts)) if dual is None else np.maximum(np.atleast_1d(dual), 0.0)
+        gap = MIP_GAP if self.prepared.is_mixed_integer else 0.0
+        value = float(problem.value)
+        bound = value - gap * max(1.0, abs(value)), f"as claimed by {name}"
+        return Restriction(self.prepared.tidy(w), multipliers, bound, name.lower())
+
+    def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
+        """None: not every solver takes squares."""
+        return None
+
+    def unpack(self) -> None:
+        """Nothing: cvxpy has done so."""
+
+
+def mixed_integer_solvers() -> list[str]:
+    """Those installed that take boolean and integer variables."""
+    from cvxpy.reductions.solvers.defines import INSTALLED_MI_SOLVERS
+
+    return sorted(INSTALLED_MI_SOLVERS)
+
+
+def _precise(solver: str | None) -> dict[str, Any]:
+    """The gap to prove, where it is known how a solver is told."""
+    options: dict[str, dict[str, Any]] = {
+        "HIGHS": {"mip_rel_gap": 0.1 * MIP_GAP},
+        "SCIPY": {"scipy_options": {"mip_rel_gap": 0.1 * MIP_GAP}},
+    }
+    return options.get(solver or "", {})

@@ -1,0 +1,143 @@
+"""A problem with atoms that oracles know, written as one with a variable in the place of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import cvxpy as cp
+
+from structsvm.errors import SettingsError
+from structsvm.modeling.atoms import OracleAtom
+
+__all__ = ["Held", "Rewritten", "atoms_of", "rewritten"]
+
+
+@dataclass(eq=False)
+class Held:
+    """An atom, and what stands for it."""
+
+    atom: OracleAtom
+    arguments: list[cp.Expression]
+    """Affine."""
+    heights: cp.Variable
+    """Of its groups, above the planes."""
+    groups: list[int]
+    """The group of each term, from 0."""
+
+
+@dataclass(eq=False)
+class Rewritten:
+    """The problem that is left: a minimisation without atoms that only oracles know."""
+
+    objective: cp.Expression
+    """What is minimised."""
+    constraints: list[cp.Constraint]
+    """Those of the user first, in their order."""
+    held: list[Held] = field(default_factory=list)
+    inner: list[cp.Variable] = field(default_factory=list)
+    """Variables that stand for arguments that are not affine."""
+
+    @property
+    def problem(self) -> cp.Problem:
+        """As cvxpy solves it."""
+        return cp.Problem(cp.Minimize(self.objective), self.constraints)
+
+
+def atoms_of(problem: cp.Problem) -> list[OracleAtom]:
+    """The atoms that only oracles know, each once, those inside of others first."""
+    found: dict[int, OracleAtom] = {}
+    for root in (problem.objective, *problem.constraints):
+        for atom in _walk(root):
+            found.setdefault(id(atom), atom)
+    return list(found.values())
+
+
+def _walk(node: Any) -> Iterator[OracleAtom]:
+    for arg in getattr(node, "args", []):
+        yield from _walk(arg)
+    if isinstance(node, OracleAtom):
+        yield node
+
+
+def rewritten(problem: cp.Problem, slack: str) -> Rewritten:
+    """Put a variable, above the planes of the atom, in the place of every atom.
+
+    ``f(h(x)) <= 0`` with ``f`` increasing is ``f(t) <= 0`` for some ``t >= h(x)``, and so for
+    objectives.
+    """
+    result = Rewritten(cp.Constant(0.0), [])
+    standing: dict[int, cp.Expression] = {}
+    domain: list[cp.Constraint] = []
+    for atom in atoms_of(problem):
+        arguments = [
+            _affine(arg, _replaced(arg, standing), atom, i, result, domain)
+            for i, arg in enumerate(atom.args)
+        ]
+        domain += atom.domain_of_arguments(arguments)
+        groups = atom.groups(slack)
+        heights = _heights(atom, max(groups) + 1)
+        result.held.append(Held(atom, arguments, heights, groups))
+        standing[id(atom)] = _expression(atom, heights)
+    sign = 1.0 if isinstance(problem.objective, cp.Minimize) else -1.0
+    inside = _replaced(problem.objective.args[0], standing)
+    result.objective = inside if sign > 0 else -inside
+    result.constraints = [_replaced(c, standing) for c in problem.constraints] + domain
+    return result
+
+
+def _replaced(node: Any, standing: dict[int, cp.Expression]) -> Any:
+    """The same expression or constraint, with what stands for atoms; itself if there are none."""
+    if id(node) in standing:
+        return standing[id(node)]
+    args = getattr(node, "args", [])
+    new = [_replaced(arg, standing) for arg in args]
+    if all(one is other for one, other in zip(new, args, strict=True)):
+        return node
+    return node.copy(new)
+
+
+def _affine(
+    original: cp.Expression,
+    arg: cp.Expression,
+    atom: OracleAtom,
+    i: int,
+    result: Rewritten,
+    domain: list[cp.Constraint],
+) -> cp.Expression:
+    """The argument if it is affine in the user's variables; else a variable on its right side."""
+    known = {v.id for v in original.variables()}
+    if arg.is_affine() and all(v.id in known for v in arg.variables()):
+        return arg  # it does not hold another atom
+    inner = cp.Variable(arg.shape)
+    result.inner.append(inner)
+    if atom.is_incr(i) and arg.is_convex():
+        domain.append(inner >= arg)
+    elif atom.is_decr(i) and arg.is_concave():
+        domain.append(inner <= arg)
+    else:
+        raise SettingsError(
+            f"{atom.called} of {arg} is not convex by the rules of cvxpy: the argument has to be "
+            "affine, or convex (concave) where monotonicity='increasing' ('decreasing') is declared"
+        )
+    return inner
+
+
+def _heights(atom: OracleAtom, n: int) -> cp.Variable:
+    """A variable with the sign of the atom, on which the rules of cvxpy may rest."""
+    if atom.is_nonneg():
+        return cp.Variable(n, nonneg=True)
+    return cp.Variable(n, nonpos=True) if atom.is_nonpos() else cp.Variable(n)
+
+
+def _expression(atom: OracleAtom, heights: cp.Variable) -> cp.Expression:
+    """What stands for the value of the atom."""
+    found: cp.Expression
+    if atom.sums_terms:
+        found = cp.sum(heights)
+    elif atom.shape == ():
+        found = heights[0]
+    else:
+        found = cp.reshape(heights, atom.shape, order="F")
+    return found

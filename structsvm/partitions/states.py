@@ -1,0 +1,218 @@
+"""Scores of states: what two labellings of one recording say of states that come back.
+
+Chavelli, Boniol and Thomazo (2025), Toward interpretable evaluation measures for time series
+segmentation, arXiv:2510.23261. Names do not count: labels are matched, so that both scores are
+functions of two partitions and of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+
+__all__ = ["ERROR_WEIGHTS", "state_matching_score", "weighted_adjusted_rand_index"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+ERROR_WEIGHTS = {"delay": 0.1, "transition": 0.3, "missing": 0.5, "isolation": 0.8}
+"""What the kinds of errors of :func:`state_matching_score` cost, as its authors set them."""
+
+
+def weighted_adjusted_rand_index(
+    truth: EquivalenceMatrix, guess: EquivalenceMatrix, alpha: float = 0.1
+) -> float:
+    """Adjusted Rand index in which samples far from the changes of the truth count more (WARI).
+
+    A sample that is d samples away from the nearer end of its true segment has the weight
+    ``1 + alpha d``, and the table of the adjusted Rand index counts weights. Not symmetric.
+
+    Parameters
+    ----------
+    truth, guess : EquivalenceMatrix
+        Of the states of one recording, which may come back.
+    alpha : float
+        How much more a sample counts for each sample of distance; 0 gives nearly the adjusted
+        Rand index.
+
+    Returns
+    -------
+    float
+        1 for equal partitions, 0 in the mean for random labels.
+
+    Raises
+    ------
+    SettingsError
+        If ``alpha`` is negative or not finite.
+    DataError
+        If the two have different numbers of samples, or one is no partition.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import EquivalenceMatrix, weighted_adjusted_rand_index
+    >>> truth = EquivalenceMatrix.from_labels([0, 0, 0, 1, 1, 1, 0, 0])
+    >>> late = EquivalenceMatrix.from_labels([0, 0, 0, 0, 1, 1, 0, 0])
+    >>> round(weighted_adjusted_rand_index(truth, late), 3)
+    0.517
+    """
+    if not (np.isfinite(alpha) and alpha >= 0):
+        raise SettingsError(f"alpha must be a number that is at least 0, got {alpha}")
+    a, b = _labels(truth, guess)
+    weights = 1.0 + alpha * _depths(a)
+    table = np.zeros((a.max() + 1, b.max() + 1))
+    np.add.at(table, (a, b), weights)
+    both = float((table**2).sum())
+    only_truth = float((table.sum(axis=1) ** 2).sum()) - both
+    only_guess = float((table.sum(axis=0) ** 2).sum()) - both
+    neither = float(weights.sum()) ** 2 - only_truth - only_guess - both
+    together = both - float(weights.sum())
+    if max(only_truth, only_guess) <= 1e-9 * both:
+        return 1.0
+    agreement = together * neither - only_truth * only_guess
+    size = (together + only_truth) * (only_truth + neither)
+    size += (together + only_guess) * (only_guess + neither)
+    return 2.0 * agreement / size
+
+
+def state_matching_score(
+    truth: EquivalenceMatrix,
+    guess: EquivalenceMatrix,
+    weights: Mapping[str, float] | None = None,
+) -> float:
+    """One minus the share of wrong samples, each kind of error costing something more (SMS).
+
+    The states found are matched with the true ones by their overlap. A stretch of one state that is
+    wrong is an error of length n:
+
+    - a *delay* if it goes on, or begins early, from a stretch of its state that is right, within
+      one true segment; it costs ``n (1 + w)``;
+    - an *isolation* if it lies elsewhere within one true segment, and a *transition* if it lies on
+      one true change; these cost ``n (1 + 2 w d / T)``, d being the distance of its middle from the
+      nearest true change, start or end;
+    - a *miss* if it covers k > 2 true segments; it costs ``n (1 + w (1 - 3 (1 - w) / k))``.
+
+    Parameters
+    ----------
+    truth, guess : EquivalenceMatrix
+        Of the states of one recording, which may come back.
+    weights : mapping of str to float, optional
+        ``w`` of each kind, from 0 to 1; what is not named has the weight of its authors
+        (delay 0.1, transition 0.3, missing 0.5, isolation 0.8).
+
+    Returns
+    -------
+    float
+        1 for equal partitions; below 0 if much is wrong in costly ways.
+
+    Raises
+    ------
+    SettingsError
+        If a kind of error is not known, or a weight is not from 0 to 1.
+    DataError
+        If the two have different numbers of samples, or one is no partition.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import EquivalenceMatrix, state_matching_score
+    >>> truth = EquivalenceMatrix.from_labels([0, 0, 0, 1, 1, 1, 0, 0])
+    >>> late = EquivalenceMatrix.from_labels([0, 0, 0, 0, 1, 1, 0, 0])
+    >>> state_matching_score(truth, late)  # one sample of eight, 0.1 more for a delay
+    0.8625
+    """
+    weight = _error_weights(weights)
+    a, b = _labels(truth, guess)
+    T = a.size
+    b = _matched(a, b)
+    ends = np.array([0, *(np.flatnonzero(np.diff(a)) + 1), T])
+    cost = 0.0
+    for error in _errors(a, b):
+        w = weight[error.kind]
+        if error.kind == "delay":
+            extra = w
+        elif error.kind == "missing":
+            extra = w * (1.0 + (w - 1.0) * 3.0 / error.n_segments)
+        else:
+            middle = (error.start + error.stop - 1) / 2.0
+            extra = 2.0 * w * float(np.abs(ends - middle).min()) / T
+        cost += (error.stop - error.start) * (1.0 + extra)
+    return 1.0 - cost / T
+
+
+@dataclass(frozen=True)
+class _Error:
+    """A stretch of one state that is wrong throughout."""
+
+    start: int
+    stop: int
+    kind: str
+    n_segments: int
+    """Of the truth, that it touches."""
+
+
+def _errors(a: Ints, b: Ints) -> Iterator[_Error]:
+    """Those of the matched states ``b`` against ``a``, in order."""
+    wrong = a != b
+    begins = wrong & np.concatenate([[True], ~wrong[:-1] | (np.diff(b) != 0)])
+    for start in np.flatnonzero(begins).tolist():
+        other = np.flatnonzero(~wrong[start:] | (b[start:] != b[start]))
+        stop = start + int(other[0]) if other.size else a.size
+        n_segments = 1 + int(np.count_nonzero(np.diff(a[start:stop])))
+        yield _Error(start, stop, _kind(a, b, start, stop, n_segments), n_segments)
+
+
+def _kind(a: Ints, b: Ints, start: int, stop: int, n_segments: int) -> str:
+    if n_segments > 2:
+        return "missing"
+    if n_segments == 2:
+        return "transition"
+    state = b[start]
+    sides = [i for i in (start - 1, stop) if 0 <= i < a.size]
+    return "delay" if any(a[i] == state == b[i] for i in sides) else "isolation"
+
+
+def _matched(a: Ints, b: Ints) -> Ints:
+    """``b`` with the names of ``a`` that overlap most, new ones for states that have no match."""
+    table = np.zeros((b.max() + 1, a.max() + 1), dtype=np.int64)
+    np.add.at(table, (b, a), 1)
+    names = a.max() + 1 + np.arange(b.max() + 1)
+    found, true = linear_sum_assignment(-table)
+    names[found] = true
+    return np.asarray(names[b])
+
+
+def _depths(labels: Ints) -> Floats:
+    """Distance, in samples, from the nearer end of the segment that holds a sample."""
+    T = labels.size
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(labels)) + 1])
+    lengths = np.diff(np.append(starts, T))
+    place = np.arange(T) - np.repeat(starts, lengths)
+    depths = np.minimum(place, np.repeat(lengths, lengths) - 1 - place)
+    return np.asarray(depths, dtype=np.float64)
+
+
+def _labels(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> tuple[Ints, Ints]:
+    if truth.labels is None or guess.labels is None:
+        raise DataError("a relaxed partition has no states: only partitions are compared by them")
+    if truth.n_samples != guess.n_samples:
+        raise DataError(f"recordings of {truth.n_samples} and {guess.n_samples} samples")
+    return truth.labels, guess.labels
+
+
+def _error_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
+    unknown = set(weights or ()) - set(ERROR_WEIGHTS)
+    if unknown:
+        raise SettingsError(
+            f"weights has {sorted(unknown)}; the kinds of errors are {', '.join(ERROR_WEIGHTS)}"
+        )
+    found = {**ERROR_WEIGHTS, **(weights or {})}
+    for kind, weight in found.items():
+        if not 0 <= weight <= 1:
+            raise SettingsError(f"the weight of {kind} must be from 0 to 1, got {weight}")
+    return found

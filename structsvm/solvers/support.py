@@ -1,0 +1,74 @@
+"""The labellings that hold the optimum where it is, read off the active cuts of a working set."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from structsvm.masters.working_set import ActiveCut
+from structsvm.problem import RegularizedRisk
+from structsvm.solution import SupportLabelling
+
+__all__ = ["support_of"]
+
+
+def support_of(
+    risk: RegularizedRisk, active: Sequence[ActiveCut], n_groups: int
+) -> tuple[SupportLabelling, ...]:
+    """The labellings of active cuts with their multipliers, the heaviest first.
+
+    A cut of several samples together stands for one labelling of each of them, so that whatever the
+    slacks were, multipliers belong to labellings of single samples.
+
+    Parameters
+    ----------
+    n_groups : int
+        How many slacks there were: one for each sample, or one for all of them.
+    """
+    weights: dict[tuple[int, Hashable], float] = {}
+    labellings: dict[tuple[int, Hashable], Any] = {}
+    found: list[SupportLabelling] = []
+    for cut in active:
+        if cut.labellings is None:
+            found.append(_unknown(risk, cut, cut.group if n_groups == risk.n_samples else None))
+            continue
+        for sample, kept, share in cut.labellings:
+            key = sample, _identity(kept)
+            labellings.setdefault(key, kept)
+            weights[key] = weights.get(key, 0.0) + share * cut.multiplier
+    found += [_known(risk, key[0], labellings[key], weights[key]) for key in weights]
+    return tuple(sorted(found, key=lambda item: (-item.multiplier, item.sample is None)))
+
+
+def _known(risk: RegularizedRisk, sample: int, kept: Any, share: float) -> SupportLabelling:
+    problem, truth = risk.problem, risk.ys[sample]
+    return SupportLabelling(
+        sample=sample,
+        multiplier=share * float(risk.sample_weight[sample]),
+        labelling=kept,
+        truth=problem.kept(truth),
+        loss=float(problem.loss(truth, problem.labelling(kept))),
+    )
+
+
+def _unknown(risk: RegularizedRisk, cut: ActiveCut, sample: int | None) -> SupportLabelling:
+    """A cut whose labellings are not known, of one sample or of all of them together."""
+    assert cut.plane is not None
+    intercept, slope = cut.plane
+    omega = 1.0 if sample is None else float(risk.sample_weight[sample])
+    truth = None if sample is None else risk.problem.kept(risk.ys[sample])
+    plane = intercept / omega, slope / omega
+    return SupportLabelling(sample, omega * cut.multiplier, None, truth, None, plane)
+
+
+def _identity(kept: Any) -> Hashable:
+    """What equal labellings have in common; one that cannot be compared is like no other."""
+    if isinstance(kept, np.ndarray):
+        return kept.shape, kept.dtype.str, kept.tobytes()
+    try:
+        hash(kept)
+    except TypeError:
+        return id(kept)
+    return kept  # type: ignore[no-any-return]

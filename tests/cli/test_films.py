@@ -1,0 +1,82 @@
+"""Films at the command line: from a file and a table of change times to times of changes."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from media_files import LENGTHS, tone, write_films, write_media
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory):
+    """Return a folder of two films, with tables of change times and of stretches."""
+    folder = tmp_path_factory.mktemp("films")
+    (folder / "changes").mkdir()
+    for name, changes in write_films(folder).items():
+        lines = "".join(f"{change}\n" for change in changes)
+        (folder / "changes" / f"{name}.csv").write_text(f"change\n{lines}")
+        edges = pairwise([0, *changes, sum(LENGTHS[name])])
+        rows = [f"{a},{b},{'ab'[i % 2]}\n" for i, (a, b) in enumerate(edges)]
+        (folder / f"{name}_states.csv").write_text("start,end,label\n" + "".join(rows))
+    return folder
+
+
+def ends(name):
+    return np.cumsum(LENGTHS[name]).tolist()
+
+
+def test_from_a_film_to_times(run, films, tmp_path):
+    model = tmp_path / "show.structsvm"
+    learned = "--metric diagonal --rivals none --quiet"
+    labels = films / "changes" / "show.csv"
+    code, _, err = run(
+        f"fit change-point {learned} -o", model, films / "show.mkv", "--labels", labels
+    )
+    assert code == 0, err
+    code, out, _ = run("predict --json", model, films / "new.mkv")
+    (found,) = json.loads(out)["recordings"]
+    assert found["breakpoints"] == ends("new")
+    assert found["time"] == "seconds"
+    assert found["change_times"] == [str(end) for end in ends("new")[:-1]]
+    table = tmp_path / "segments.csv"
+    assert run("predict", model, films / "new.mkv", "-o", table)[0] == 0
+    assert table.read_text().splitlines()[-1] == "new,5,42,50,42,50"
+    code, out, _ = run(
+        "evaluate --json", model, films / "new.mkv", "--labels", films / "new_states.csv"
+    )
+    assert json.loads(out)["learned"]["loss"] == 0
+
+
+def test_one_stream_is_remembered(run, films, tmp_path):
+    model = tmp_path / "sound.structsvm"
+    fit = "fit change-point --stream audio --metric diagonal --rivals none --quiet -o"
+    code, _, err = run(
+        fit, model, films / "show.mkv", films / "new.mkv", "--labels", films / "changes"
+    )
+    assert code == 0, err
+    spoken = write_media(tmp_path / "spoken.mkv", np.concatenate([tone(440, 9), tone(988, 8)]))
+    code, out, _ = run("predict", model, spoken)
+    assert out == "spoken: 9 17 (seconds 9)\n"
+
+
+def test_labels_of_films_are_asked_for(run, films, tmp_path):
+    code, _, err = run("fit change-point -o", tmp_path / "m", films / "show.mkv")
+    assert code == 1
+    assert "name the table with --labels" in err
+
+
+def test_a_table_is_never_written_over(run, films, tmp_path):
+    labels = films / "changes" / "show.csv"
+    code, _, err = run(
+        "fit change-point --force -o", labels, films / "show.mkv", "--labels", labels
+    )
+    assert code == 1
+    assert "is read by this command and is never written over" in err
+
+
+def test_streams_and_labels_are_not_for_images(run, tmp_path):
+    for option in ("--labels x.csv", "--stream audio"):
+        code, _, err = run(f"fit normalized-cut {option} -o", tmp_path / "m", tmp_path)
+        assert code == 1
+        assert "is not for normalized-cut: leave it out" in err

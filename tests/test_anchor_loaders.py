@@ -1,0 +1,137 @@
+"""Sets that others measure on: read from files of their form, written here."""
+
+import hashlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from structsvm.datasets import conversions, has2023, read_has2023
+from structsvm.datasets.fetch import MOCAP86
+from structsvm.datasets.has2023 import SENSORS
+from structsvm.errors import DataError, SettingsError
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
+
+
+def series(rng, ts_id, subject, split, ends, activities, **other):
+    """A row of has2023_master.csv."""
+    row = {
+        "ts_id": ts_id,
+        "ts_challenge_id": 249 - ts_id,
+        "group": "indoor",
+        "subject": subject,
+        "routine": 1,
+        "change_points": str(list(ends[:-1])),
+        "activities": str(list(activities)),
+        "split": split,
+    }
+    row |= {sensor: str(rng.normal(size=ends[-1]).round(4).tolist()) for sensor in SENSORS}
+    return row | {"lat": "[]", "lon": "[]", "speed": "[]"} | other
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(*rows):
+        path = tmp_path / "has2023_master.csv.zip"
+        pd.DataFrame(list(rows)).to_csv(path, index=False)
+        return path
+
+    return write
+
+
+class TestHAS2023:
+    def test_series_and_their_split(self, rng, write):
+        path = write(
+            series(rng, 0, 1, "private", [30, 50, 90], ["rest", "sit ups", "rest"]),
+            series(rng, 1, 12, "public", [40], ["runner's lunge"]),
+        )
+        both = read_has2023(path, verify=False)
+        assert [r.name for r in both] == ["s01_000", "s12_001"]
+        assert [r.X.shape for r in both] == [(90, 9), (40, 9)]
+        assert both[0].features == SENSORS
+        assert both[0].y.tolist() == ["rest"] * 30 + ["sit ups"] * 20 + ["rest"] * 40
+        (public,) = read_has2023(path, "public", verify=False)
+        assert set(public.y) == {"runner's lunge"}
+
+    def test_missing_values_are_kept_for_whoever_learns_to_refuse(self, rng, write):
+        path = write(series(rng, 0, 1, "public", [3], ["a"], **{"x-acc": "[1.0, nan, 2.5]"}))
+        (recording,) = read_has2023(path, verify=False)
+        np.testing.assert_array_equal(recording.X[:, 0], [1.0, np.nan, 2.5])
+
+    def test_another_file_is_refused_by_its_name_in_git(self, rng, write, monkeypatch):
+        path = write(series(rng, 0, 1, "public", [5], ["a"]))
+        with pytest.raises(DataError, match="is not the file of the challenge: git hash-object"):
+            read_has2023(path)
+        content = path.read_bytes()
+        name = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+        monkeypatch.setattr(has2023, "GIT_OBJECT", name)
+        assert len(read_has2023(path)) == 1
+
+    @pytest.mark.parametrize(
+        ("wrong", "message"),
+        [
+            ({"x-acc": "[1.0]"}, "s01_000 has sensors of 1 and of 5 samples"),
+            ({"x-acc": "[1.0, oops]"}, "s01_000, column x-acc: no list of numbers"),
+            ({"activities": "['a', 'b']"}, "has 2 activities and the change points"),
+            ({"change_points": "[7]", "activities": "['a', 'b']"}, "in order, within the series"),
+        ],
+    )
+    def test_a_series_that_contradicts_itself_is_named(self, rng, write, wrong, message):
+        path = write(series(rng, 0, 1, "public", [5], ["a"]) | wrong)
+        with pytest.raises(DataError, match=message):
+            read_has2023(path, verify=False)
+
+    def test_what_is_missing_is_named(self, tmp_path):
+        path = tmp_path / "other.zip"
+        pd.DataFrame({"ts_id": [1]}).to_csv(path, index=False)
+        with pytest.raises(DataError, match="no column subject, split"):
+            read_has2023(path, verify=False)
+        with pytest.raises(SettingsError, match="split must be 'public', 'private' or None"):
+            read_has2023(path, "test")
+
+
+def test_the_experiment_learns_on_public_series_and_judges_the_private_ones(rng, write):
+    from has2023 import measured, table
+
+    rows = []
+    for ts_id in range(6):
+        ends = [400, 900 + 50 * ts_id, 1500]
+        row = series(rng, ts_id, ts_id, "private" if ts_id < 2 else "public", ends, "aba")
+        for scale, sensor in ((3.0, "x-acc"), (2.0, "z-gyro")):
+            noise = rng.normal(size=1500)
+            noise[ends[0] : ends[1]] *= scale
+            row[sensor] = str(noise.round(3).tolist())
+        rows.append(row)
+    path = write(*rows)
+    learn, test = (read_has2023(path, split, verify=False) for split in ("public", "private"))
+    found = measured(learn, test)
+    assert [row["method"] for row in found] == [
+        "untrained metric, best penalty",
+        "learned, diagonal",
+        "learned, full",
+    ]
+    assert found[1]["covering"] > 0.8
+    assert found[1]["loss"] <= found[0]["loss"]
+    assert all(set(row) == set(found[0]) for row in table(found))
+
+
+def test_a_session_of_motion_capture(rng, tmp_path):
+    values, y = rng.normal(size=(8, 4)).round(4), np.array([0, 0, 1, 1, 0, 2, 2, 2])
+    frame = pd.DataFrame(values, columns=list("0123")).assign(state=y)
+    frame.to_csv(tmp_path / "amc_86_01.csv", index=False)
+    asked = []
+
+    def fetch(path):
+        asked.append(path)
+        return tmp_path / "amc_86_01.csv"
+
+    recording = conversions.session("amc_86_01", fetch)
+    assert asked == ["dataset/MoCap/amc_86_01.csv"]
+    assert asked[0] in MOCAP86.checksums
+    assert len(MOCAP86.checksums) == 9
+    np.testing.assert_array_equal(recording.X, values)
+    np.testing.assert_array_equal(recording.y, y)
+    assert recording.features == ("channel 0", "channel 1", "channel 2", "channel 3")

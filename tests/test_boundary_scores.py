@@ -1,0 +1,112 @@
+"""Boundaries that a classifier finds, as features of a metric."""
+
+import numpy as np
+import pytest
+
+from structsvm import MetricLearner, PartialLabels, evaluate, load, save
+from structsvm.errors import DataError, SettingsError
+from structsvm.features import BoundaryScores, Lags, StateScores, Union
+from structsvm.rivals import BoundaryClassifier
+
+ENDS = [25, 40, 70, 90]
+LABELS = np.repeat(["rest", "walk", "turn", "rest"], [25, 15, 30, 20])
+LEVELS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
+
+
+def recordings(n, seed=0, noise=0.5):
+    rng, means = np.random.default_rng(seed), np.array([LEVELS[name] for name in LABELS])
+    return [means + rng.normal(scale=noise, size=means.shape) for _ in range(n)]
+
+
+def scores(**settings):
+    return BoundaryScores("logistic", widths=(3, 5), **settings)
+
+
+def test_the_wave_turns_over_at_each_boundary_and_is_constant_between():
+    wave = scores().fit(recordings(6), [ENDS] * 6).transform(recordings(1, seed=1))[0]
+    assert wave.shape == (90, 2)
+    assert np.allclose((wave**2).sum(axis=1), 1.0)
+    inside = [wave[start:end, 0] for start, end in ((3, 22), (28, 37), (43, 67), (73, 88))]
+    assert [np.sign(part.mean()) for part in inside] == [1, -1, 1, -1]
+    assert max(float(part.std()) for part in inside) < 0.2
+
+
+def test_names_of_states_and_breakpoints_teach_the_same():
+    Xs = recordings(4)
+    by_names = scores().fit_transform(Xs, [LABELS] * 4)
+    by_ends = scores().fit_transform(Xs, [ENDS] * 4)
+    assert all(np.array_equal(a, b) for a, b in zip(by_names, by_ends, strict=True))
+
+
+def test_labels_in_part_teach_what_they_say():
+    some = LABELS.astype(object)
+    some[60:] = None
+    fitted = scores().fit(recordings(4), [PartialLabels(labels=some)] * 4)
+    assert 0.5 < float(np.ptp(fitted.transform(recordings(1, seed=2))[0][:, 0])) <= 2
+
+
+def test_no_classifier_scores_a_recording_of_a_group_that_it_has_seen():
+    """Labels that say nothing look as if they could be found only to who has seen them."""
+    rng = np.random.default_rng(3)
+    groups = np.repeat(np.arange(6), 2)
+    Xs, ys = [], []
+    for _ in range(6):  # two copies in each group, with boundaries at random
+        X, ends = rng.normal(size=(60, 8)), [*sorted(rng.choice(np.arange(5, 55), 3, False)), 60]
+        Xs, ys = [*Xs, X, X], [*ys, ends, ends]
+
+    def agreement(waves):
+        jumps = [np.abs(np.diff(w, axis=0)).sum(axis=1) for w in waves]
+        at = [np.isin(np.arange(1, 60), e) for e in ys]
+        inside = np.mean([j[~a].mean() for j, a in zip(jumps, at, strict=True)])
+        return float(np.mean([j[a].mean() for j, a in zip(jumps, at, strict=True)]) / inside)
+
+    honest = agreement(scores().fit_transform(Xs, ys, groups))
+    leaking = agreement(scores().fit_transform(Xs, ys))
+    assert leaking > 2 * honest
+
+
+def test_a_metric_on_waves_is_no_worse_than_the_classifier_behind_them():
+    Xs, new = recordings(8, noise=1.2), recordings(10, seed=5, noise=1.2)
+    learner = MetricLearner(metric="diagonal", features=Union(Lags((-1, 0, 1)), scores()))
+    learner.fit(Xs, [ENDS] * 8)
+    rival = BoundaryClassifier("logistic", widths=(3, 5)).fit(Xs, [ENDS] * 8)
+    found = evaluate(learner, new, [ENDS] * 10, rivals={"boundaries": rival}).scores
+    assert found["learned"]["loss"] <= found["boundaries"]["loss"]
+
+
+def test_a_model_with_waves_and_scores_predicts_the_same_from_its_file(tmp_path):
+    features = Union(Lags((0,)), StateScores("logistic", lags=(0,)), scores())
+    learner = MetricLearner(metric="diagonal", features=features).fit(recordings(4), [LABELS] * 4)
+    save(learner, tmp_path / "my.structsvm")
+    again, new = load(tmp_path / "my.structsvm"), recordings(2, seed=7)
+    assert again.predict_breakpoints(new) == learner.predict_breakpoints(new)
+    assert list(again.metric_feature_names_[-2:]) == ["boundary cosine", "boundary sine"]
+    assert np.array_equal(again.predict_states(new)[0], learner.predict_states(new)[0])
+
+
+def test_a_recording_of_one_sample_and_one_that_is_shorter_than_the_windows_have_waves():
+    fitted = scores().fit(recordings(4), [ENDS] * 4)
+    assert fitted.transform([np.zeros((1, 2))])[0].tolist() == [[1.0, 0.0]]
+    assert fitted.transform([np.zeros((2, 2))])[0].shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("n", "ys", "groups", "message"),
+    [
+        (1, [ENDS], None, "there is only one recording"),
+        (2, [ENDS] * 2, ["a", "a"], "only one group, 'a'"),
+        (2, [[90]] * 2, None, "no recording has a change"),
+        (2, [[20, 80]] * 2, None, "recording 0 has 90 samples, and its last breakpoint is 80"),
+        (2, [ENDS], None, "BoundaryScores needs labels or breakpoints of each"),
+    ],
+)
+def test_what_cannot_be_learned_from_says_why(n, ys, groups, message):
+    with pytest.raises(DataError, match=message):
+        scores().fit(recordings(n), ys, groups)
+
+
+def test_settings_that_it_cannot_have_are_refused():
+    with pytest.raises(SettingsError, match="standardize must be one of"):
+        scores(standardize="rows").fit(recordings(2), [ENDS] * 2)
+    with pytest.raises(SettingsError, match="widths"):
+        BoundaryScores("logistic", widths=()).fit(recordings(2), [ENDS] * 2)

@@ -1,0 +1,83 @@
+"""Classifiers that several ask for are learned once in a search."""
+
+import numpy as np
+import pytest
+
+from structsvm import MetricLearner, MetricLearnerCV
+from structsvm.features import Lags, StateScores, Union
+from structsvm.features.frames import FrameRecipe, learning_once
+from structsvm.partitions import Candidate, Rival
+from structsvm.rivals import FrameClassifier
+
+NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
+MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
+LAGS = (-1, 0, 1)
+
+pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+
+
+def recordings(n, seed=0):
+    rng, means = np.random.default_rng(seed), np.array([MEANS[name] for name in NAMES])
+    return [means + rng.normal(scale=0.8, size=means.shape) for _ in range(n)]
+
+
+def features():
+    return Union(Lags(LAGS), StateScores("logistic", lags=LAGS))
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """One for each classifier of samples that is learned."""
+    found, original = [], FrameRecipe._fit
+
+    def counted(self, *given):
+        found.append(self.owner)
+        return original(self, *given)
+
+    monkeypatch.setattr(FrameRecipe, "_fit", counted)
+    return found
+
+
+def search(*candidates):
+    scores = Candidate("scores", settings={"metric": "diagonal", "features": features()})
+    again = Candidate("again", settings={"metric": "diagonal", "features": features()})
+    frames = Candidate("frames", rival=Rival("frames", FrameClassifier("logistic", Lags(LAGS))))
+    menu = {"scores": scores, "again": again, "frames": frames}
+    return MetricLearnerCV(
+        candidates=["untrained", *(menu[name] for name in candidates)],
+        lams=(0.1,),
+        cv=3,
+        random_state=0,
+    )
+
+
+def test_scores_and_the_frame_classifier_share_their_classifiers(fits):
+    Xs, ys = recordings(8), [NAMES] * 8
+    alone = search("scores").fit(Xs, ys)
+    n_alone = len(fits)
+    assert n_alone <= 3 * (5 + 1) + (5 + 1)  # in each fold, and on all: cross-fitted, and for use
+    fits.clear()
+    together = search("scores", "again", "frames").fit(Xs, ys)
+    assert len(fits) == n_alone
+    names = [candidate.name for candidate in together.candidates_]
+    assert np.array_equal(together.losses_[:, names.index("scores")], alone.losses_[:, -1])
+
+
+def test_a_learner_and_its_rivals_share_them_too(fits):
+    learner = MetricLearner(metric="diagonal", features=features())
+    learner.fit(recordings(8), [NAMES] * 8, rivals=["frame-logistic"])
+    assert len(fits) == 5 + 1
+    learner.fit(recordings(8), [NAMES] * 8)
+    assert len(fits) == 2 * (5 + 1)  # nothing is remembered from one fit to the next
+
+
+def test_other_labels_samples_or_settings_are_learned_anew(fits):
+    Xs, ys = recordings(4), [NAMES] * 4
+    with learning_once():
+        StateScores("logistic", lags=LAGS).fit(Xs, ys)
+        StateScores("logistic", lags=LAGS).fit(Xs, ys)
+        assert len(fits) == 1
+        StateScores("logistic", lags=(0,)).fit(Xs, ys)
+        StateScores("logistic", lags=LAGS).fit(Xs[:3], ys[:3])
+        StateScores("logistic", lags=LAGS).fit(Xs, [NAMES[::-1]] * 4)
+        assert len(fits) == 4

@@ -1,0 +1,127 @@
+"""Structured hinge losses as atoms, against the program over all labellings."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from enumerated import Listed, Sample, listed_risk, optimum
+
+from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.errors import SettingsError
+from structsvm.modeling import StructuredHinge
+from structsvm.problems import ChangePoint
+from structsvm.regularizers import Separable, SquaredNorm, Trace
+from structsvm.solvers import CuttingPlane, Stopping
+from structsvm.weights import PSD, Free, Nonnegative, Product
+
+
+def parts_of(risk):
+    """What a risk was made of."""
+    return risk.problem, risk.xs, risk.ys
+
+
+def variables(space):
+    """A variable in a cone, and half its squared norm."""
+    if isinstance(space, PSD):
+        B = cp.Variable((space.order, space.order), PSD=True)
+        return B, 0.5 * cp.sum_squares(B)
+    w = cp.Variable(space.dim, nonneg=isinstance(space, Nonnegative))
+    return w, 0.5 * cp.sum_squares(w)
+
+
+@pytest.mark.parametrize("slack", ["n", "one"])
+@pytest.mark.parametrize("space", [Free(3), Nonnegative(3), PSD(2)], ids=str)
+def test_the_hinge_of_a_problem_has_the_optimum_of_the_program_over_all_labellings(space, slack):
+    risk = listed_risk(space, SquaredNorm(0.2), seed=3)
+    w, half = variables(space)
+    hinge = StructuredHinge(*parts_of(risk), w)
+    # A constraint that never binds keeps it from the masters that know this form.
+    problem = cp.Problem(cp.Minimize(0.2 * half + hinge), [cp.sum(w) <= 1e3])
+    value = problem.solve(method="cutting-plane", tol=1e-6, slack=slack)
+    assert value == pytest.approx(optimum(risk), abs=2e-6)
+    assert problem.status == cp.OPTIMAL
+
+
+def test_a_weight_may_be_a_sum_of_given_matrices():
+    risk = listed_risk(PSD(2), SquaredNorm(0.1), seed=1)
+    rng = np.random.default_rng(0)
+    bases = [(lambda A: A @ A.T)(rng.normal(size=(2, 1))) for _ in range(3)]
+    shares = cp.Variable(3, nonneg=True)
+    weight = sum(shares[k] * bases[k] for k in range(3))
+    problem = cp.Problem(
+        cp.Minimize(cp.norm(shares) + 3 * StructuredHinge(*parts_of(risk), weight))
+    )
+    value = problem.solve(method="cutting-plane", tol=1e-6)
+
+    losses = []
+    for x, y in zip(risk.xs, risk.ys, strict=True):
+        slopes = [risk.space.to_metric(f - x.features[y]) for f in x.features]
+        costs = [risk.problem.loss(y, k) for k in range(len(slopes))]
+        heights = [c + cp.trace(S @ weight) for c, S in zip(costs, slopes, strict=True)]
+        losses.append(cp.max(cp.hstack(heights)))
+    mean = sum(losses) / len(losses)
+    full = cp.Problem(cp.Minimize(cp.norm(shares) + 3 * mean))
+    assert value == pytest.approx(full.solve(solver=cp.CLARABEL), abs=1e-5)
+
+
+def test_a_weight_of_several_cones_is_a_list():
+    space = Product((Nonnegative(2), Free(1)))
+    risk = listed_risk(space, SquaredNorm(0.3), seed=2)
+    w, b = cp.Variable(2), cp.Variable()
+    hinge = StructuredHinge(*parts_of(risk), [w, b])
+    half = 0.5 * (cp.sum_squares(w) + cp.square(b))
+    value = cp.Problem(cp.Minimize(0.3 * half + hinge)).solve(method="cutting-plane", tol=1e-6)
+    assert value == pytest.approx(optimum(risk), abs=2e-6)
+    assert (w.value >= 0).all(), "the atom keeps its weight in the cone"
+    with pytest.raises(SettingsError, match="list of 2 expressions"):
+        StructuredHinge(*parts_of(risk), w)
+    with pytest.raises(SettingsError, match=r"weight 0 has shape \(1,\), where \(2,\) is due"):
+        StructuredHinge(*parts_of(risk), [cp.Variable(1), b])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_slack_rescaling_multiplies_and_its_bounds_hold(seed):
+    rng = np.random.default_rng(seed)
+    xs = [Sample(rng.normal(size=(6, 3))) for _ in range(5)]
+    problem, ys = Listed(Free(3)), [0] * 5
+    w = cp.Variable(3)
+    hinge = StructuredHinge(problem, xs, ys, w, rescaling="slack")
+    ours = cp.Problem(cp.Minimize(0.1 * cp.sum_squares(w) + hinge))
+    value = ours.solve(method="cutting-plane", tol=1e-6)
+    losses = []
+    for x in xs:
+        scores = (x.features - x.features[0]) @ w
+        costs = np.array([problem.loss(0, k) for k in range(6)])
+        losses.append(cp.max(cp.multiply(costs, 1 + scores)))
+    full = cp.Problem(cp.Minimize(0.1 * cp.sum_squares(w) + sum(losses) / 5))
+    best = full.solve(solver=cp.CLARABEL)
+    stats = ours.solver_stats.extra_stats
+    assert stats.lower <= best + 1e-6
+    assert best <= stats.upper + 1e-6
+    assert value == pytest.approx(best, rel=0.05)
+
+
+def test_the_hinge_of_change_points_is_that_of_the_learner():
+    recordings = relevant_changes(3, n_samples=200, n_features=3, n_relevant=1, random_state=0)
+    Xs, ys = arrays_and_labels(recordings)
+    for shape in ((3,), (3, 3)):
+        B = cp.Variable(shape, nonneg=True) if len(shape) == 1 else cp.Variable(shape, PSD=True)
+        price = cp.Variable(nonneg=True)
+        hinge = StructuredHinge(ChangePoint(), Xs, ys, [B, price])
+        size = cp.sum(B) if len(shape) == 1 else cp.trace(B)
+        problem = cp.Problem(cp.Minimize(0.01 * size + 0.025 * price**2 + hinge), [size <= 50])
+        value = problem.solve(method="cutting-plane", tol=1e-4)
+
+        risk = hinge.losses.risk.regularized(Separable((Trace(0.01), SquaredNorm(0.05))))
+        solution = CuttingPlane(Stopping(tol=1e-5)).solve(risk)
+        assert value == pytest.approx(solution.upper, abs=1e-3)
+
+
+def test_the_price_of_a_cluster_is_one_unless_it_is_given():
+    recordings = relevant_changes(3, n_samples=200, n_features=2, n_relevant=1, random_state=0)
+    Xs, ys = arrays_and_labels(recordings)
+    B = cp.Variable(2, nonneg=True)
+    hinge = StructuredHinge(ChangePoint(), Xs, ys, B)
+    B.value = np.array([0.5, 0.1])
+    priced = StructuredHinge(ChangePoint(), Xs, ys, [B, cp.Constant(1.0)])
+    assert hinge.value == pytest.approx(float(priced.value))
+    assert hinge.value >= 0

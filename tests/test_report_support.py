@@ -1,0 +1,72 @@
+"""The report shows the wrong labellings that weigh most."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recording_cases import recordings
+
+from structsvm import Clustering, MetricLearner, load, save
+from structsvm.report import report_page
+from structsvm.report.support import support_section
+from structsvm.solvers import BlockFrankWolfe, CuttingPlane, Stopping
+
+Xs, YS = recordings(8, T=60)
+
+
+@pytest.fixture(scope="module")
+def learner() -> MetricLearner:
+    return MetricLearner(metric="diagonal").fit(Xs[:5], YS[:5])
+
+
+def ends_drawn(section, name):
+    """The last sample of each segment, picture by picture."""
+    pictures = re.findall(r"<svg.*?</svg>", section, re.DOTALL)
+    pattern = rf"<title>{name}: samples \d+ to (\d+)</title>"
+    return [[int(end) + 1 for end in re.findall(pattern, picture)] for picture in pictures]
+
+
+def test_the_three_that_weigh_most_are_drawn_under_the_truth(learner):
+    page = report_page(learner, Xs[5:], YS[5:])
+    (section,) = re.findall(r'<section id="support".*?</section>', page, re.DOTALL)
+    heaviest = learner.solution_.support[:3]
+    assert ends_drawn(section, "wrong") == [found.labelling.breakpoints for found in heaviest]
+    assert ends_drawn(section, "true") == [found.truth.breakpoints for found in heaviest]
+    total = sum(found.multiplier for found in learner.solution_.support)
+    for found in heaviest:
+        assert f"Recording {found.sample} of those learned from" in section
+        assert f"{100 * found.multiplier / total:.1f} % of the weight" in section
+    assert f"{len(learner.solution_.support)} wrong segmentations hold the metric" in section
+    assert section.count('role="img" aria-label="Recording') == 3
+
+
+def test_a_loaded_model_shows_them_as_well(learner, tmp_path):
+    save(learner, tmp_path / "m.structsvm")
+    assert support_section(load(tmp_path / "m.structsvm")) == support_section(learner)
+
+
+def test_without_a_support_there_is_no_such_part():
+    solver = BlockFrankWolfe(Stopping(tol=0.05))
+    learner = MetricLearner(metric="diagonal", solver=solver).fit(Xs[:5], YS[:5])
+    assert support_section(learner) == ""
+    assert 'id="support"' not in report_page(learner, Xs[5:], YS[5:])
+
+
+def test_a_single_one_is_spoken_of_as_one(learner):
+    solution = learner.solution_
+    alone = MetricLearner(metric="diagonal").fit(Xs[:5], YS[:5])
+    alone.solution_ = replace(solution, support=solution.support[:1])
+    assert "1 wrong segmentation holds the metric" in " ".join(support_section(alone).split())
+
+
+def test_clusters_are_counted_against_each_other():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 5
+    tables = [np.column_stack([y + 0.5 * rng.normal(size=40), rng.normal(size=40)]) for _ in "ab"]
+    solver = CuttingPlane(Stopping(tol=1e-3))
+    learner = MetricLearner(Clustering(), metric="diagonal", solver=solver).fit(tables, [y, y])
+    section = support_section(learner)
+    assert section.count("<table>") == min(3, len(learner.solution_.support))
+    cells = re.findall(r"<td>(\d+|·)</td>", section.split("</table>")[0])
+    assert sum(int(cell) for cell in cells if cell != "·") == 40

@@ -1,0 +1,220 @@
+"""The hinge in closed form: an independent test of oracles, masters and bounds."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from structsvm import MetricLearner
+from structsvm.errors import DataError, SettingsError
+from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.masters.interior import InteriorPointMaster
+from structsvm.masters.newton import NewtonMaster
+from structsvm.modeling import StructuredHinge, segmentation_hinge
+from structsvm.modeling.closed_form import Graph, PathHinge
+from structsvm.oracles import all_segmentations
+from structsvm.partitions import EquivalenceMatrix, partition_loss
+from structsvm.problems import ChangePoint, Clustering
+from structsvm.regularizers import SquaredNorm
+from structsvm.solvers import BlockFrankWolfe, CuttingPlane, Stopping
+
+PROBLEMS = {
+    "free number": ChangePoint(),
+    "known number": ChangePoint(segment_count="known"),
+    "fixed price": ChangePoint(penalty="fixed", kappa=0.5),
+    "lengths": ChangePoint(min_length=2, max_length=10),
+    "lengths and number": ChangePoint(segment_count="known", max_length=10),
+}
+METRICS = ("diagonal", "full")
+
+
+def recordings(seed, n=3, T=12, P=3):
+    """Recordings with two or three changes, seen by the first feature alone."""
+    rng = np.random.default_rng(seed)
+    Xs, ys = [], []
+    for _ in range(n):
+        ends = np.sort(rng.choice(np.arange(2, T - 1, 2), rng.integers(1, 4), replace=False))
+        y = np.searchsorted(ends, np.arange(T), side="right")
+        X = rng.normal(size=(T, P)) + 5.0
+        X[:, 0] += 2.0 * y * rng.choice([-1, 1])
+        Xs.append(X)
+        ys.append(y)
+    return Xs, ys
+
+
+def drawn_weight(rng, metric, P=3):
+    """A metric and a price of about the size of learned ones."""
+    factor = rng.normal(size=(P, P)) / 2.0
+    return (rng.exponential(size=P) if metric == "diagonal" else factor @ factor.T), 3.0
+
+
+def weights_of(problem, B, price):
+    learned = problem.traits.learns_price and not problem.traits.given_k
+    return [B, price] if learned else B
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_its_value_is_the_loss_that_oracles_find(name, metric, seed):
+    problem, (Xs, ys) = PROBLEMS[name], recordings(seed)
+    B, price = drawn_weight(np.random.default_rng(seed), metric)
+    objective = problem.objective(metric, 3)
+    samples, _ = problem.read(Xs)
+    truths = [EquivalenceMatrix.from_labels(y) for y in ys]
+    risk = objective.risk(samples, truths, SquaredNorm())
+    w = objective.join(B, price)
+    found = 0.0
+    for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
+        worst = objective.separate(w, x, y).y
+        away = objective.joint_feature(x, worst) - objective.joint_feature(x, y)
+        found += omega * max(0.0, objective.loss(y, worst) + away @ w)
+    hinge = segmentation_hinge(problem, Xs, ys, weights_of(problem, B, price))
+    assert hinge.value == pytest.approx(found, rel=1e-10)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_its_value_is_the_definition_over_all_segmentations(known):
+    (X,), (y,) = recordings(4, n=1, T=9)
+    problem = ChangePoint(segment_count="known" if known else "unknown", kappa=0.7)
+    truth = EquivalenceMatrix.from_labels(y)
+    B, price = drawn_weight(np.random.default_rng(0), "full")
+
+    def score(M):
+        return np.trace(B @ M.gram(X)) - (0.0 if known else price * M.n_clusters)
+
+    worst = max(
+        0.7 * partition_loss(truth, M) + score(M) - score(truth)
+        for M in map(EquivalenceMatrix.from_labels, all_segmentations(9))
+        if not known or M.n_clusters == truth.n_clusters
+    )
+    hinge = segmentation_hinge(problem, [X], [y], B if known else [B, price])
+    assert hinge.value == pytest.approx(worst / (truth.n_clusters - 1), rel=1e-10)
+
+
+METHODS = {
+    "newton": (CuttingPlane(Stopping(tol=1e-6), master=NewtonMaster()), "squared", METRICS),
+    "interior": (
+        CuttingPlane(Stopping(tol=1e-6), master=InteriorPointMaster()),
+        "squared",
+        ("diagonal",),
+    ),
+    "cvxpy": (CuttingPlane(Stopping(tol=1e-6), master=CvxpyMaster("CLARABEL")), "squared", METRICS),
+    "trace": (CuttingPlane(Stopping(tol=1e-6)), "trace", METRICS),
+    "one slack": (CuttingPlane(Stopping(tol=1e-6), slack="one"), "squared", METRICS),
+    "Frank-Wolfe": (BlockFrankWolfe(Stopping(tol=1e-3)), "squared", ("diagonal",)),
+}
+CASES = [(method, metric) for method in METHODS for metric in METHODS[method][2]]
+
+
+@pytest.mark.parametrize("name", ["free number", "known number", "lengths"])
+@pytest.mark.parametrize(("method", "metric"), CASES)
+def test_certified_bounds_enclose_the_value_of_the_program_without_oracles(method, metric, name):
+    solver, regularizer, _ = METHODS[method]
+    problem, (Xs, ys) = PROBLEMS[name], recordings(7)
+    learner = MetricLearner(problem, metric, regularizer, lam=0.3, solver=solver)
+    risk = learner.risk(Xs, ys)
+    B, w, cone = risk.space.variable()
+    price = weights_of(problem, None, True)
+    weight = [B, w[-1]] if isinstance(price, list) else B
+    seen = [x.X for x in risk.xs]
+    hinge = segmentation_hinge(problem, seen, [y.breakpoints for y in risk.ys], weight)
+    omega = risk.regularizer.as_cvxpy(B, w, risk.space)
+    value = cp.Problem(cp.Minimize(omega + hinge), cone).solve(solver="CLARABEL")
+    solution = solver.solve(risk)
+    assert solution.status.converged
+    assert solution.lower - 1e-6 <= value <= solution.upper + 1e-6
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_it_is_the_atom_of_oracles_with_the_same_arguments(name, metric):
+    problem, (Xs, ys) = PROBLEMS[name], recordings(11)
+    B = cp.Variable(3, nonneg=True) if metric == "diagonal" else cp.Variable((3, 3), PSD=True)
+    weight = weights_of(problem, B, cp.Variable(nonneg=True))
+    ridge = 0.05 * sum(cp.sum_squares(w) for w in ([B] if weight is B else weight))
+    limit = [B[0] <= 0.3] if metric == "diagonal" else [cp.trace(B) <= 0.6]
+    closed = segmentation_hinge(problem, Xs, ys, weight)
+    value = cp.Problem(cp.Minimize(ridge + closed), limit).solve(solver="CLARABEL")
+    oracles = StructuredHinge(problem, Xs, ys, weight)
+    assert oracles.value == pytest.approx(closed.value, rel=1e-9)
+    again = cp.Problem(cp.Minimize(ridge + oracles), limit)
+    assert again.solve(method="cutting-plane", tol=1e-6) == pytest.approx(value, rel=1e-5)
+    assert again.solver_stats.extra_stats.lower <= value + 1e-6
+
+
+def test_it_stands_wherever_a_convex_expression_may():
+    Xs, ys = recordings(1)
+    b = cp.Variable(3, nonneg=True)
+    hinge = segmentation_hinge(ChangePoint(), Xs, ys, b)
+    assert hinge.is_convex()
+    assert hinge.is_nonneg()
+    problem = cp.Problem(
+        cp.Minimize(cp.sum(b)), [cp.square(hinge) <= 1.0, cp.maximum(hinge, 0) <= 2]
+    )
+    value = problem.solve(solver="CLARABEL")
+    assert hinge.value == pytest.approx(1.0, abs=1e-6)
+    assert problem.solve(solver="SCS", eps=1e-5) == pytest.approx(value, rel=1e-3)
+    linear = cp.Problem(cp.Minimize(cp.sum(b)), [hinge <= 1.0])
+    assert linear.solve(solver="HIGHS") == pytest.approx(value, rel=1e-6)
+
+
+def test_weights_of_samples_count_as_copies_do():
+    Xs, ys = recordings(2)
+    B = np.full(3, 0.4)
+    weighted = segmentation_hinge(ChangePoint(), Xs, ys, B, sample_weight=[2, 1, 0])
+    copied = segmentation_hinge(ChangePoint(), [Xs[0], Xs[0], Xs[1]], [ys[0], ys[0], ys[1]], B)
+    assert weighted.value == pytest.approx(copied.value, rel=1e-12)
+
+
+def test_sums_of_given_matrices_are_weights_too():
+    Xs, ys = recordings(3)
+    a = cp.Variable(2, nonneg=True)
+    matrices = [np.diag([1.0, 0.0, 0.0]), np.eye(3)]
+    B = a[0] * matrices[0] + a[1] * matrices[1]
+    hinge = segmentation_hinge(ChangePoint(), Xs, ys, B)
+    cp.Problem(cp.Minimize(hinge + 0.01 * cp.sum_squares(a))).solve(solver="CLARABEL")
+    diagonal = a.value[0] * np.array([1.0, 0, 0]) + a.value[1]
+    same = segmentation_hinge(ChangePoint(), Xs, ys, diagonal)
+    assert hinge.value == pytest.approx(same.value, rel=1e-9)
+
+
+def test_its_slope_is_that_of_the_best_path():
+    gains = cp.Variable(6)
+    starts, ends = np.triu_indices(4, 1)
+    path = PathHinge(gains, Graph.of(starts, ends, 3, None), np.array([0, 4]))
+    gains.value = np.array([1.0, 5.0, 0.0, 0.0, 2.0, 3.0])
+    assert path.value == 8.0 - 3.0  # from 0 to 2 and 3, where the given one goes over 1
+    np.testing.assert_array_equal(path.grad[gains].toarray().ravel(), [-1, 1, 0, 0, -1, 1])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"problem": Clustering()}, SettingsError, "must be one of segments, such as ChangePoint"),
+        ({"weight": cp.Variable(2)}, SettingsError, r"shape \(3,\) or \(3, 3\) for 3 features"),
+        ({"weight": [cp.Variable(3)] * 3}, SettingsError, r"3 parts: give the metric B, or \[B,"),
+        ({"weight": [cp.Variable(3)] * 2}, SettingsError, r"price must be a scalar, got shape"),
+        ({"weight": cp.square(cp.Variable(3))}, SettingsError, "must be affine"),
+        ({"problem": ChangePoint(max_length=2)}, DataError, "is none that ChangePoint allows"),
+        ({"ys": [[12]] * 3}, DataError, "no recording has a change"),
+        ({"Xs": [np.zeros((1, 3))] * 3}, DataError, "recording 0"),
+    ],
+)
+def test_what_has_no_such_form_is_refused(change, error, message):
+    Xs, ys = recordings(0)
+    given = {"problem": ChangePoint(), "Xs": Xs, "ys": ys, "weight": cp.Variable(3)} | change
+    with pytest.raises(error, match=message):
+        segmentation_hinge(**given)
+
+
+def test_a_known_number_takes_no_price():
+    Xs, ys = recordings(0)
+    problem = ChangePoint(segment_count="known")
+    with pytest.raises(SettingsError, match="no price of a segment is learned here"):
+        segmentation_hinge(problem, Xs, ys, [cp.Variable(3), cp.Variable()])
+
+
+def test_long_recordings_are_left_to_oracles():
+    X, y = np.zeros((4000, 10)), [2000, 4000]
+    with pytest.raises(DataError, match="recording 0: 4000 samples have 8002000 segments"):
+        segmentation_hinge(ChangePoint(), [X], [y], cp.Variable(10))

@@ -1,0 +1,302 @@
+"""The labellings that hold the optimum where it is, and the program of cvxpy that they make."""
+
+import pickle
+from dataclasses import replace
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from enumerated import listed_risk, optimum
+from generic_examples import every_labelling
+from recording_cases import recordings
+
+from structsvm import Clustering, MetricLearner, NormalizedCut, StructuredSVM, load, save
+from structsvm.errors import DataError, ModelFileError, SettingsError
+from structsvm.partitions import EquivalenceMatrix, KeptPartition
+from structsvm.problems import ChangePoint
+from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
+from structsvm.solvers import BlockFrankWolfe, CuttingPlane, CvxpyMaster, Memory, Stopping
+from structsvm.weights import PSD, Free, Nonnegative, Product
+
+Xs, YS = recordings(5, T=50)
+TIGHT = Stopping(tol=1e-4)
+CASES = {
+    "diagonal": {"metric": "diagonal"},
+    "full": {"metric": "full"},
+    "trace": {"metric": "full", "regularizer": "trace"},
+    "known number": {"problem": ChangePoint(segment_count="known")},
+    "fixed price": {"problem": ChangePoint(penalty="fixed", kappa=0.5), "metric": "diagonal"},
+    "constraints": {"metric": "full", "constraints": lambda B: [B[0, 0] <= 0.2, cp.trace(B) <= 2]},
+    "custom": {
+        "metric": "diagonal",
+        "regularizer": Custom(lambda b: cp.norm1(b) + cp.sum_squares(b)),
+    },
+}
+METHODS = {
+    "n slacks": CuttingPlane(TIGHT),
+    "one slack": CuttingPlane(TIGHT, slack="one"),
+    "merged cuts": CuttingPlane(Stopping(tol=1e-3), max_cuts=10),
+    "cvxpy master": CuttingPlane(TIGHT, master=CvxpyMaster()),
+    "no cache": CuttingPlane(TIGHT, cached_planes=0),
+}
+
+
+def learned(solver, **settings):
+    return MetricLearner(solver=solver, **settings).fit(Xs, YS)
+
+
+def is_between(value, solution, tol):
+    scale = tol * abs(solution.upper)
+    return solution.lower - scale <= value <= solution.upper + scale
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_program_of_the_support_has_the_certified_value_with_any_solver(case):
+    learner = learned(CuttingPlane(TIGHT), **CASES[case])
+    program = learner.risk(Xs, YS).as_cvxpy(learner.solution_)
+    for solver, options in (("CLARABEL", {}), ("SCS", {"eps_abs": 1e-7, "eps_rel": 1e-7})):
+        value = program.solve(solver=solver, **options)
+        assert is_between(value, learner.solution_, 1e-6), solver
+
+
+@pytest.mark.parametrize("metric", ["diagonal", "full"])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_knows_its_support(method, metric):
+    learner = learned(METHODS[method], metric=metric)
+    solution, risk = learner.solution_, learner.risk(Xs, YS)
+    program = risk.as_cvxpy(solution)
+    assert is_between(program.solve(solver="CLARABEL"), solution, 1e-6)
+    assert all(found.plane is None for found in solution.support)
+    sums = np.bincount(
+        [found.sample for found in solution.support],
+        weights=[found.multiplier for found in solution.support],
+        minlength=len(Xs),
+    )
+    assert (sums <= risk.sample_weight * (1 + 1e-9)).all()
+    multipliers = [found.multiplier for found in solution.support]
+    assert multipliers == sorted(multipliers, reverse=True)
+    assert min(multipliers) > 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_bound_follows_from_the_support_alone(method):
+    """``sum alpha o + min Omega(w) + <sum alpha psi, w>``, as the definition has it."""
+    learner = learned(METHODS[method], metric="diagonal")
+    risk, problem = learner.risk(Xs, YS), learner.problem_.objective("diagonal", 4)
+    offset, slope = 0.0, np.zeros(risk.space.dim)
+    for found in learner.solution_.support:
+        x, truth = risk.xs[found.sample], risk.ys[found.sample]
+        y = EquivalenceMatrix.from_labels(found.labelling.labels)
+        offset += found.multiplier * found.loss
+        away = problem.joint_feature(x, y) - problem.joint_feature(x, truth)
+        slope += found.multiplier * away
+    bound = offset + risk.regularizer.minimum(slope, risk.space, np.inf)
+    assert bound == pytest.approx(learner.solution_.lower, rel=1e-6)
+
+
+def test_a_support_labelling_says_what_it_is_and_what_is_true():
+    learner = learned(CuttingPlane(TIGHT))
+    risk = learner.risk(Xs, YS)
+    for found in learner.solution_.support:
+        truth = EquivalenceMatrix.from_labels(YS[found.sample])
+        assert found.truth.breakpoints == truth.breakpoints
+        assert found.labelling != found.truth
+        guess = EquivalenceMatrix.from_labels(found.labelling.labels)
+        assert found.loss == pytest.approx(risk.problem.loss(truth, guess))
+        assert found.labelling.n_samples == 50
+
+
+def test_variables_have_names_and_duals_are_multipliers():
+    learner = learned(CuttingPlane(TIGHT), metric="diagonal")
+    program = learner.risk(Xs, YS).as_cvxpy(learner.solution_)
+    assert {n: v.shape for n, v in program.var_dict.items()} == {
+        "B": (4,),
+        "beta": (1,),
+        "slacks": (5,),
+    }
+    program.solve(solver="CLARABEL")
+    w = np.concatenate([program.var_dict["B"].value, program.var_dict["beta"].value])
+    np.testing.assert_allclose(w, learner.solution_.w, atol=0.05)
+    multipliers = [found.multiplier for found in learner.solution_.support]
+    *_, labellings = program.constraints
+    slope = np.array(multipliers) - labellings.dual_value
+    assert abs(slope.sum()) <= 0.05 * sum(multipliers)
+
+
+@pytest.mark.parametrize(
+    ("space", "omega"),
+    [
+        (Free(3), SquaredNorm(0.5)),
+        (Nonnegative(4), Trace(0.4)),
+        (PSD(3), SquaredNorm(0.2)),
+        (
+            Product((Free(2), Nonnegative(2), Free(1))),
+            Separable((SquaredNorm(0.3), Trace(0.2), SquaredNorm(1.0))),
+        ),
+    ],
+)
+@pytest.mark.parametrize("slack", ["n", "one"])
+def test_the_support_alone_has_the_optimum_over_all_labellings(space, omega, slack):
+    risk = listed_risk(space, omega)
+    solution = CuttingPlane(Stopping(tol=1e-6), slack=slack).solve(risk)
+    value = risk.as_cvxpy(solution).solve(solver="CLARABEL")
+    assert value == pytest.approx(optimum(risk), rel=1e-5)
+
+
+def test_factors_have_the_usual_names_if_the_problem_gives_none():
+    space = Product((Free(2), Nonnegative(2)))
+    risk = listed_risk(space, SquaredNorm(0.3))
+    program = risk.as_cvxpy(CuttingPlane().solve(risk))
+    assert sorted(program.var_dict) == ["slacks", "w0", "w1"]
+
+
+def test_duals_are_what_the_objective_falls_by():
+    """The derivative of the optimum with respect to a right side, by central differences."""
+
+    def solution(bound):
+        def kept(B):
+            return [B[0, 0] <= bound, B[1, 1] >= 0.05, cp.norm(B, "fro") <= 10.0]
+
+        solver = CuttingPlane(Stopping(tol=1e-6), master=CvxpyMaster("CLARABEL"))
+        return MetricLearner(constraints=kept, solver=solver).fit(Xs, YS).solution_
+
+    step, here = 0.004, solution(0.2)
+    falls = (solution(0.2 - step).upper - solution(0.2 + step).upper) / (2 * step)
+    assert len(here.duals) == 3
+    assert here.duals[0] == pytest.approx(falls, rel=0.05)
+    assert here.duals[0] > 0.1 > 1e-6 > abs(here.duals[2])
+
+
+def test_no_duals_without_constraints():
+    assert learned(CuttingPlane()).solution_.duals is None
+
+
+def test_methods_without_multipliers_have_no_support():
+    learner = learned(BlockFrankWolfe(), metric="diagonal")
+    assert learner.solution_.support is None
+    with pytest.raises(SettingsError, match=r"no support labellings: learn with CuttingPlane"):
+        learner.risk(Xs, YS).as_cvxpy(learner.solution_)
+
+
+def test_a_solution_of_another_risk_is_refused():
+    solution = learned(CuttingPlane(), metric="diagonal").solution_
+    with pytest.raises(SettingsError, match=r"weight has shape \(5,\).* and 11 weights"):
+        MetricLearner().risk(Xs, YS).as_cvxpy(solution)
+    with pytest.raises(SettingsError, match=r"goes up to sample 4, where there are 2 samples"):
+        MetricLearner(metric="diagonal").risk(Xs[:2], YS[:2]).as_cvxpy(solution)
+
+
+def test_a_model_file_keeps_the_support(tmp_path):
+    settings = {"constraints": CASES["constraints"]["constraints"]}
+    learner = learned(CuttingPlane(TIGHT), **settings)
+    save(learner, tmp_path / "m.structsvm")
+    again = load(tmp_path / "m.structsvm").solution_
+    assert [vars_of(found) for found in again.support] == [
+        vars_of(found) for found in learner.solution_.support
+    ]
+    np.testing.assert_allclose(again.duals, learner.solution_.duals)
+    program = learner.risk(Xs, YS).as_cvxpy(again)
+    assert is_between(program.solve(solver="CLARABEL"), again, 1e-6)
+
+
+def vars_of(found):
+    return found.sample, found.multiplier, found.labelling, found.truth, found.loss
+
+
+def test_a_damaged_support_is_refused(tmp_path, monkeypatch):
+    learner = learned(CuttingPlane())
+    partition = learner.solution_.support[0].labelling
+    wrong = KeptPartition(partition.values[::-1].copy(), True)
+    first = replace(learner.solution_.support[0], labelling=wrong)
+    learner.solution_ = replace(learner.solution_, support=(first,))
+    save(learner, tmp_path / "m.structsvm")
+    with pytest.raises(ModelFileError, match="holds no segment ends"):
+        load(tmp_path / "m.structsvm")
+
+
+def test_a_run_that_went_on_keeps_the_planes_of_what_it_has_forgotten(tmp_path):
+    risk = MetricLearner(metric="diagonal").risk(Xs, YS)
+    for slack in ("n", "one"):
+        path = tmp_path / slack
+        CuttingPlane(Stopping(max_iter=3), slack=slack).solve(risk, resume=path)
+        solution = CuttingPlane(Stopping(tol=1e-4), slack=slack).solve(risk, resume=path)
+        value = risk.as_cvxpy(solution).solve(solver="CLARABEL")
+        assert is_between(value, solution, 1e-6)
+        ended = CuttingPlane(Stopping(tol=1e-4), slack=slack).solve(risk, resume=path)
+        assert ended.support is None
+
+
+def test_runs_that_share_a_memory_know_each_others_labellings():
+    risk, memory = MetricLearner(metric="diagonal").risk(Xs, YS), Memory()
+    for lam in (1.0, 0.1):
+        step = replace(risk, regularizer=risk.problem.regularizer(SquaredNorm(), lam))
+        solution = CuttingPlane(TIGHT).solve(step, memory=memory)
+        assert all(found.plane is None for found in solution.support)
+
+
+def test_workers_find_the_same_support():
+    alone, spread = (
+        MetricLearner(n_jobs=n, backend="threads" if n else "serial").fit(Xs, YS).solution_
+        for n in (None, 2)
+    )
+    assert [vars_of(found) for found in alone.support] == [
+        vars_of(found) for found in spread.support
+    ]
+
+
+def test_clusters_are_kept_by_row():
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 3
+    table = np.column_stack([y + 0.3 * rng.normal(size=30), rng.normal(size=30)])
+    learner = MetricLearner(Clustering(), metric="diagonal").fit([table, table + 1.0], [y, y])
+    for found in learner.solution_.support:
+        assert (found.labelling is None) == (found.plane is not None)
+        if found.labelling is not None:
+            assert found.labelling.labels.shape == (30,)
+    value = learner.risk([table, table + 1.0], [y, y]).as_cvxpy(learner.solution_)
+    assert is_between(value.solve(solver="CLARABEL"), learner.solution_, 1e-6)
+
+
+def test_objectives_that_are_not_convex_have_no_support():
+    rng = np.random.default_rng(0)
+    image = rng.uniform(size=(8, 8, 3))
+    labels = np.repeat([[0, 1]], 8, axis=0).repeat(4, axis=1)
+    image[:, 4:] = 0.5 + 0.5 * image[:, 4:]
+    learner = MetricLearner(NormalizedCut(), metric="diagonal").fit([image] * 2, [labels] * 2)
+    assert learner.solution_.support is None
+
+
+def test_labellings_of_any_kind_are_kept_as_they_are(tmp_path):
+    from generic_examples import chain
+
+    problem = chain.Chain(n_states=2, n_features=2)
+    rng = np.random.default_rng(0)
+    ys = [np.array(y) for y in ([0, 0, 1], [1, 1, 0], [0, 1, 1])]
+    xs = [np.eye(2)[y] + 0.5 * rng.normal(size=(3, 2)) for y in ys]
+    svm = StructuredSVM(problem, lam=0.1, solver=CuttingPlane(TIGHT)).fit(xs, ys)
+    allowed = {tuple(y.tolist()) for y in every_labelling(3, 2)(None)}
+    assert all(tuple(found.labelling) in allowed for found in svm.solution_.support)
+
+
+def test_a_copy_is_kept_of_what_a_problem_may_write_to():
+    risk = listed_risk(Free(2), SquaredNorm())
+    buffer = np.zeros(3)
+    kept = risk.problem.kept(buffer)
+    buffer += 1.0
+    assert not kept.any()
+
+
+class TestKeptPartition:
+    def test_a_relaxation_has_nothing_to_keep(self):
+        factor = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 2)))[0]
+        with pytest.raises(DataError, match="has no clusters to keep"):
+            KeptPartition.of(EquivalenceMatrix.from_factor(factor))
+
+    @pytest.mark.parametrize("labels", [[0, 0, 1, 2], [0, 1, 0, 1], [3], [0] * 400 + [1]])
+    def test_nothing_is_lost(self, labels):
+        kept = KeptPartition.of(EquivalenceMatrix.from_labels(labels))
+        assert kept.matrix == EquivalenceMatrix.from_labels(labels)
+        assert kept.n_samples == len(labels)
+        assert kept.n_clusters == len(set(labels))
+        assert {kept: 1}[pickle.loads(pickle.dumps(kept))] == 1
+        assert kept != labels
