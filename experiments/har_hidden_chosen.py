@@ -1,7 +1,7 @@
 """A state that nobody labelled: what the tool chooses by itself, who knows nothing of the state.
 
-As har_hidden_state.py, with 40 of the 95 recordings, drawn for each state, to learn from. Without one
-state :class:`structsvm.MetricLearnerCV` chooses from its own menu, by folds that divide no person.
+As har_hidden_state.py, with 40 of the 95 recordings to learn from, drawn for each state. Without it
+:class:`structsvm.MetricLearnerCV` chooses from its own menu, by folds that divide no person.
 *Learned* is the best learned metric, which predicts unless told otherwise, *best* the best of all
 (``use="best"``); the classifiers are those that the tool has tuned beside them. Recordings are
 standardised as a whole before they are cut, and nothing standardises the stretches again.
