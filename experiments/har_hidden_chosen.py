@@ -1,6 +1,6 @@
 """A state that nobody labelled: what the tool chooses by itself, who knows nothing of the state.
 
-As har_hidden_state.py, with 40 of the 95 recordings to learn from, drawn for each state. Without it
+As har_hidden_state.py, with 20 of the 95 recordings to learn from, drawn for each state. Without it
 :class:`structsvm.MetricLearnerCV` chooses from its own menu, by folds that divide no person.
 *Learned* is the best learned metric, which predicts unless told otherwise, *best* the best of all
 (``use="best"``); the classifiers are those that the tool has tuned beside them. Recordings are
@@ -31,7 +31,7 @@ from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.evaluation.verdict import rival_in_words
 from structsvm.partitions import Candidate, Sample
 
-N_LEARN = 40
+N_LEARN = 20
 CHOSEN = ("learned", "best")
 
 
