@@ -49,8 +49,13 @@ class KeptPartition:
         """
         if M.labels is None:
             raise DataError("a relaxed equivalence matrix has no clusters to keep")
-        values = M.boundaries[1:] if M.is_contiguous else M.labels
-        return cls(read_only(values.astype(np.min_scalar_type(int(values.max())))), M.is_contiguous)
+        return cls.holding(M.boundaries[1:] if M.is_contiguous else M.labels, M.is_contiguous)
+
+    @classmethod
+    def holding(cls, values: Ints, is_contiguous: bool) -> KeptPartition:
+        """Keep segment ends, or the cluster of each item from 0, of which nothing is checked."""
+        small = np.int32 if is_contiguous else np.min_scalar_type(int(values.max()))
+        return cls(read_only(values.astype(small)), is_contiguous)
 
     @property
     def matrix(self) -> EquivalenceMatrix:
