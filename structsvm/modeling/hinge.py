@@ -22,7 +22,7 @@ from structsvm.partitions.objective import MetricObjective
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
-from structsvm.solvers.separation import Block, Query, blocks_of, separate_block
+from structsvm.solvers.separation import Block, Query, blocks_of, separate_share
 from structsvm.support.checks import among
 from structsvm.support.plain import shown
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
@@ -233,7 +233,7 @@ class HingePart(Part):
         """Ask the oracle of every sample at the nearest weight in the cone."""
         w = weight_of(point, self.space)
         groups = np.arange(self.terms.stop)
-        found = separate_block(self.block, Query(self.space.project(w), groups))
+        (found,) = separate_share([self.block], Query(self.space.project(w), groups))
         assert found is not None
         slopes = np.stack([entries_of(slope, self.space) for slope in found.slopes])
         values = found.intercepts + slopes @ point

@@ -134,11 +134,23 @@ class Bare(Problem):
         return 0.0
 
     def separate(self, w: Floats, x: Any, y: Any) -> Separation:
-        """Is never asked."""
+        """Is never asked.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
         raise NotImplementedError
 
     def predict(self, w: Floats, x: Any) -> Any:
-        """Is never asked."""
+        """Is never asked.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
         raise NotImplementedError
 
 
