@@ -302,9 +302,9 @@ def _finish(problem: Any, status: str, value: float, certified: Certified) -> No
 
 def _word(status: Status) -> str:
     """The status as cvxpy names it."""
-    if status.converged:
-        return cp.OPTIMAL
-    return cp.OPTIMAL_INACCURATE if status is Status.STALLED else cp.USER_LIMIT
+    if status in (Status.STALLED, Status.HEURISTIC):
+        return cp.OPTIMAL_INACCURATE
+    return cp.OPTIMAL if status.converged else cp.USER_LIMIT
 
 
 class _Watched:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.masters.working_set import WorkingSet
+from structsvm.modeling.mending import Mender
 from structsvm.modeling.rewriting import Held, Rewritten, rewritten
 
 __all__ = ["Prepared", "entries", "prepared"]
@@ -41,6 +42,7 @@ class Prepared:
         self.variables: list[cp.Variable] = [*problem.variables(), *self.rewritten.inner]
         self.sign = 1.0 if isinstance(problem.objective, cp.Minimize) else -1.0
         self.sizes = [h.heights.size for h in self.held]
+        self.mender = Mender.of(self.rewritten, self.variables)
         self.master, self._links = self._linked()
         self._maps: list[Map] | None = None
 
@@ -79,6 +81,10 @@ class Prepared:
                 piece = _column(v.project(piece.reshape(v.shape, order="F")))
             pieces.append(piece)
         return np.concatenate(pieces)
+
+    def values(self) -> Floats:
+        """The values of the variables as they are."""
+        return np.concatenate([_column(v.value) for v in self.variables])
 
     def split(self, w: Floats) -> list[Floats]:
         """The entries of each variable."""

@@ -35,8 +35,6 @@ CALLS_PER_MASTER = 5
 
 A guess for cheap oracles (docs/solvers.md); with a clock answers would depend on the machine.
 """
-LOCAL = 0.9
-"""Relative gap above which the best weight is too poor to stay near it."""
 
 
 @dataclass(frozen=True)
@@ -151,9 +149,7 @@ class CuttingPlane(ConvexSolver):
         something only if they do not, or if their weight is the best so far; or it comes back.
         """
         usual = min(1e-3, max(1e-7, 0.01 * run.certificate.gap))
-        center = run.center
-        near = center is not None and run.certificate.gap < LOCAL
-        damping = self.damping if near else 0.0
+        damping = self.damping if run.stays_near else 0.0
         attempts = [(usual, damping), (PRECISE, 0.0)]
         if damping > 0:
             attempts.insert(1, (usual, 0.0))
@@ -212,7 +208,7 @@ class CuttingPlane(ConvexSolver):
         certificate, center, omega = run.certificate, run.center, run.form
         if center is None or omega is None or isinstance(self.master, CvxpyMaster):
             return None
-        if certificate.gap >= LOCAL or tol <= PRECISE:
+        if not run.stays_near or tol <= PRECISE:
             return None
         share = self.proximal
         if share is None:
