@@ -111,4 +111,4 @@ class KeptPartition:
 
 def _from_bits(packed: NDArray[np.uint8], n_samples: int) -> KeptPartition:
     ends = np.flatnonzero(np.unpackbits(packed, count=n_samples)) + 1
-    return KeptPartition(read_only(ends.astype(np.min_scalar_type(n_samples))), True)
+    return KeptPartition.holding(ends, True)
