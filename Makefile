@@ -5,6 +5,7 @@ RIVALS := .venv-rivals
 PEERS  := .venv-peers
 CLASP  := .venv-clasp
 AUDIT  := .venv-audit
+LOWEST := .venv-lowest
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
@@ -21,7 +22,7 @@ PAPER     := $(sort $(filter-out experiments/_%,$(wildcard experiments/*.py)))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper rivals clasp notebooks docs clean
+.PHONY: help install demo test lowest quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper rivals clasp notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +68,15 @@ $(AUDIT)/.installed:
 
 audit: $(STAMP) $(AUDIT)/.installed  ## known vulnerabilities of what is installed (pip-audit asks the package index)
 	$(BIN)/python tests/audit.py --strict $(AUDIT)/bin/pip-audit
+
+# The oldest cvxpy that setup.cfg allows, laid over what .venv has; `make test` has the newest one. PIQP
+# is left out, because the old cvxpy does not know the new PIQP.
+lowest: $(STAMP)  ## test what rests on cvxpy with the oldest version that setup.cfg allows
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+	    --target $(LOWEST) "cvxpy==$$(sed -n 's/^ *cvxpy >= //p' setup.cfg)"
+	PYTHONPATH=$(CURDIR)/$(LOWEST) $(PYTEST) $(PARALLEL) -k 'not PIQP' $(wildcard tests/test_modeling*.py) \
+	    tests/test_segmentation_hinge.py tests/test_support.py tests/test_masters.py \
+	    tests/test_regularizers.py tests/test_kept_constraints.py
 
 check: lint types $(AUDIT)/.installed  ## ruff, mypy, documentation, printed numbers, packaging, licences and vulnerabilities
 	$(PYTEST) $(CHECKS)
@@ -136,7 +146,7 @@ docs: $(STAMP)  ## build the documentation site in docs/_build/html
 	$(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 
 clean:  ## remove caches, builds and .venv
-	rm -rf $(VENV) $(RIVALS) $(PEERS) $(CLASP) $(AUDIT) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(RIVALS) $(PEERS) $(CLASP) $(AUDIT) $(LOWEST) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): setup.cfg pyproject.toml
