@@ -27,7 +27,7 @@ from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.plane_cache import PlaneCache
-from structsvm.solvers.separation import Query, blocks_of, separate_block
+from structsvm.solvers.separation import Query, blocks_of, separate_share
 from structsvm.status import Quality, Status
 from structsvm.weights import PSD, Nonnegative, Product
 
@@ -440,7 +440,7 @@ class TestCache:
         solution = CuttingPlane(Stopping(1e-4, 400), "one").solve(risk)
         blocks = blocks_of(listed_risk(*FULL, seed=11, n_labels=60))
         query = Query(solution.w, np.arange(sum(b.indices.size for b in blocks)))
-        hinges = np.concatenate([separate_block(b, query).values for b in blocks])
+        hinges = np.concatenate([planes.values for planes in separate_share(blocks, query)])
         assert solution.upper == pytest.approx(risk.penalty(solution.w) + sum(hinges), rel=1e-9)
         assert len(risk.problem.calls) == solution.oracle_calls
 

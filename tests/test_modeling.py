@@ -122,7 +122,9 @@ def test_variables_with_attributes_keep_them(attributes):
 
     def problem(make):
         X = cp.Variable((3, 3), **attributes)
-        return X, cp.Problem(cp.Minimize(make(X) + 0.5 * cp.sum_squares(X)), [X[0, 0] >= 0.1])
+        return X, cp.Problem(
+            cp.Minimize(make(X) + 0.5 * cp.sum_squares(cp.vec(X, order="F"))), [X[0, 0] >= 0.1]
+        )
 
     def full(X):
         return cp.max(

@@ -109,9 +109,10 @@ class Prepared:
 
     def of_group(self, g: int) -> tuple[Held, str]:
         """The atom of a group, and which of its terms it is, in words."""
-        sizes = [held.heights.size for held in self.held]
-        a = int(np.searchsorted(np.cumsum(sizes), g, side="right"))
-        return self.held[a], "" if sizes[a] == 1 else f", term {g - sum(sizes[:a])}"
+        a = int(np.searchsorted(np.cumsum(self.sizes), g, side="right"))
+        held = self.held[a]
+        own = g - sum(self.sizes[:a])
+        return held, "" if held.heights.size == 1 else f", term {own}"
 
     def _map(self, arguments: Sequence[cp.Expression]) -> Map:
         places, at = {}, 0

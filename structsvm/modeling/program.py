@@ -37,6 +37,9 @@ ACTIVE = 1e-7
 SLIPS = 1e-7
 """By how much of its size a value may be below an earlier plane, through rounding."""
 
+EXACT = 1e-9
+"""Relative distance of an upper bound to its value that is only rounding."""
+
 WITNESSES = 20
 """Points at which later planes are compared with what the oracles said before."""
 
@@ -129,7 +132,8 @@ class CvxpyProgram(Program):
         for a in range(len(self.held)):
             own = [(part, answer) for part, answer in asked if part.atom == a]
             self._write(planes, a, own, points.arguments[a])
-        self.exact = self.exact and not planes.slacks.any()
+        sizes = np.maximum(1.0, np.abs(planes.values))
+        self.exact = self.exact and bool((planes.slacks <= EXACT * sizes).all())
         self.calls += sum(answer.calls for answer in found)
         self.first = self.first or (w, planes.values + planes.slacks)
         return replace(

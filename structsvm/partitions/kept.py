@@ -91,6 +91,19 @@ class KeptPartition:
         """Hash of the grouping."""
         return hash(self._key)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To other processes it travels in T bits at most."""
+        if not self.is_contiguous or 8 * self.values.nbytes <= self.n_samples:
+            return KeptPartition, (self.values, self.is_contiguous)
+        is_end = np.zeros(self.n_samples, dtype=np.bool_)
+        is_end[self.values.astype(np.int64) - 1] = True
+        return _from_bits, (np.packbits(is_end), self.n_samples)
+
     @property
     def _key(self) -> tuple[bool, str, bytes]:
         return self.is_contiguous, self.values.dtype.str, self.values.tobytes()
+
+
+def _from_bits(packed: NDArray[np.uint8], n_samples: int) -> KeptPartition:
+    ends = np.flatnonzero(np.unpackbits(packed, count=n_samples)) + 1
+    return KeptPartition(read_only(ends.astype(np.min_scalar_type(n_samples))), True)

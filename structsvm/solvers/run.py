@@ -29,7 +29,7 @@ from structsvm.solvers.memory import Memory
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.requirements import is_admissible
-from structsvm.solvers.separation import Block, Query, blocks_of, separate_block
+from structsvm.solvers.separation import Block, Query, blocks_of, separate_one, separate_share
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
 from structsvm.solvers.support import support_of
 from structsvm.status import Status
@@ -231,7 +231,7 @@ class Run(CutRun):
         cached = cache is not None and cache.capacity > 0
         each = np.arange(self.risk.n_samples) if cached else groups
         deadline = time.time() + self._budget(self.risk.n_samples)
-        answers = self._session.map(separate_block, Query(w, each, deadline))
+        answers = self._session.map_shares(separate_share, Query(w, each, deadline))
         self.oracle_calls += sum(answer.calls for answer in answers if answer is not None)
         if any(answer is None for answer in answers):
             raise BudgetSpentError(Status.MAX_SECONDS)
@@ -251,8 +251,7 @@ class Run(CutRun):
         self._budget(1)
         block, j = self._home[i]
         query = Query(w, np.arange(self.risk.n_samples))
-        found = separate_block(block, query, np.array([j]))
-        assert found is not None
+        found = separate_one(block, query, j)
         self.oracle_calls += found.calls
         self.certificate.qualities.add(found.quality)
         return float(found.intercepts[j]), found.slopes[j]
