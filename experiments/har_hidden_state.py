@@ -30,18 +30,15 @@ from _har import (
     Floats,
     losses,
     paired_rows,
-    person,
     scored,
     segmentations,
 )
 from _report import SHARED, Row, publish
 from har_spsw import split
 
-from structsvm import ChangePoint, MetricLearner, MetricLearnerCV
+from structsvm import MetricLearner
 from structsvm.datasets import Recording
-from structsvm.errors import DataWarning, VerdictWarning
-from structsvm.partitions.candidates import Candidate
-from structsvm.partitions.sample import Sample
+from structsvm.errors import DataWarning
 from structsvm.partitions.samples import Standardizer
 
 STATES = ("seated", "standing up", "walking", "turning", "sitting down")
@@ -75,11 +72,6 @@ PAIRS = (
 )
 
 
-CHOSEN = {"learned": "chosen, learned", "best": "chosen, best of all"}
-"""What predicts unless told otherwise, and ``use="best"``."""
-CLASSIFIERS = (BOUNDARIES, LOGISTIC, BOOSTING)
-
-
 def standardized(recording: Recording) -> Floats:
     """z-scores of a whole recording."""
     return Standardizer("recording")(recording.X)
@@ -106,63 +98,21 @@ def run(
     return losses(test, segmentations(MADE[method](None), Xs, ys, names, new))
 
 
-def menu(Xs: Sequence[Floats], ys: Sequence[Any]) -> list[Candidate]:
-    """The tool's own menu, for recordings that are standardised already."""
-    found = list(ChangePoint().candidates([Sample(X) for X in Xs], ys, None))
-    for candidate in found:
-        inner = [candidate.settings.get("features"), candidate.rival and candidate.rival.estimator]
-        for part in filter(None, inner):
-            given = [name for name in part.get_params() if name.endswith("standardize")]
-            part.set_params(**dict.fromkeys(given))
-    return found
-
-
-def chosen(hidden: int, learn: Sequence[Recording], test: Sequence[Recording]) -> dict[str, Any]:
-    """What the tool chooses without the state, and its losses on the test recordings."""
-    Xs, ys, names = map(list, zip(*stretches(learn, hidden), strict=True))
-    search = MetricLearnerCV(candidates=menu(Xs, ys), standardize=None, random_state=0)
-    search.fit(Xs, ys, groups=[person(name) for name in names])
-    new = [standardized(recording) for recording in test]
-    return {
-        "learned": f"{search.best_learned_}, lam={search.best_lam_:g}",
-        "best": search.best_candidate_,
-        "losses": {use: losses(test, search.predict_partitions(new, use=use)) for use in CHOSEN},
-        "held out": dict(
-            zip(map(str, search.candidates_), search.cv_results_["mean_criterion"], strict=True)
-        ),
-    }
-
-
 def main(folder: Path, seconds: float) -> None:
     warnings.simplefilter("ignore", DataWarning)
-    warnings.simplefilter("ignore", VerdictWarning)
     learn, test = split(folder)
     pieces = Pieces("har_hidden_state", seconds)
-    tool = [
-        pieces.get(f"chosen {state}", partial(chosen, state, learn, test))
-        for state in range(len(STATES))
-    ]
     found: dict[str, dict[str, Any]] = {
         title: {m: pieces.get(f"{m} {state}", partial(run, m, state, learn, test)) for m in SHOWN}
         for state, title in enumerate(STATES)
     }
     pieces.finish()
-    for of, choice in zip(found.values(), tool, strict=True):
-        of |= {title: choice["losses"][use] for use, title in CHOSEN.items()}
     arrays = {s: {m: np.array(values) for m, values in of.items()} for s, of in found.items()}
-    shown = (*SHOWN, *CHOSEN.values())
     rows: list[Row] = [
-        {"method": m, **{state: float(of[m].mean()) for state, of in arrays.items()}} for m in shown
+        {"method": m, **{state: float(of[m].mean()) for state, of in arrays.items()}} for m in SHOWN
     ]
     publish("har_hidden_state", rows)
     publish("har_hidden_state_paired", paired_rows(PAIRS, arrays, test))
-    pairs = [(ours, rival) for ours in CHOSEN.values() for rival in CLASSIFIERS]
-    publish("har_hidden_state_chosen_paired", paired_rows(pairs, arrays, test))
-    rows = [
-        {"hidden": state, "best learned": choice["learned"], "best of all": choice["best"]}
-        for state, choice in zip(STATES, tool, strict=True)
-    ]
-    publish("har_hidden_state_chosen", rows)
 
 
 if __name__ == "__main__":

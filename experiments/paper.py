@@ -131,6 +131,14 @@ PARTS = (
         "neuroblastoma",
         "fetch_neuroblastoma",
     ),
+    Part(
+        "Appendix",
+        ("appendix_theorems.py",),
+        ("appendix_theorems.py",),
+        "all segmentations of 7 samples, 4000 pairs of 400",
+        "1",
+        0.5,
+    ),
 )
 
 

@@ -110,6 +110,11 @@ class TestErrors:
             with pytest.raises(DataError, match=r"silent\.mkv: it has no audio .*stream='video'"):
                 read_media(path, stream=stream)
 
+    def test_names_are_no_addresses(self, show, tmp_path):
+        for name in ("concat:a|b.mkv", "http:there.mkv", "100%.mkv"):
+            (tmp_path / name).write_bytes(show.read_bytes())
+            assert read_media(tmp_path / name).X.shape == (9, 102)
+
     def test_another_word(self, show):
         with pytest.raises(SettingsError, match="stream must be one of 'audio', 'video', 'both'"):
             read_media(show, stream="subtitles")

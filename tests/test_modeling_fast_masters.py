@@ -154,7 +154,7 @@ def test_clarabel_takes_over_where_they_fail(monkeypatch):
     rng = np.random.default_rng(2)
     x = cp.Variable((3, 3), PSD=True)
     A, c, oracle = planes(rng, 9)
-    rest = cp.sum_squares(x)
+    rest = cp.sum_squares(cp.vec(x, order="F"))
     oracle = OracleMax(x, shaped(oracle, (3, 3)), sign="nonneg")
     ours = cp.Problem(cp.Minimize(rest + oracle))
     full = cp.Problem(cp.Minimize(rest + cp.pos(cp.max(c + A @ cp.vec(x, order="F")))))

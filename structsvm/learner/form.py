@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import (
+    Any,
+    Concatenate,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeGuard,
+    TypeVar,
+    cast,
+    runtime_checkable,
+)
 
 import numpy as np
 import scipy.sparse as sp
@@ -76,11 +86,11 @@ class Form:
         """
         by_name = isinstance(Xs, Mapping) and not sp.issparse(Xs)  # some sparse arrays are both
         keys = tuple(Xs) if by_name else None
-        single = _is_matrix(Xs) or _is_frame(Xs) or isinstance(Xs, Recorded)
+        single = _is_matrix(Xs) or _is_frame(Xs) or _is_recorded(Xs)
         samples = list(Xs.values()) if by_name else [Xs] if single else Xs
         if not isinstance(samples, list | tuple):
             return cls(samples)
-        recorded = [x for x in samples if isinstance(x, Recorded)]
+        recorded = [x for x in samples if _is_recorded(x)]
         if not recorded:
             return cls(samples, keys, single)
         if len(recorded) < len(samples):
@@ -147,6 +157,11 @@ class Form:
         if self.keys is not None:
             return dict(zip(self.keys, found, strict=True))
         return found[0] if self.single else found
+
+
+def _is_recorded(x: Any) -> TypeGuard[Recorded]:
+    """Whether this is a recording; to ask that of an array takes longer than to read it."""
+    return not isinstance(x, np.ndarray) and isinstance(x, Recorded)
 
 
 def _is_frame(Xs: Any) -> bool:

@@ -116,6 +116,12 @@ class ConicProgram:
         )
         return ConicAnswer(x, np.maximum(z[self._at : end], 0.0), bound, status, bare)
 
+    def value(self, x: Floats) -> float:
+        """The objective at a point of the standard form."""
+        P = self.data.get("P")
+        bent = 0.0 if P is None else 0.5 * float(x @ (P @ x))
+        return bent + float(self.data["c"] @ x) + self.offset
+
     @property
     def is_curved(self) -> bool:
         """Whether the objective has a quadratic part."""

@@ -14,6 +14,7 @@ from cvxpy.problems.problem import SolverStats
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import LearningError, warn
+from structsvm.masters.bounds import CONIC
 from structsvm.modeling.checks import check_problem, check_settings
 from structsvm.modeling.conflict import conflicting
 from structsvm.modeling.conic import InfeasibleError, UnboundedError
@@ -21,7 +22,6 @@ from structsvm.modeling.outcome import Certified
 from structsvm.modeling.prepared import Prepared, prepared
 from structsvm.modeling.program import CvxpyProgram
 from structsvm.modeling.restricted import (
-    CONIC,
     ByName,
     Conic,
     Restricted,
@@ -302,9 +302,9 @@ def _finish(problem: Any, status: str, value: float, certified: Certified) -> No
 
 def _word(status: Status) -> str:
     """The status as cvxpy names it."""
-    if status.converged:
-        return cp.OPTIMAL
-    return cp.OPTIMAL_INACCURATE if status is Status.STALLED else cp.USER_LIMIT
+    if status in (Status.STALLED, Status.HEURISTIC):
+        return cp.OPTIMAL_INACCURATE
+    return cp.OPTIMAL if status.converged else cp.USER_LIMIT
 
 
 class _Watched:

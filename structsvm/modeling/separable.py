@@ -32,7 +32,7 @@ __all__ = ["FastMaster"]
 Floats = NDArray[np.float64]
 
 SAME = 1e-12
-"""By how much of their size two slopes may differ that are taken for the same."""
+"""By how much of their size two numbers may differ that are taken for the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +134,23 @@ class Bare(Problem):
         return 0.0
 
     def separate(self, w: Floats, x: Any, y: Any) -> Separation:
-        """Is never asked."""
+        """Is never asked.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
         raise NotImplementedError
 
     def predict(self, w: Floats, x: Any) -> Any:
-        """Is never asked."""
+        """Is never asked.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
         raise NotImplementedError
 
 
@@ -168,31 +180,26 @@ def _form(prepared: Prepared) -> Form | None:
     ):
         return None
     known = [space for space in spaces if space is not None]
-    at = _Gradients(prepared)
-    zero, ones = np.zeros(at.size), np.ones(at.size)
-    linear = at(zero)
-    curvature = at(ones) - linear
-    probe = np.random.default_rng(0).normal(size=at.size)
-    size = np.abs(linear).max(initial=0.0) + np.abs(curvature).max(initial=0.0)
-    if np.abs(at(probe) - linear - curvature * probe).max() > 1e3 * SAME * size:
-        return None  # a generic point shows every mixed term
-    n = prepared.dim
-    shares = linear[n:]
-    if curvature[n:].any() or not (shares > 0).all():
+    quadratic = _quadratic(prepared)
+    if quadratic is None:
         return None
-    parts, constants, first = [], at.value_at_zero(), 0
-    for v, space in zip(variables, known, strict=True):
-        here = slice(first, first + v.size)
-        part = _part(linear[here], curvature[here], space)
+    linear, bends, constant = quadratic
+    shares = linear[prepared.dim :]
+    if not (shares > 0).all():
+        return None
+    parts = []
+    for slope, bend, space in zip(
+        prepared.split(linear[: prepared.dim]), bends, known, strict=True
+    ):
+        part = _part(slope, bend, space)
         if part is None:
             return None
         parts.append(part[0])
-        constants += part[1]
-        first += v.size
+        constant += part[1]
     basis = sp.block_diag([_basis(space) for space in known], format="csr")
     if len(parts) == 1:
-        return Form(parts[0], known[0], constants, shares, basis)
-    return Form(Separable(tuple(parts)), Product(tuple(known)), constants, shares, basis)
+        return Form(parts[0], known[0], constant, shares, basis)
+    return Form(Separable(tuple(parts)), Product(tuple(known)), constant, shares, basis)
 
 
 def _space(variable: cp.Variable) -> WeightSpace | None:
@@ -205,29 +212,46 @@ def _space(variable: cp.Variable) -> WeightSpace | None:
     return None if given else Free(variable.size)
 
 
-class _Gradients:
-    """Gradients of the rewritten objective by the variables and then by the heights."""
+def _quadratic(prepared: Prepared) -> tuple[Floats, list[float], float] | None:
+    """``linear @ (w, heights) + sum bend / 2 |variable|^2 + constant``, if the objective is that.
 
-    def __init__(self, prepared: Prepared) -> None:
-        self.prepared = prepared
-        self.size = prepared.dim + prepared.n_groups
-        self._parts = [*prepared.variables, *(held.heights for held in prepared.held)]
+    It is a quadratic, and two that agree at a generic point are the same.
+    """
+    n, size = prepared.dim, prepared.dim + prepared.n_groups
+    rng = np.random.default_rng(0)
+    constant = _value(prepared, np.zeros(size))
+    linear = _gradient(prepared)
+    bends, first = [], 0
+    for v in prepared.variables:
+        probe = np.zeros(size)
+        probe[first : first + v.size] = rng.normal(size=v.size)
+        bent = _value(prepared, probe) - constant - float(linear @ probe)
+        bend = 2.0 * bent / float(probe @ probe)
+        bends.append(
+            bend if abs(bent) > SAME * (abs(constant) + np.abs(linear) @ np.abs(probe)) else 0.0
+        )
+        first += v.size
+    probe = rng.normal(size=size)
+    pieces = prepared.split(probe[:n])
+    squares = sum(0.5 * bend * float(p @ p) for bend, p in zip(bends, pieces, strict=True))
+    expected = constant + float(linear @ probe) + squares
+    magnitude = abs(constant) + float(np.abs(linear) @ np.abs(probe)) + abs(squares)
+    same = abs(_value(prepared, probe) - expected) <= SAME * magnitude
+    return (linear, bends, constant) if same else None
 
-    def __call__(self, at: Floats) -> Floats:
-        """At a point, (size,)."""
-        self._put(at)
-        found = self.prepared.rewritten.objective.grad
-        by_id = {v.id: gradient for v, gradient in found.items()}
-        return np.concatenate([_column(by_id.get(v.id), v.size) for v in self._parts])
 
-    def value_at_zero(self) -> float:
-        """The constant."""
-        self._put(np.zeros(self.size))
-        return float(np.asarray(self.prepared.rewritten.objective.value).item())
+def _value(prepared: Prepared, at: Floats) -> float:
+    """The rewritten objective at values of the variables and of the heights."""
+    prepared.put(at[: prepared.dim], at[prepared.dim :])
+    return float(np.asarray(prepared.rewritten.objective.value).item())
 
-    def _put(self, at: Floats) -> None:
-        n = self.prepared.dim
-        self.prepared.put(at[:n], at[n:])
+
+def _gradient(prepared: Prepared) -> Floats:
+    """Its gradient at zero."""
+    _value(prepared, np.zeros(prepared.dim + prepared.n_groups))
+    found = {v.id: g for v, g in prepared.rewritten.objective.grad.items()}
+    parts = [*prepared.variables, *(held.heights for held in prepared.held)]
+    return np.concatenate([_column(found.get(v.id), v.size) for v in parts])
 
 
 def _column(gradient: Any, size: int) -> Floats:
@@ -237,19 +261,13 @@ def _column(gradient: Any, size: int) -> Floats:
     return np.asarray(dense, dtype=np.float64).reshape(size)
 
 
-def _part(
-    linear: Floats, curvature: Floats, space: WeightSpace
-) -> tuple[Regularizer, float] | None:
-    """``linear @ w + curvature / 2 |w|^2`` of one variable, up to a constant; None if it is not."""
-    slope = _basis(space).T @ linear
-    bend = float(curvature[0])
-    if np.abs(curvature - bend).max() > SAME * abs(bend):
-        return None
+def _part(slope: Floats, bend: float, space: WeightSpace) -> tuple[Regularizer, float] | None:
+    """``slope @ w + bend / 2 |w|^2`` of one variable, up to a constant; None if it is not."""
+    slope = _basis(space).T @ slope
     if bend > 0:
         center = np.asarray(-slope / bend)
-        form = SquaredNorm(bend, space.to_metric(center))
-        return form, -0.5 * bend * float(center @ center)
-    weight = float(linear[0])
+        return SquaredNorm(bend, space.to_metric(center)), -0.5 * bend * float(center @ center)
+    weight = float(slope[0])
     trace = weight * space.identity()
     if isinstance(space, Free) or weight <= 0 or np.abs(slope - trace).max() > SAME * weight:
         return None

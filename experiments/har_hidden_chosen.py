@@ -1,0 +1,100 @@
+"""A state that nobody labelled: what the tool chooses by itself, who knows nothing of the state.
+
+As har_hidden_state.py, with 20 of the 95 recordings to learn from, drawn for each state. Without it
+:class:`structsvm.MetricLearnerCV` chooses from its own menu, by folds that divide no person.
+*Learned* is the best learned metric, which predicts unless told otherwise, *best* the best of all
+(``use="best"``); the classifiers are those that the tool has tuned beside them. Recordings are
+standardised as a whole before they are cut, and nothing standardises the stretches again.
+
+    python experiments/har_hidden_chosen.py --seconds 300      # as often as it asks for
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _cache import Pieces, seconds_option
+from _har import Floats, difference, losses, person
+from _report import SHARED, Row, publish
+from har_hidden_state import STATES, standardized, stretches
+from har_spsw import split
+
+from structsvm import ChangePoint, EquivalenceMatrix, MetricLearnerCV
+from structsvm.datasets import Recording
+from structsvm.errors import DataWarning, VerdictWarning
+from structsvm.evaluation.verdict import rival_in_words
+from structsvm.partitions import Candidate, Sample
+
+N_LEARN = 20
+CHOSEN = ("learned", "best")
+
+
+def menu(Xs: Sequence[Floats], ys: Sequence[Any]) -> list[Candidate]:
+    """The tool's own menu, for recordings that are standardised already."""
+    found = list(ChangePoint().candidates([Sample(X) for X in Xs], ys, None))
+    for candidate in found:
+        rival = None if candidate.rival is None else candidate.rival.estimator
+        for part in filter(None, [candidate.settings.get("features"), rival]):
+            given = [name for name in part.get_params() if name.endswith("standardize")]
+            part.set_params(**dict.fromkeys(given))
+    return found
+
+
+def run(hidden: int, learn: Sequence[Recording], test: Sequence[Recording]) -> dict[str, Any]:
+    """What is chosen without the state, and the losses on the test recordings."""
+    drawn = np.random.default_rng(hidden).permutation(len(learn))[:N_LEARN]
+    Xs, ys, names = map(list, zip(*stretches([learn[i] for i in drawn], hidden), strict=True))
+    search = MetricLearnerCV(candidates=menu(Xs, ys), standardize=None, random_state=0)
+    search.fit(Xs, ys, groups=[person(name) for name in names])
+    new = [standardized(recording) for recording in test]
+    guesses: dict[str, list[EquivalenceMatrix]] = {
+        use: search.predict_partitions(new, use=use) for use in CHOSEN
+    }
+    guesses |= {name: search.partition_with(name, new) for name in search.rivals_}
+    means = search.cv_results_["mean_criterion"]
+    return {
+        "learned": f"{search.best_learned_}, lam={search.best_lam_:g}",
+        "best": search.best_candidate_,
+        "losses": {name: losses(test, found) for name, found in guesses.items()},
+        "held out": dict(zip(map(str, search.candidates_), means, strict=True)),
+    }
+
+
+def rows_of(state: str, found: dict[str, Any], test: Sequence[Recording]) -> Row:
+    """What was chosen, beside the classifier of least loss, known in hindsight."""
+    of = {name: np.array(values) for name, values in found["losses"].items()}
+    rivals = [name for name in of if name not in CHOSEN]
+    rival = min(rivals, key=lambda name: float(of[name].mean()))
+    row: dict[str, Any] = {
+        "hidden": state,
+        "best classifier": f"{rival_in_words(rival)}: {of[rival].mean():.2f}",
+    }
+    for use in CHOSEN:
+        row[f"chosen, {use}"] = f"{found[use]}: {of[use].mean():.2f}"
+        row[f"{use} less the classifier"] = difference(of, use, rival, test)
+    return row
+
+
+def main(folder: Path, states: Sequence[int], seconds: float) -> None:
+    warnings.simplefilter("ignore", DataWarning)
+    warnings.simplefilter("ignore", VerdictWarning)
+    learn, test = split(folder)
+    pieces = Pieces("har_hidden_chosen", seconds)
+    found = {state: pieces.get(STATES[state], partial(run, state, learn, test)) for state in states}
+    pieces.finish()
+    publish("har_hidden_chosen", [rows_of(STATES[s], of, test) for s, of in found.items()])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=SHARED / "har_spsw")
+    parser.add_argument("--states", nargs="+", type=int, default=range(len(STATES)))
+    seconds_option(parser)
+    args = parser.parse_args()
+    main(args.data, args.states, args.seconds)
