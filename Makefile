@@ -151,9 +151,10 @@ notebooks: $(STAMP)  ## run every notebook from top to bottom; the files stay as
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebooks]'
 	$(ONE_THREAD) $(PYTEST) --nbmake --nbmake-timeout=180 --durations=0 notebooks
 
-docs: $(STAMP)  ## build the documentation site in docs/_build/html
+# The first build runs every notebook, which takes a quarter of an hour; later ones those that changed.
+docs: $(STAMP)  ## build the documentation site in docs/_build/html; NOTEBOOKS=off runs no notebook
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
-	$(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
+	NOTEBOOKS=$(NOTEBOOKS) $(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 
 clean:  ## remove caches, builds and .venv
 	rm -rf $(VENV) $(RIVALS) $(PEERS) $(CLASP) $(AUDIT) $(LOWEST) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
