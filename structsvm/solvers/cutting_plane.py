@@ -16,7 +16,7 @@ from structsvm.problem import Outline
 from structsvm.solvers.base import AnyRun, ConvexSolver, Step, StepDone, Stopping
 from structsvm.solvers.cut_run import CutRun
 from structsvm.solvers.plane_cache import PlaneCache
-from structsvm.solvers.planes import Planes
+from structsvm.solvers.planes import Planes, together
 from structsvm.solvers.stopping import check_stopping
 from structsvm.support.checks import among, is_number, is_whole
 
@@ -185,13 +185,16 @@ class CuttingPlane(ConvexSolver):
             gap = run.certificate.upper - run.certificate.lower
             if recalls == most or cache.capacity == 0 or not np.isfinite(gap):
                 return answer, recalls
-            known = cache.summed(answer.w, groups)
-            values = np.array([cut.value(answer.w) for cut in known])
-            excess = values - cuts.group_values(answer.w)
+            intercepts, slopes, found = cache.summed(answer.w, groups)
+            excess = intercepts + slopes @ answer.w - cuts.group_values(answer.w)
             if float(np.maximum(excess, 0.0).sum()) <= max(RECALL * gap, 1e-12):
                 return answer, recalls
             cuts.retire(answer.multipliers, self.max_idle)
-            if not cuts.add(known[g] for g in np.flatnonzero(excess > 0)):
+            labellings = together(found, groups, intercepts.size)
+            if not cuts.add(
+                Cut(int(g), float(intercepts[g]), slopes[g], labellings[g])
+                for g in np.flatnonzero(excess > 0)
+            ):
                 return self._solve(run, cuts, tol), recalls
             recalls += 1
 
