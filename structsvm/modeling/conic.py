@@ -24,6 +24,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SOLVED = ("Solved", "AlmostSolved", "InsufficientProgress")
+DECIDED = (*SOLVED, "PrimalInfeasible", "DualInfeasible")
+USABLE = (*SOLVED, "MaxIterations", "MaxTime", "NumericalError")
+"""Where Clarabel ends at a point: as good as any to ask oracles at, and the bound is checked."""
 
 
 class InfeasibleError(MasterError):
@@ -90,18 +93,14 @@ class ConicProgram:
             When it does not know an option.
         """
         extended = self._extended(rows, right)
-        settings = {**(PRECISE_OPTIONS["CLARABEL"] if tol < PRECISE else {}), **options}
-        try:
-            raw = self.chain.solver.solve_via_data(extended, False, False, settings)
-        except TypeError as error:  # a setting that there is none of, or of another type
-            raise SettingsError(f"Clarabel does not take {sorted(options)}: {error}") from error
+        raw = self._solved(extended, tol < PRECISE, options)
         status = str(raw.status)
-        if status in ("PrimalInfeasible", "AlmostPrimalInfeasible"):
+        if status == "PrimalInfeasible":
             raise InfeasibleError("the restricted problem is infeasible")
-        if status in ("DualInfeasible", "AlmostDualInfeasible"):
+        if status in ("DualInfeasible", "AlmostDualInfeasible"):  # a box will tell
             raise UnboundedError("the restricted problem is unbounded")
         x, z = np.asarray(raw.x, dtype=np.float64), np.asarray(raw.z, dtype=np.float64)
-        if status not in SOLVED or not (np.isfinite(x).all() and np.isfinite(z).all()):
+        if status not in USABLE or not (np.isfinite(x).all() and np.isfinite(z).all()):
             raise MasterError(f"Clarabel could not solve the restricted problem: {status}")
         bound = proved_bound(extended, self.offset, x, z)
         end = self._at + right.size
@@ -115,6 +114,18 @@ class ConicProgram:
             iterations=raw.iterations,
         )
         return ConicAnswer(x, np.maximum(z[self._at : end], 0.0), bound, status, bare)
+
+    def _solved(self, data: dict[str, Any], precise: bool, options: Mapping[str, Any]) -> Any:
+        """The answer of Clarabel; with its usual settings where precise ones led nowhere."""
+        attempts = [PRECISE_OPTIONS["CLARABEL"], {}] if precise else [{}]
+        for attempt in attempts:
+            try:
+                raw = self.chain.solver.solve_via_data(data, False, False, {**attempt, **options})
+            except TypeError as error:  # a setting that there is none of, or of another type
+                raise SettingsError(f"Clarabel does not take {sorted(options)}: {error}") from error
+            if str(raw.status) in DECIDED:
+                break
+        return raw
 
     def value(self, x: Floats) -> float:
         """The objective at a point of the standard form."""
