@@ -14,6 +14,7 @@ from cvxpy.problems.problem import SolverStats
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import LearningError, warn
+from structsvm.masters.bounds import CONIC
 from structsvm.modeling.checks import check_problem, check_settings
 from structsvm.modeling.conflict import conflicting
 from structsvm.modeling.conic import InfeasibleError, UnboundedError
@@ -21,7 +22,6 @@ from structsvm.modeling.outcome import Certified
 from structsvm.modeling.prepared import Prepared, prepared
 from structsvm.modeling.program import CvxpyProgram
 from structsvm.modeling.restricted import (
-    CONIC,
     ByName,
     Conic,
     Restricted,
