@@ -217,7 +217,7 @@ def _next(search: MetricLearnerCV, learner: MetricLearner, result: Evaluation, m
     answer, command = verdict.answer, f"structsvm predict {model} NEW"
     if best in others:
         return (
-            f"{answer} In cross-validation {rival_in_words(best)} did best; partition new data with "
-            f"it\n  {command} --rival {best}"
+            f"{answer} In cross-validation {rival_in_words(best)} did best; partition new data "
+            f"with it\n  {command} --rival {best}"
         )
     return f"{answer} Partition new data with\n  {command}"
