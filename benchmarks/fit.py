@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.datasets import arrays_and_labels, read_recordings, relevant_changes
+from structsvm.oracles._segments.table import NO_TRUTH
+from structsvm.oracles._segments.whole import Recordings, segment_all, work_of
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import penalty_grid
 
@@ -106,7 +108,22 @@ def predictions() -> list[Goal]:
     theirs = partial(predicted_by_ruptures, Zs, learner.penalty_)
     assert theirs() == learner.predict_breakpoints(Xs)
     times = cpu_seconds_in_turns(partial(learner.predict, Xs), theirs)
-    return [Goal.at_least("predict, N = 1,000, T = 200, P = 10 | ruptures (C)", *times, goal=5)]
+    return [
+        Goal.at_least("predict, N = 1,000, T = 200, P = 10 | ruptures (C)", *times, goal=5),
+        _searches_alone(Zs, learner.penalty_),
+    ]
+
+
+def _searches_alone(Zs: list[Floats], penalty: float) -> Goal:
+    """The compiled searches without what surrounds them: reading, checks, metric, labels."""
+    recordings = Recordings.of(Zs, [NO_TRUTH] * len(Zs))
+    shifts, most = np.full(len(Zs), -penalty), max(work_of(Z) for Z in Zs)
+    searches = [ruptures.KernelCPD(kernel="linear", min_size=1).fit(Z) for Z in Zs]
+    ours, theirs = cpu_seconds_in_turns(
+        lambda: segment_all(recordings, 0.0, shifts, most),
+        lambda: [search.predict(pen=penalty) for search in searches],
+    )
+    return Goal.against("its search alone | ruptures (C), its search alone", ours, theirs)
 
 
 def cross_validation() -> list[Goal]:

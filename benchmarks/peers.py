@@ -1,6 +1,10 @@
-"""The same structured SVM in dlib and in PyStruct: optimum, oracle calls, time.
+"""The same work by this library and by others: docs/peers.md.
 
     make bench-peers
+
+A library that cannot be installed is reported as such, and the tables are made of the others
+(_peers_partitions.py). First, the same structured SVM in dlib and in PyStruct: optimum, oracle
+calls, time.
 
 Change-points with a known number of segments and a weight for each feature, free or nonnegative:
 min |w|^2 / 2 + C / N sum_i L_i(w). The oracle is the same NumPy function for all. Then, against
@@ -12,6 +16,7 @@ weight.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import importlib
 import io
@@ -20,14 +25,15 @@ import sys
 import time
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import dlib
 import joblib
 import numpy as np
 from _harness import Goal, report
+from _peers_partitions import cuts, decoding, held_out, installed, libraries
 from numpy.typing import NDArray
 from solvers import make_risk
 
@@ -36,6 +42,10 @@ from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.status import Quality
 from structsvm.weights import Free, Nonnegative, WeightSpace
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
+
+from _report import SHARED, publish
 
 Floats = NDArray[np.float64]
 Ends = tuple[int, ...]
@@ -174,6 +184,7 @@ def with_dlib(epsilon: float) -> Learn:
 
     It knows ``|w|^2 / 2`` alone: features are scaled to make this the regularizer.
     """
+    dlib = importlib.import_module("dlib")
 
     def learn(risk: RegularizedRisk) -> tuple[Floats, int]:
         problem, xs, ys, calls = risk.problem, risk.xs, risk.ys, 0
@@ -328,15 +339,50 @@ def diagonal_metric() -> list[Goal]:
     raise RuntimeError("dlib does not come close enough with any epsilon")
 
 
-def main(folder: str) -> None:
-    make_pystruct_importable(folder)
+def optima() -> list[Goal]:
+    """Both structured SVMs beside ours, on small problems and on a diagonal metric."""
     goals = []
     for title, shape in (("N=6 T=80 P=10", (6, 80, 10, 4)), ("N=10 T=160 P=60", (10, 160, 60, 6))):
         for nonnegative in (False, True):
             sign = "w >= 0" if nonnegative else "free w"
             goals += compare(f"{title}, {sign}", segmentations(shape, nonnegative))
-    report("peers", goals + diagonal_metric())
+    return goals + diagonal_metric()
+
+
+def rows_of(goals: Sequence[Goal]) -> list[dict[str, Any]]:
+    """Goals as docs/peers.md shows them."""
+
+    def number(value: float | None) -> str | None:
+        return None if value is None else f"{value:.4g}"
+
+    return [
+        {
+            "problem: quantity; library": goal.name,
+            "ours": number(goal.ours),
+            "theirs": number(goal.peer),
+        }
+        for goal in goals
+    ]
+
+
+def main(folder: str, data: Path) -> None:
+    make_pystruct_importable(folder)
+    found = installed()
+    publish("peers_libraries", libraries(found, {"PyStruct": Path(folder).name.split("-")[-1]}))
+    publish("peers_decoding", decoding(found))
+    publish("peers_cuts", cuts(found))
+    publish("peers_held_out", held_out(found, data))
+    if found["dlib"] is not None or found["PyStruct"] is not None:
+        print("dlib and PyStruct are not both here: the table of optima stays as it is")
+        return
+    goals = optima()
+    report("peers", goals)
+    publish("peers_optimum", rows_of(goals))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pystruct", help="the folder of its sources")
+    parser.add_argument("--data", type=Path, default=SHARED)
+    arguments = parser.parse_args()
+    main(arguments.pystruct, arguments.data)

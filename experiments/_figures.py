@@ -79,9 +79,14 @@ def _made(origin: Origin) -> str:
 
 
 def write_again(page: Path, folder: Path = PAPER) -> None:
-    """Write every table of a page from its file."""
+    """Write every table of a page from its file; those without one stay as they are."""
+
+    def again(found: re.Match[str]) -> str:
+        here = (folder / f"{found[1]}.json").exists()
+        return _framed(found[1], folder) if here else found[0]
+
     before = page.read_text(encoding="utf-8")
-    after = BLOCK.sub(lambda found: _framed(found[1], folder), before)
+    after = BLOCK.sub(again, before)
     if after != before:
         page.write_text(after, encoding="utf-8")
 

@@ -28,11 +28,16 @@ kept_from: set[str] = set()
 def origin(earlier: Iterable[str] = ()) -> Origin:
     """Of what this process makes; ``earlier`` are commits of parts that it only passes on."""
     return {
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": " ".join([Path(sys.argv[0]).name, *map(_public, sys.argv[1:])]),
         "commits": sorted({commit(), *kept_from, *earlier}),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": machine(),
     }
+
+
+def _public(argument: str) -> str:
+    """Without the folders of this machine."""
+    return "PATH" if Path(argument).is_absolute() else argument
 
 
 def commits_of(content: Mapping[str, Any]) -> set[str]:

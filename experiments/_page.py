@@ -128,8 +128,9 @@ def times(book: Path) -> None:
             continue
         command = " ".join((part.quick if quick else None) or part.command)
         run = known.get(part.name, {})
-        minutes = {"minutes": run["seconds"] / 60, "of processor": run["cpu"] / 60}
-        done = minutes if run.get("done") else {}
+        done = {}
+        if run.get("done"):
+            done = {"minutes": run["seconds"] / 60, "of processor": run["cpu"] / 60}
         usual = {"minutes": None, "of processor": None}
         last = {key: before.get(command, usual)[key] for key in usual}
         first = {"paper": part.shown, "command": command, "size": part.sizes, "seeds": part.seeds}

@@ -131,6 +131,14 @@ PARTS = (
         "neuroblastoma",
         "fetch_neuroblastoma",
     ),
+    Part(
+        "Appendix",
+        ("appendix_theorems.py",),
+        ("appendix_theorems.py",),
+        "all segmentations of 7 samples, 4000 pairs of 400",
+        "1",
+        0.5,
+    ),
 )
 
 
@@ -195,8 +203,8 @@ def main(
         say(f"[{i + 1}/{len(left)}] {part.shown}: {' '.join(arguments)}")
         if not run(part, arguments, book, rest, logs, docs, quick, deadline):
             failed.append(part)
-    environment = _environment(docs)
-    subprocess.run([sys.executable, FOLDER / "_page.py", book.path], check=True, env=environment)
+    page = [sys.executable, FOLDER / "_page.py", book.path]
+    subprocess.run(page, cwd=ROOT, check=True, env=_environment(docs))
     say(f"the page is {docs / 'paper.md'}")
     for part in failed:
         say(f"failed: {part.shown}; see {_log(logs, part)}")

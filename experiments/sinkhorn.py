@@ -33,6 +33,7 @@ from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
 
+SETS = ("har_spsw", "beedance", "mocap6")
 STEPS, BATCH, RATE, MARGIN = 400, 32, 0.01, 1.0
 ROUNDS, SOFTNESS = 30, 0.1
 """Sinkhorn's iterations, and the entropy's weight in units of the mean cost of identity."""
@@ -244,13 +245,14 @@ def _ends(y: NDArray[Any]) -> list[int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=SHARED)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     seconds_option(parser)
     args = parser.parse_args()
     warnings.simplefilter("ignore", DataWarning)
     pieces = Pieces("sinkhorn", args.seconds)
     found = {
         (name, method): pieces.get(f"{name} {method}", partial(segmented, name, args.data, method))
-        for name in ("har_spsw", "beedance", "mocap6")
+        for name in args.sets
         for method in METHODS
     }
     pieces.finish()

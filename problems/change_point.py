@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import MISSING, read_arrays
 from structsvm.partitions.traits import LEAST_KAPPA, Traits
-from structsvm.problems.segments import SegmentProblem
+from structsvm.problems.segments import SegmentProblem, segmentation
 from structsvm.support.checks import among, is_number, is_whole
 
 __all__ = ["ChangePoint"]
@@ -101,7 +102,7 @@ class ChangePoint(SegmentProblem):
                 f"max_length must be None or an integer >= min_length={shortest}, got {longest!r}"
             )
 
-    @property
+    @cached_property
     def traits(self) -> Traits:
         """The traits of segmentations, whose number of segments is given or priced."""
         traits = Traits(
@@ -130,12 +131,19 @@ class ChangePoint(SegmentProblem):
         longest = np.inf if self.max_length is None else self.max_length
         return (length >= min(self.min_length, n_samples)) & (length <= longest)
 
+    @property
+    def _allows_all(self) -> bool:
+        return self.min_length == 1 and self.max_length is None
+
     def decoder(self, sample: Sample) -> Oracle:
         """Exact dynamic programming; near-linear where all is allowed and nothing missing."""
-        anything = self.min_length == 1 and self.max_length is None
-        if anything and not (self.missing == "mask" and has_gaps(sample.X)):
+        if self._allows_all and not (self.missing == "mask" and has_gaps(sample.X)):
             return SequentialOracle()
         return AllowedSegmentsOracle(self.allows)
+
+    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+        """As every :class:`SegmentProblem`; segments are looked at where not all are allowed."""
+        return segmentation(y, sample.n_samples) if self._allows_all else super().encode(y, sample)
 
     def read(
         self, Xs: Any, feature_names: Sequence[str] | None = None, n_features: int | None = None

@@ -5,7 +5,7 @@ Nothing here knows what a labelling is: partitions are one case, chains or class
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = [
+    "BatchScorer",
     "CompletableProblem",
     "CompositeRisk",
     "Outline",
@@ -49,6 +50,10 @@ class Separation:
     """Nonnegative: the maximum exceeds the value at ``y`` by at most this (0 if exact)."""
     quality: Quality
     """What the answer certifies."""
+    feature: Floats | None = None
+    """``joint_feature(x, y)``, (d,), where who answers knows it already."""
+    loss: float | None = None
+    """``loss(y_i, y)``, likewise."""
 
 
 class Problem(Contract):
@@ -131,6 +136,22 @@ class Scorer(Protocol):
 
     def separate(self, x: Any, y: Any) -> Separation:
         """Return the most violated labelling, as :meth:`Problem.separate` does."""
+
+
+class BatchScorer(ABC):
+    """A scorer that separates many samples at once, with the answers of one after another."""
+
+    @abstractmethod
+    def separate(self, x: Any, y: Any) -> Separation:
+        """Return the most violated labelling, as :meth:`Problem.separate` does."""
+
+    @abstractmethod
+    def n_items(self, x: Any) -> int:
+        """How large a sample is that may be separated with others; 0 for one that may not."""
+
+    @abstractmethod
+    def separate_all(self, xs: Sequence[Any], ys: Sequence[Any]) -> list[Separation]:
+        """Return what :meth:`separate` does, for each of these samples."""
 
 
 @dataclass(frozen=True, eq=False)

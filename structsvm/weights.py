@@ -232,7 +232,8 @@ class PSD(WeightSpace):
             If ``B`` is not symmetric of shape (P, P).
         """
         B = np.asarray(B, dtype=np.float64)
-        if B.shape != (self.order, self.order) or not np.allclose(B, B.T):
+        square = B.shape == (self.order, self.order)
+        if not square or not (np.array_equal(B, B.T) or np.allclose(B, B.T)):
             raise SettingsError(
                 f"expected a symmetric matrix of shape {(self.order, self.order)}, got {B.shape}"
             )

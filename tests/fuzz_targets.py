@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from media_files import stripes, tone, write_media
 
 from structsvm import MetricLearner, load, save
 from structsvm.datasets import read_recordings
@@ -170,6 +171,19 @@ def of_image(data: bytes) -> None:
             assert image.labels.shape == image.image.shape[:2]
 
 
+def of_film(data: bytes) -> None:
+    """Sound and pictures."""
+    with file_of(data, ".mkv") as path, quietly():
+        check_recordings(read_recordings(path, need_labels=False))
+
+
+@cache
+def film_bytes() -> bytes:
+    with file_of(b"", ".mkv") as path:
+        write_media(path, tone(440, 2), stripes(4, "down"))
+        return path.read_bytes()
+
+
 def picture(colours: int) -> bytes:
     from PIL import Image
 
@@ -207,6 +221,7 @@ TARGETS: dict[str, tuple[Callable[[bytes], None], Callable[[], list[bytes]]]] = 
         of_recording,
         lambda: [npz(X=XS[0], y=YS[0]), npz(X=XS[0], bkps=np.array([8, 24]), features=["a", "b"])],
     ),
+    "film": (of_film, lambda: [film_bytes()]),
     "image": (of_image, lambda: [picture(5)]),
 }
 """What is tried, and what it begins with."""

@@ -1,6 +1,8 @@
 """Sets that others measure on: read from files of their form, written here."""
 
 import hashlib
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,8 @@ from structsvm.datasets import conversions, has2023, read_has2023
 from structsvm.datasets.fetch import MOCAP86
 from structsvm.datasets.has2023 import SENSORS
 from structsvm.errors import DataError, SettingsError
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
 
 
 def series(rng, ts_id, subject, split, ends, activities, **other):
@@ -87,6 +91,31 @@ class TestHAS2023:
             read_has2023(path, verify=False)
         with pytest.raises(SettingsError, match="split must be 'public', 'private' or None"):
             read_has2023(path, "test")
+
+
+def test_the_experiment_learns_on_public_series_and_judges_the_private_ones(rng, write):
+    from has2023 import measured, table
+
+    rows = []
+    for ts_id in range(6):
+        ends = [400, 900 + 50 * ts_id, 1500]
+        row = series(rng, ts_id, ts_id, "private" if ts_id < 2 else "public", ends, "aba")
+        for scale, sensor in ((3.0, "x-acc"), (2.0, "z-gyro")):
+            noise = rng.normal(size=1500)
+            noise[ends[0] : ends[1]] *= scale
+            row[sensor] = str(noise.round(3).tolist())
+        rows.append(row)
+    path = write(*rows)
+    learn, test = (read_has2023(path, split, verify=False) for split in ("public", "private"))
+    found = measured(learn, test)
+    assert [row["method"] for row in found] == [
+        "untrained metric, best penalty",
+        "learned, diagonal",
+        "learned, full",
+    ]
+    assert found[1]["covering"] > 0.8
+    assert found[1]["loss"] <= found[0]["loss"]
+    assert all(set(row) == set(found[0]) for row in table(found))
 
 
 def test_a_session_of_motion_capture(rng, tmp_path):

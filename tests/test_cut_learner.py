@@ -84,9 +84,14 @@ def test_what_is_learned_is_described(painter):
     assert len(painter.training_data_) == 5
 
 
-def test_one_image_is_a_list_of_one(painter, pictures):
+def test_one_image_has_one_answer(painter, pictures):
     images, masks = pictures
-    (alone,) = painter.predict(images[7])
+    alone = painter.predict(images[7])
+    assert alone.shape == images[7].shape[:2]
+    assert painter.predict_partitions(images[7]).n_clusters == alone.max() + 1
+    assert painter.transform(images[7]).ndim == 2
+    by_name = painter.predict({"seventh": images[7]})
+    np.testing.assert_array_equal(alone, by_name["seventh"])
     np.testing.assert_array_equal(alone, painter.predict(images[6:8])[1])
     assert painter.score(images[7], masks[7]) == painter.score([images[7]], [masks[7]])
     graph = painter.prepare(images[7])
@@ -240,7 +245,7 @@ def test_disconnected_graphs_are_told(rng):
 def test_a_constant_image_is_cut_by_position_alone(painter):
     grey = np.full((32, 40, 3), 90, dtype=np.uint8)
     with pytest.warns(DataWarning, match="graph 0: all nodes look the same"):
-        (found,) = painter.predict(grey)
+        found = painter.predict(grey)
     assert set(np.unique(found)) == {0, 1}
     plain = FeatureGraph(np.ones((9, 10)), features=tuple(painter.feature_names_in_))
     with pytest.warns(DataWarning, match="all nodes have the same features"):
@@ -257,7 +262,7 @@ def test_more_clusters_than_nodes(painter, pictures):
     one = FeatureGraph(node, features=tuple(painter.feature_names_in_))
     with pytest.raises(DataError, match="graph 0 has 1 node: it cannot have 2 clusters"):
         painter.predict(one)
-    assert painter.predict(one, 1)[0].tolist() == [0]
+    assert painter.predict(one, 1).tolist() == [0]
     for wrong in (0, 2.0, True):
         with pytest.raises(DataError, match="graph 0"):
             painter.predict(pictures[0][0], wrong)
@@ -368,8 +373,8 @@ def test_the_refused_kappa_does_collapse(rng):
 
 
 def test_labels_and_partitions_agree(painter, pictures):
-    (M,) = painter.predict_partitions(pictures[0][8])
-    (label_map,) = painter.predict(pictures[0][8])
+    M = painter.predict_partitions(pictures[0][8])
+    label_map = painter.predict(pictures[0][8])
     graph = painter.prepare(pictures[0][8])[0]
     assert M == EquivalenceMatrix.from_labels(
         [label_map[graph.side.regions == node][0] for node in range(graph.n_samples)]

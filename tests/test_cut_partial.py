@@ -183,7 +183,7 @@ def test_scribbles_on_images_are_learned_from(tmp_path):
     before = np.mean([partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)])
     assert learned < before
     save(learner, tmp_path / "m")
-    np.testing.assert_array_equal(load(tmp_path / "m").predict(images[7])[0], found[2])
+    np.testing.assert_array_equal(load(tmp_path / "m").predict(images[7]), found[2])
     with pytest.raises(DataError, match=r"graph 0: is labelled in part only .*-1 marks nodes"):
         learner.score([images[0]], [scribbles[0]])
 

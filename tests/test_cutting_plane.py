@@ -27,7 +27,7 @@ from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.plane_cache import PlaneCache
-from structsvm.solvers.separation import Query, blocks_of, separate_block
+from structsvm.solvers.separation import Query, blocks_of, separate_share
 from structsvm.status import Quality, Status
 from structsvm.weights import PSD, Nonnegative, Product
 
@@ -440,7 +440,7 @@ class TestCache:
         solution = CuttingPlane(Stopping(1e-4, 400), "one").solve(risk)
         blocks = blocks_of(listed_risk(*FULL, seed=11, n_labels=60))
         query = Query(solution.w, np.arange(sum(b.indices.size for b in blocks)))
-        hinges = np.concatenate([separate_block(b, query).values for b in blocks])
+        hinges = np.concatenate([planes.values for planes in separate_share(blocks, query)])
         assert solution.upper == pytest.approx(risk.penalty(solution.w) + sum(hinges), rel=1e-9)
         assert len(risk.problem.calls) == solution.oracle_calls
 
@@ -453,8 +453,9 @@ class TestCache:
         np.testing.assert_array_equal(cache.values(w), [0.0, 0.0])  # the null plane
         np.testing.assert_array_equal(cache.values(-w), [0.0, 5.0])
         assert cache.best(1, -w)[0] == 2.0
-        [cut] = cache.summed(-w, np.array([0, 0]))
-        assert cut.value(-w) == 5.0
+        intercepts, slopes, found = cache.summed(-w, np.array([0, 0]))
+        assert intercepts[0] + slopes[0] @ -w == 5.0
+        assert len(found) == 2
 
     def test_none_at_all(self):
         cache = PlaneCache(2, 0, 3)

@@ -57,6 +57,13 @@ class TestAPage:
         page = self.page(folder, "| a | b |\n|---|---|\n| x | 0.1 |\n")
         assert "no file has the row | x | 0.1 |" in "".join(faults(page, folder))
 
+    def test_is_written_although_one_of_its_files_is_not_there_yet(self, folder):
+        later = "<!-- begin later -->\n<!-- end later -->\n"
+        page = self.page(folder, f"{later}<!-- begin some -->\n<!-- end some -->\n")
+        write_again(page, folder)
+        assert page.read_text().startswith(later)
+        assert "| theirs | full | 2.00 | - |" in page.read_text()
+
     def test_whose_file_is_missing_is_found(self, folder):
         page = self.page(folder, "<!-- begin other -->\n<!-- end other -->\n")
         assert "there is no docs/paper/other.json" in "".join(faults(page, folder))

@@ -24,7 +24,14 @@ from structsvm.errors import CheckpointError, ModelFileError
 from structsvm.solvers.checkpoint import CHECKPOINT
 
 FLIPS = 500
-NEW = {"checkpoint": 15, "forged-checkpoint": 15, "forged-model": 60, "model": 60, "table": 40}
+NEW = {
+    "checkpoint": 15,
+    "film": 15,
+    "forged-checkpoint": 15,
+    "forged-model": 60,
+    "model": 60,
+    "table": 40,
+}
 """New cases of a target in `make test`; 100 of the others."""
 
 

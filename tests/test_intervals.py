@@ -23,6 +23,12 @@ TIMES = np.arange(20) / 2
 HOURS = np.datetime64("2024-05-01T00:00") + np.arange(20) * np.timedelta64(1, "h")
 
 
+def clock(seconds):
+    """Return a time as ELAN writes it beside the one in seconds."""
+    whole, part = divmod(round(1000 * seconds), 1000)
+    return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}.{part:03d}"
+
+
 class TestFiles:
     def test_a_label_track(self, tmp_path):
         track = tmp_path / "walk.txt"
@@ -80,16 +86,62 @@ class TestFiles:
             "walk,ann,walk,STATE,2.5,4.0,1.5\nwalk,ann,rest,STATE,6.0,7.5,1.5\n"
         )
         assert read_intervals(boris) == {"walk": WALK}
-        rows = [f"t1\t{i.start}\t{i.end}\t{i.label}" for i in WALK]
-        elan = tmp_path / "tiers.txt"
-        head = "Tier\tBegin Time - ss.msec\tEnd Time - ss.msec\tgait"
-        elan.write_text("\n".join([head, *rows]) + "\n")
-        assert read_intervals(elan, label="gait") == {"tiers": WALK}
+        aimless = tmp_path / "aimless.txt"
+        aimless.write_text("Begin Time - ss.msec\tEnd Time - ss.msec\n0.0\t1.0\n")
         with pytest.raises(DataError, match=r"no column 'Annotation'.*name it with label="):
-            read_intervals(elan)
+            read_intervals(aimless)
         for kind in ("csv", "tsv"):
             write_intervals(tmp_path / f"own.{kind}", {"a": WALK, "b": WALK[:1]})
             assert read_intervals(tmp_path / f"own.{kind}") == {"a": WALK, "b": WALK[:1]}
+
+    def test_tabular_events_of_boris_pair_starts_with_stops(self, tmp_path):
+        events = tmp_path / "events.tsv"
+        head = "Observation id\tFPS\tSubject\tBehavior\tBehavioral category\tBehavior type\tTime"
+        rows = [("rest", "START", 0.0), ("cough", "POINT", 1.0), ("rest", "STOP", 2.5)]
+        rows += [("walk", "START", 2.5), ("walk", "STOP", 4.0)]
+        rows += [("rest", "START", 6.0), ("rest", "STOP", 7.5)]
+        lines = [f"walk\t25\tann\t{what}\t\t{kind}\t{at}" for what, kind, at in rows]
+        events.write_text("\n".join([head, *lines]) + "\n")
+        assert read_intervals(events) == {"walk": WALK}
+        events.write_text("\n".join([head, *lines[:-1]]) + "\n")
+        with pytest.raises(DataError, match="'rest' starts and never stops"):
+            read_intervals(events)
+        events.write_text("\n".join([head, lines[2]]) + "\n")
+        with pytest.raises(DataError, match="line 2: 'rest' stops and never started"):
+            read_intervals(events)
+
+    def test_text_of_elan_without_a_header(self, tmp_path):
+        elan = tmp_path / "walk.txt"
+        rows = [
+            f"gait\tann\t{clock(i.start)}\t{i.start}\t{clock(i.end)}\t{i.end}\t"
+            f"{clock(i.end - i.start)}\t{i.end - i.start}\t{i.label}"
+            for i in WALK
+        ]
+        elan.write_text("\n".join(rows) + "\n")
+        assert read_intervals(elan) == {"walk": WALK}
+        other = "hands\tann\t00:00:00.000\t0.0\t01:00:01.500\t3601.5\t01:00:01.500\t3601.5\tup"
+        elan.write_text("\n".join([*rows, other]) + "\n")
+        with pytest.raises(DataError, match="several tiers, gait, hands: name one with label="):
+            read_intervals(elan)
+        assert read_intervals(elan, label="gait") == {"walk": WALK}
+        assert read_intervals(elan, label="hands") == {"walk": [Interval(0.0, 3601.5, "up")]}
+
+    def test_text_of_elan_with_a_column_for_each_tier(self, tmp_path):
+        elan, times = tmp_path / "walk.txt", ("Begin Time", "End Time", "Duration")
+        head = [f"{name} - {form}" for name in times for form in ("hh:mm:ss.ms", "ss.msec")]
+        rows = [
+            [clock(i.start), i.start, clock(i.end), i.end, clock(1.0), 1.0, i.label] for i in WALK
+        ]
+        lines = ["\t".join(map(str, row)) for row in ([*head, "gait"], *rows)]
+        elan.write_text("\n".join(lines) + "\n")
+        assert read_intervals(elan) == {"walk": WALK}
+        up = [clock(0.0), 0.0, clock(9.0), 9.0, clock(9.0), 9.0, "", "up"]
+        rows = [[*head, "gait", "hands"], *([*row, ""] for row in rows), up]
+        elan.write_text("\n".join("\t".join(map(str, row)) for row in rows) + "\n")
+        with pytest.raises(DataError, match="several tiers, gait, hands: name one with label="):
+            read_intervals(elan)
+        assert read_intervals(elan, label="gait") == {"walk": WALK}
+        assert read_intervals(elan, label="hands") == {"walk": [Interval(0.0, 9.0, "up")]}
 
     def test_what_cannot_be(self, tmp_path):
         (tmp_path / "one.json").write_text("{")

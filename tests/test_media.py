@@ -3,6 +3,7 @@
 import sys
 import tracemalloc
 
+import av
 import numpy as np
 import pytest
 from media_files import RATE, stripes, tone, write_media
@@ -109,6 +110,11 @@ class TestErrors:
             with pytest.raises(DataError, match=r"silent\.mkv: it has no audio .*stream='video'"):
                 read_media(path, stream=stream)
 
+    def test_names_are_no_addresses(self, show, tmp_path):
+        for name in ("concat:a|b.mkv", "http:there.mkv", "100%.mkv"):
+            (tmp_path / name).write_bytes(show.read_bytes())
+            assert read_media(tmp_path / name).X.shape == (9, 102)
+
     def test_another_word(self, show):
         with pytest.raises(SettingsError, match="stream must be one of 'audio', 'video', 'both'"):
             read_media(show, stream="subtitles")
@@ -137,6 +143,25 @@ class TestErrors:
         (tmp_path / "damaged.mkv").write_bytes(content)
         with pytest.raises((DataError, DataWarning), match=r"damaged\.mkv"):
             read_media(tmp_path / "damaged.mkv")
+
+    def test_words_that_are_no_text_do_no_harm(self, show, tmp_path):
+        content = show.read_bytes()
+        assert b"Lavf" in content, "the name of the program that wrote it"
+        (tmp_path / "named.mkv").write_bytes(content.replace(b"Lavf", b"\xff\xfe\xff\xfe"))
+        np.testing.assert_array_equal(read_media(tmp_path / "named.mkv").X, read_media(show).X)
+
+    def test_sound_that_is_not_finite(self, tmp_path):
+        path = tmp_path / "nan.wav"
+        with av.open(str(path), "w") as container:
+            stream = container.add_stream("pcm_f32le", rate=RATE)
+            stream.layout = "mono"
+            samples = np.full((1, 2 * RATE), np.nan, dtype=np.float32)
+            frame = av.AudioFrame.from_ndarray(samples, "flt", "mono")
+            frame.sample_rate = RATE
+            for piece in (frame, None):
+                container.mux(stream.encode(piece))
+        with pytest.raises(DataError, match=r"nan\.wav: sound after 0 seconds is not finite"):
+            read_media(path)
 
     def test_labels_are_elsewhere(self, show):
         with pytest.raises(DataError, match=r"pictures hold no labels: .*with_labels"):

@@ -1,5 +1,7 @@
 """Structured hinge losses as atoms, against the program over all labellings."""
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from structsvm.modeling import StructuredHinge
 from structsvm.problems import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace
 from structsvm.solvers import CuttingPlane, Stopping
+from structsvm.status import Quality
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
 
@@ -23,7 +26,7 @@ def variables(space):
     """A variable in a cone, and half its squared norm."""
     if isinstance(space, PSD):
         B = cp.Variable((space.order, space.order), PSD=True)
-        return B, 0.5 * cp.sum_squares(B)
+        return B, 0.5 * cp.sum_squares(cp.vec(B, order="F"))
     w = cp.Variable(space.dim, nonneg=isinstance(space, Nonnegative))
     return w, 0.5 * cp.sum_squares(w)
 
@@ -125,3 +128,95 @@ def test_the_price_of_a_cluster_is_one_unless_it_is_given():
     priced = StructuredHinge(ChangePoint(), Xs, ys, [B, cp.Constant(1.0)])
     assert hinge.value == pytest.approx(float(priced.value))
     assert hinge.value >= 0
+
+
+FORMS = {
+    "squared": (lambda w, space: 0.3 * cp.sum_squares(cp.vec(w, order="F")), SquaredNorm(0.6)),
+    "squared around a center": (
+        lambda w, space: 0.3 * cp.sum_squares(cp.vec(w - 1, order="F")) + 2,
+        SquaredNorm(0.6, center=np.ones(3)),
+    ),
+    "trace": (
+        lambda w, space: 0.2 * (cp.trace(w) if isinstance(space, PSD) else cp.sum(w)),
+        Trace(0.2),
+    ),
+}
+
+
+STRUCTURED_SVMS = [
+    (form, space)
+    for form in FORMS
+    for space in (Free(3), Nonnegative(3), PSD(2))
+    if not (form == "trace" and isinstance(space, Free))
+    and not ("center" in form and isinstance(space, PSD))
+]
+
+
+@pytest.mark.parametrize(("form", "space"), STRUCTURED_SVMS, ids=str)
+def test_a_problem_that_is_a_structured_svm_goes_to_its_masters(form, space):
+    omega, regularizer = FORMS[form]
+    risk = listed_risk(space, regularizer, seed=5)
+    w, _ = variables(space)
+    hinge = StructuredHinge(*parts_of(risk), w)
+    problem = cp.Problem(cp.Minimize(omega(w, space) + hinge))
+    value = problem.solve(method="cutting-plane", tol=1e-6)
+    constant = 2 if "center" in form else 0
+    assert value == pytest.approx(optimum(risk) + constant, abs=6e-6)
+    stats = problem.solver_stats.extra_stats
+    assert stats.gap <= 1e-6
+    assert stats.bound == "certified", "no conic solver was needed"
+    assert stats.lower <= optimum(risk) + constant + 1e-8
+    assert float(problem.objective.value) == pytest.approx(value, abs=1e-6)
+    assert len({plane.term for plane in hinge.planes}) <= risk.n_samples
+    again = problem.solve(method="cutting-plane", tol=1e-6)
+    assert again == pytest.approx(value, abs=2e-6)
+    assert problem.solver_stats.extra_stats.rounds <= stats.rounds
+
+
+def test_what_a_structured_svm_weighs_may_be_a_parameter():
+    space = Nonnegative(3)
+    lam, share = cp.Parameter(nonneg=True), cp.Parameter(nonneg=True)
+    w = cp.Variable(3, nonneg=True)
+    risk = listed_risk(space, SquaredNorm(1.0), seed=6)
+    hinge = StructuredHinge(*parts_of(risk), w)
+    problem = cp.Problem(cp.Minimize(lam * cp.sum_squares(w) + share * hinge))
+    for lam.value, share.value in ((0.5, 1.0), (0.1, 1.0), (0.1, 3.0)):
+        value = problem.solve(method="cutting-plane", tol=1e-6)
+        same = risk.regularized(SquaredNorm(2 * lam.value / share.value))
+        assert value == pytest.approx(share.value * optimum(same), abs=1e-5)
+        assert problem.solver_stats.extra_stats.bound == "certified"
+
+
+def test_anything_else_beside_the_hinge_is_left_to_the_conic_solver():
+    risk = listed_risk(Nonnegative(3), SquaredNorm(0.4), seed=7)
+    w = cp.Variable(3, nonneg=True)
+    hinge = StructuredHinge(*parts_of(risk), w)
+    half = 0.2 * cp.sum_squares(w)
+    for objective, constraints in (
+        (half + hinge + 0.1 * cp.norm1(w - 1), []),
+        (0.2 * cp.square(w[0]) + 0.3 * cp.sum_squares(w[1:]) + hinge, []),
+        (half + cp.square(hinge), []),
+        (half + hinge, [w[0] >= 0.1]),
+    ):
+        problem = cp.Problem(cp.Minimize(objective), constraints)
+        problem.solve(method="cutting-plane", tol=1e-5)
+        assert problem.status == cp.OPTIMAL
+        assert "conic" in problem.solver_stats.extra_stats.bound
+
+
+class Guessing(Listed):
+    """A problem whose oracle may miss the maximum, and says so."""
+
+    def separate(self, w, x, y):
+        return replace(super().separate(w, x, y), quality=Quality.HEURISTIC)
+
+
+def test_a_heuristic_oracle_certifies_nothing_from_above():
+    risk = listed_risk(Free(3), SquaredNorm(0.2), seed=8, problem=Guessing(Free(3)))
+    w = cp.Variable(3)
+    hinge = StructuredHinge(*parts_of(risk), w)
+    problem = cp.Problem(cp.Minimize(0.1 * cp.sum_squares(w) + hinge))
+    problem.solve(method="cutting-plane", tol=1e-5)
+    assert problem.status == cp.OPTIMAL_INACCURATE
+    assert "heuristic" in problem.solver_stats.extra_stats.bound
+    assert problem.solver_stats.extra_stats.lower <= optimum(risk) + 1e-7

@@ -348,3 +348,48 @@ def test_the_confusion_of_states_is_shown_for_each_metric(named):
 def test_a_page_without_states_has_no_confusion(page):
     assert not by_id(page, "states").is_displayed()
     assert texts(page, "#legend li") == []
+
+
+@pytest.fixture
+def on_a_phone(browser):
+    """Show pages as a phone does, 390 pixels wide."""
+    screen = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    yield browser
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_phone_scrolls_down_only(on_a_phone, address, of_states):
+    for page in (address, of_states):
+        on_a_phone.get(page)
+        wide = on_a_phone.execute_script("return document.documentElement.scrollWidth")
+        assert wide <= 390, page
+
+
+def test_the_best_value_of_each_score_is_bold_whoever_has_it(page, learner):
+    means = evaluate(learner, XS, YS).scores
+    least = min(scores["loss"] for scores in means.values())
+    rows = page.find_elements(By.CSS_SELECTOR, "#means tbody tr")
+    for row in rows:
+        loss = row.find_elements(By.TAG_NAME, "td")[0]
+        is_best = float(loss.text) == round(least, 3)
+        assert ("best" in (loss.get_attribute("class") or "")) == is_best
+        assert (loss.value_of_css_property("font-weight") == "700") == is_best
+
+
+def test_how_sure_each_change_is_stands_below_the_segments(page, learner):
+    bars = page.find_elements(By.CSS_SELECTOR, "#picture rect.sure")
+    name = page.find_element(By.ID, "viewed").text
+    changes = learner.predict_changes(XS)[NAMES.index(name)]
+    told = [bar.find_element(By.TAG_NAME, "title").get_attribute("textContent") for bar in bars]
+    assert len(told) == len(changes) > 0
+    for words, change in zip(told, changes, strict=True):
+        assert words.startswith(f"change at sample {change['at']}: margin ")
+        assert float(words.rpartition(" ")[2]) == pytest.approx(change["margin"], rel=5e-3)
+
+
+def test_iterations_and_eigenvalues_are_counted_in_whole_numbers(page):
+    for place in ("spectrum", "bounds"):
+        ticks = page.find_elements(By.CSS_SELECTOR, f"#{place} g text")
+        assert ticks
+        assert all(tick.get_attribute("textContent").isdigit() for tick in ticks)

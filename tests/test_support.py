@@ -292,7 +292,9 @@ class TestKeptPartition:
         with pytest.raises(DataError, match="has no clusters to keep"):
             KeptPartition.of(EquivalenceMatrix.from_factor(factor))
 
-    @pytest.mark.parametrize("labels", [[0, 0, 1, 2], [0, 1, 0, 1], [3], [0] * 400 + [1]])
+    @pytest.mark.parametrize(
+        "labels", [[0, 0, 1, 2], [0, 1, 0, 1], [3], [0] * 400 + [1], list(range(300))]
+    )
     def test_nothing_is_lost(self, labels):
         kept = KeptPartition.of(EquivalenceMatrix.from_labels(labels))
         assert kept.matrix == EquivalenceMatrix.from_labels(labels)

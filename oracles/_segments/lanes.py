@@ -4,7 +4,7 @@ Three run down a tile of ``n`` rows of sixteen numbers and keep one vector of si
 
     lane_scores:  from sum_{j < n_plus} (x[j] - tile[j, i])^2 - sum_{j >= n_plus} (same)
     max_plus:     out[i] = max(out[i], max_j (x[j] + tile[j, i]))
-    max_of_sums:  out[i] = max_j (tile[j, i] + other[j, i])
+    max_of_sums:  max_ij (tile[j, i] + other[j, i])
 
 The others look at one row. They are written as LLVM vectors because the loop vectoriser does not
 keep the sixteen sums in registers, from the first square to the largest score; LLVM splits the
@@ -28,6 +28,7 @@ __all__ = [
     "FAST",
     "LANES",
     "lane_of",
+    "lane_reaching",
     "lane_scores",
     "largest",
     "max_of_sums",
@@ -167,26 +168,23 @@ def _max_plus(_typing: Any, tile: Any, x: Any, _n: Any, out: Any) -> Any:
 max_plus: Any = intrinsic(_max_plus)
 
 
-def _max_of_sums(_typing: Any, tiles: Any, _which: Any, other: Any, _n: Any, out: Any) -> Any:
-    """``out[i] = max_j (tiles[which, j, i] + other[j, i])`` over ``j < n``; other (m, 16)."""
-    _require_contiguous((tiles, 3), (other, 2), (out, 1))
+def _max_of_sums(_typing: Any, tiles: Any, _which: Any, other: Any, _n: Any) -> Any:
+    """``max_ij (tiles[which, j, i] + other[j, i])`` over ``j < n``; other (m, 16)."""
+    _require_contiguous((tiles, 3), (other, 2))
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kinds = signature.args
-        first, others, result = (_data(context, builder, kinds[i], args[i]) for i in (0, 2, 4))
-        height = builder.extract_value(
-            context.make_array(kinds[0])(context, builder, args[0]).shape, 1
-        )
+        first, others = (_data(context, builder, kinds[i], args[i]) for i in (0, 2))
+        height = _shape(context, builder, kinds[0], args[0], 1)
         skipped = builder.mul(builder.mul(args[1], height), height.type(LANES))
         rows = builder.bitcast(builder.gep(first, [skipped]), _VECTOR.as_pointer())
-        others, result = (builder.bitcast(p, _VECTOR.as_pointer()) for p in (others, result))
+        others = builder.bitcast(others, _VECTOR.as_pointer())
         kept = _two(builder, ir.Constant(_VECTOR, [float("-inf")] * LANES))
         _fold(builder, kept, _raise_to_sum, rows, others, args[3].type(0), args[3])
         best = _larger(builder, builder.load(kept[0]), builder.load(kept[1]))
-        builder.store(best, result, align=8)
-        return context.get_dummy_value()
+        return _largest_of(builder, best)
 
-    return types.void(tiles, types.intp, other, types.intp, out), codegen
+    return types.float64(tiles, types.intp, other, types.intp), codegen
 
 
 max_of_sums: Any = intrinsic(_max_of_sums)
@@ -345,3 +343,25 @@ def _next_above(_typing: Any, out: Any, _number: Any, _begin: Any) -> Any:
 
 
 next_above: Any = intrinsic(_next_above)
+
+
+def _lane_reaching(
+    _typing: Any, tiles: Any, _which: Any, other: Any, _row_number: Any, _number: Any
+) -> Any:
+    """The first lane with ``tiles[which, j, i] + other[j, i] >= number``; 16 if there is none."""
+    _require_contiguous((tiles, 3), (other, 2))
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kinds, j = signature.args, args[3]
+        height = _shape(context, builder, kinds[0], args[0], 1)
+        place = builder.add(builder.mul(args[1], height), j)
+        left = _row(context, builder, kinds[0], args[0], place)
+        right = _row(context, builder, kinds[2], args[2], j)
+        total = builder.fadd(left, right, flags=_FREE)
+        reaching = builder.fcmp_ordered(">=", total, _spread(builder, args[4]))
+        return _first_lane(builder, reaching, _NOWHERE)
+
+    return types.int64(tiles, types.intp, other, types.intp, types.float64), codegen
+
+
+lane_reaching: Any = intrinsic(_lane_reaching)

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from structsvm.oracles._segments.lanes import (
     FAST,
     LANES,
+    lane_reaching,
     lane_scores,
-    largest,
     max_of_sums,
 )
 from structsvm.oracles._segments.table import (
@@ -50,6 +50,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 VALUE, CONSTANT, SCATTER = 0, 1, 2
+TOGETHER = 8
+"""Prices that are searched side by side."""
 ENOUGH = 1.001
 """Times a price at which one segment is best: from here on it is so by more than rounding."""
 
@@ -277,8 +279,10 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: I
     n_groups = table.first_group[1]
     gains = np.empty((T + 1, n_groups, LANES))
     _write_gains(table, gains)
-    F, previous = np.empty((n_groups, LANES)), np.zeros(T + 1, np.int64)
-    for k in range(prices.size):
+    F, previous = np.empty((TOGETHER, n_groups, LANES)), np.zeros((TOGETHER, T + 1), np.int64)
+    k = 0
+    while k < prices.size:
+        stop = k + 1
         if prices[k] <= 0.0:
             for t in range(T + 1):
                 ends[k, t] = t
@@ -286,8 +290,11 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: I
         elif k > 0 and counts[k - 1] == 1 and prices[k] >= ENOUGH * prices[k - 1] > 0.0:
             ends[k, 0], ends[k, 1], counts[k] = 0, T, 1  # one segment is best, all the more so now
         else:
-            _scan_all(gains, -prices[k], F, previous)
-            counts[k] = _trace(previous, T, ends[k])
+            stop = min(k + TOGETHER, prices.size)
+            _scan_all(gains, prices, k, stop, F, previous)
+            for j in range(k, stop):
+                counts[j] = _trace(previous[j - k], T, ends[j])
+        k = stop
 
 
 _price_path = uninterrupted(_every_price)
@@ -307,37 +314,32 @@ def _write_gains(table: SegmentTable, gains: Floats) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _scan_all(gains: Floats, shift: float, F: Floats, previous: Ints) -> None:
-    """Best value ``F`` of a segmentation that ends at each knot, and its last start.
+def _scan_all(
+    gains: Floats, prices: Floats, begin: int, stop: int, F: Floats, previous: Ints
+) -> None:
+    """Best values ``F[k]`` of segmentations that end at each knot, and their last starts.
 
-    Among equals the first start in the group of the previous knot's; else the first in the nearest
-    group: what the search of the tree comes upon first.
+    Of each of the prices from ``begin`` to ``stop - 1``: side by side, so that the processor need
+    not wait for the value at one knot before it begins with the next. Among equals the first start
+    in the group of the previous knot's; else the first in the nearest group: what the search of the
+    tree comes upon first.
     """
-    top = np.empty(LANES)
     F[:] = -np.inf
-    F[0, 0] = 0.0
-    group = 0
+    F[:, 0, 0] = 0.0
+    previous[:, 0] = 0
     for t in range(1, gains.shape[0]):
         n = (t - 1) // LANES + 1
-        max_of_sums(gains, t, F, n, top)
-        best = largest(top)
-        lane = _lane_with(F, gains, t, group, best)
-        if lane < 0:
-            group = n
-            while lane < 0:
-                group -= 1
-                lane = _lane_with(F, gains, t, group, best)
-        previous[t] = group * LANES + lane
-        F[t >> BITS, t % LANES] = best + shift
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _lane_with(F: Floats, gains: Floats, t: int, group: int, best: float) -> int:
-    """The first lane of a group that reaches the best value; -1 if none does."""
-    for i in range(LANES):
-        if F[group, i] + gains[t, group, i] >= best:
-            return i
-    return -1
+        for k in range(stop - begin):
+            best = max_of_sums(gains, t, F[k], n)
+            group = previous[k, t - 1] >> BITS
+            lane = lane_reaching(gains, t, F[k], group, best)
+            if lane == LANES:
+                group = n
+                while lane == LANES:
+                    group -= 1
+                    lane = lane_reaching(gains, t, F[k], group, best)
+            previous[k, t] = group * LANES + lane
+            F[k, t >> BITS, t % LANES] = best - prices[begin + k]
 
 
 @njit(cache=True, nogil=True)

@@ -27,12 +27,13 @@ from structsvm.cli.partial import labels_of, tell_unlabelled, unlabelled_samples
 from structsvm.cli.settings import Kind, typed_metric, typed_settings
 from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
-from structsvm.errors import ModelFileError, SettingsError
+from structsvm.errors import DataError, ModelFileError, SettingsError
 from structsvm.learner.files import read_header, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
+from structsvm.model_selection.margin_rates import margin_rates
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import problem_class
 from structsvm.solvers.auto import DESCENT_NAMES, SOLVER_NAMES, solver_from
@@ -53,7 +54,13 @@ TOL, TOL_OF_DESCENT = 1e-2, 1e-3
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Learn, save, and say what came of it."""
+    """Learn, save, and say what came of it.
+
+    Raises
+    ------
+    SettingsError
+        When an option does not suit the problem.
+    """
     check_output(args, args.output, replaceable=_resumed(args))
     if args.checkpoint is not None:
         check_output(args, args.checkpoint, replaceable=True)
@@ -61,6 +68,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     kind = with_context(Kind.typed(args.problem, typed), args.context)
     refuse_foreign_options(args, kind.problem)
     _check_split(args, kind.problem)
+    if args.rates and not kind.problem.traits.contiguous:
+        raise SettingsError(f"--rates is for changes of recordings, not for {args.problem}")
     learner = MetricLearner(
         kind.problem,
         typed_metric(args, kind.problem),
@@ -97,6 +106,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         columns=named_columns(args),
         rivals=False if args.rivals == "none" else args.rivals,
     )
+    if args.rates and not interrupted:
+        interrupted = _learn_rates(learner, training, terminal, args.output)
     _tell(learner, training, given, args, terminal, interrupted)
     if terminal.as_json:
         unlabelled = {"unlabelled_samples": unlabelled_samples(given)}
@@ -165,6 +176,24 @@ def learn(
             keep(learner)
         interrupts.taken()  # all is done
     return interrupted
+
+
+def _learn_rates(
+    learner: MetricLearner, training: TrainingSet, terminal: Terminal, output: Path
+) -> bool:
+    """Learn how often changes with a margin are right, and save it; whether Ctrl-C ended that."""
+    if not training.is_complete:
+        raise DataError("--rates takes recordings that are labelled in full: the model is saved")
+    try:
+        with terminal.working("learning how often changes are right"):
+            learner.margin_rates_ = margin_rates(learner, training)
+    except KeyboardInterrupt:
+        terminal.warn("interrupted: the model does not know how often its changes are right")
+        return True
+    with Interrupts():
+        save(learner, output)
+    terminal.note(str(learner.margin_rates_))
+    return False
 
 
 def _typed(args: argparse.Namespace) -> dict[str, Any]:
@@ -296,7 +325,7 @@ def _tell(
     interrupted: bool,
 ) -> None:
     """What came of it, and what to do next."""
-    if interrupted:
+    if interrupted and learner.interrupted_:
         best = "best certified" if learner.problem_.traits.convex else "best"
         terminal.warn(f"interrupted: the {best} metric so far is saved in {args.output}")
     words, left_out = given.words, len(given) - len(learner.training_data_)

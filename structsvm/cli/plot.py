@@ -80,6 +80,8 @@ def _draw(args: argparse.Namespace, learner: MetricLearner, given: Given, figure
     """A recording with its segments, a table with its clusters, or an image with its parts."""
     (X,), (y,), (name,) = given.Xs, given.ys, given.names
     K, whole = args.n_clusters, given.words.whole
+    if args.margins and not learner.problem_.traits.contiguous:
+        raise SettingsError(f"--margins is for recordings, not {whole}s: leave it out")
     if K == "true" and y is None:
         way_out = "--masks" if given.words is IMAGES else "--label-column"
         raise SettingsError(f"--n-clusters true needs the true labels: give {way_out}, or a number")
@@ -87,7 +89,9 @@ def _draw(args: argparse.Namespace, learner: MetricLearner, given: Given, figure
     if learner.problem_.traits.contiguous:
         show = _shown(args.show, OF_DATA, f"a {whole}")
         (times,), ax = given.times, figure.subplots()
-        plot_segmentation(learner, X, y, n_clusters=K, show=show, times=times, ax=ax)
+        plot_segmentation(
+            learner, X, y, n_clusters=K, show=show, times=times, margins=args.margins, ax=ax
+        )
     elif args.show not in (None, *of_whole):
         raise SettingsError(f"{_a(whole)} has no {args.show} to show: leave out --show")
     elif given.words is IMAGES:

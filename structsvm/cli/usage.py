@@ -189,7 +189,7 @@ For images, -o FOLDER writes NAME_mask.png and NAME_overlay.png for each, and -o
         "--margins",
         action="store_true",
         help="say how sure each change is: what the best segmentation without it costs more, in "
-        "prices of a change",
+        "prices of a change; and how often such changes were right, if fit learned that (--rates)",
     )
     parser.add_argument(
         "--rival",
@@ -382,6 +382,11 @@ examples:
         "largest weight; of a model: its largest weights (the default), its matrix, its "
         "eigenvalues, or the certified gap during learning (the objective for normalized-cut, "
         "which has no gap). Images and tables are drawn without --show",
+    )
+    parser.add_argument(
+        "--margins",
+        action="store_true",
+        help="draw how sure each change of a recording is, below its segments",
     )
     force_option(parser)
     count_option(parser)
@@ -638,6 +643,12 @@ def _running_options(group: argparse._ArgumentGroup) -> None:
         help="what to tune beside the metric, for evaluate and report to compare with: metrics and "
         "quick classifiers, also boosted ones, which may take longer than learning, or nothing "
         "(default: quick)",
+    )
+    group.add_argument(
+        "--rates",
+        action="store_true",
+        help="learn also, on recordings held out in turn, how often changes are right that are as "
+        "sure as a new one; takes as long as learning, five times",
     )
     group.add_argument(
         "--jobs",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import PurePosixPath
+from typing import Any
 
 import numpy as np
 
@@ -90,8 +91,15 @@ def fetch_tcpd(
     found = []
     for name in wanted:
         content = json.loads(TCPD.fetch(known[name], data_home).read_text("utf-8"))
-        X = np.array([series["raw"] for series in content["series"]], dtype=np.float64).T
-        features = tuple(series["label"] for series in content["series"])
-        breakpoints = {who: [*sorted(ends), len(X)] for who, ends in annotations[name].items()}
-        found.append(Annotated(Recording(name, X, None, features), breakpoints))
+        found.append(annotated(name, content, annotations[name]))
     return found
+
+
+def annotated(
+    name: str, content: Mapping[str, Any], changes: Mapping[str, Sequence[int]]
+) -> Annotated:
+    """One series of :func:`fetch_tcpd`, from its file and what its annotators marked."""
+    X = np.array([series["raw"] for series in content["series"]], dtype=np.float64).T
+    features = tuple(series["label"] for series in content["series"])
+    breakpoints = {who: [*sorted(ends), len(X)] for who, ends in changes.items()}
+    return Annotated(Recording(name, X, None, features), breakpoints)

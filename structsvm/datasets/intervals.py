@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -38,6 +39,13 @@ COLUMNS: tuple[Mapping[str, str], ...] = (
     {"recording": "recording", "label": "label", "start": "start", "end": "end"},
 )
 """Names of columns: of BORIS's aggregated events, of ELAN's tab-delimited text, and our own."""
+EVENTS = ("Behavior", "Behavior type", "Time")
+"""Columns of BORIS's tabular events, in which a state has a row where it starts and one where it
+stops."""
+OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Path", "File Name")
+"""How the columns of ELAN's text begin that are no tiers."""
+CLOCK = re.compile(r"\d+:\d\d:\d\d\.\d+")
+"""A time as ELAN writes it beside the one in seconds."""
 LABELS = "timeserieslabels"
 """The type of the labels of time series in Label Studio."""
 
@@ -181,12 +189,14 @@ def read_intervals(
     ----------
     path : path
         ``.json``: tasks of Label Studio with labels of time series; the name of a recording is that
-        of its file. ``.txt`` without a header: a label track of Audacity; the name is that of the
-        file. Otherwise a table with a header, such as the aggregated events of BORIS or the
-        tab-delimited text of ELAN.
+        of its file. ``.txt`` without a header: a label track of Audacity, or the tab-delimited text
+        of ELAN with times in seconds; the name is that of the file. Otherwise a table with a
+        header, such as the aggregated or the tabular events of BORIS, or ELAN's text with a column
+        for each tier.
     start, end, label, recording : str, optional
-        Names of the columns of a table, where they are others. Without a column of recordings all
-        intervals are of one, named after the file.
+        Names of the columns of a table, where they are others; ``label`` names a tier of ELAN where
+        there are several. Without a column of recordings all intervals are of one, named after the
+        file.
 
     Raises
     ------
@@ -216,6 +226,8 @@ def read_intervals(
     asked = {key: value for key, value in given.items() if value is not None}
     if not asked and _is_track(text):
         return {name: _from_audacity(path, text)}
+    if not {"start", "end"} & asked.keys() and _is_plain_elan(text):
+        return {name: _from_elan(path, text, label)}
     return _from_table(path, text, name, asked)
 
 
@@ -344,14 +356,82 @@ def _from_audacity(path: Path, text: str) -> list[Interval]:
     return found
 
 
+def _is_plain_elan(text: str) -> bool:
+    """Whether the first line is one of ELAN's text without a header: it has times on a clock."""
+    parts = text.partition("\n")[0].split("\t")
+    return len(parts) >= 4 and any(CLOCK.fullmatch(part) for part in parts[:3])
+
+
+def _from_elan(path: Path, text: str, tier: str | None) -> list[Interval]:
+    """ELAN's text without a header: tier, participant, times, duration, annotation.
+
+    Begin, end and duration stand on a clock and in seconds, or in either form.
+    """
+    found, tiers = [], set()
+    for number, line in enumerate(text.splitlines(), start=1):
+        parts = line.split("\t")
+        clocks = [k for k, part in enumerate(parts) if CLOCK.fullmatch(part)]
+        if not line.strip():
+            continue
+        if len(clocks) < 2:
+            raise DataError(f"{path}: line {number}: no begin and end as hh:mm:ss.ms")
+        if tier is not None and parts[0] != tier:
+            continue
+        tiers.add(parts[0] if clocks[0] else "")
+        begin, end = (_seconds(parts[k]) for k in clocks[:2])
+        found.append(Interval(begin, end, parts[-1].strip()))
+    if len(tiers) > 1:
+        raise DataError(f"{path}: several tiers, {', '.join(sorted(tiers))}: name one with label=")
+    return found
+
+
+def _seconds(clock: str) -> float:
+    hours, minutes, seconds = clock.split(":")
+    return round(3600 * int(hours) + 60 * int(minutes) + float(seconds), 6)
+
+
+def _from_events(path: Path, rows: csv.DictReader[str], name: str) -> dict[str, list[Interval]]:
+    """BORIS's tabular events: rows in which a behaviour of a subject starts, and stops."""
+    found: dict[str, list[Interval]] = {}
+    open_ones: dict[tuple[str, ...], float] = {}
+    for row in rows:
+        kind, behavior = (
+            (row["Behavior type"] or "").strip().upper(),
+            (row["Behavior"] or "").strip(),
+        )
+        if kind not in ("START", "STOP"):
+            continue  # a point event is no stretch
+        own = row.get("Observation id") or name
+        which = (own, row.get("Subject") or "", behavior)
+        at = _time(path, rows.line_num, row["Time"])
+        if kind == "START":
+            open_ones[which] = at
+        elif which in open_ones:
+            stretch = Interval(open_ones.pop(which), at, behavior)
+            found.setdefault(PurePosixPath(own).stem, []).append(stretch)
+        else:
+            raise DataError(f"{path}: line {rows.line_num}: {behavior!r} stops and never started")
+    if open_ones:
+        _, _, behavior = next(iter(open_ones))
+        raise DataError(f"{path}: {behavior!r} starts and never stops")
+    return {own: sorted(each, key=lambda i: i.start) for own, each in found.items()}
+
+
 def _from_table(
     path: Path, text: str, name: str, asked: Mapping[str, str]
 ) -> dict[str, list[Interval]]:
     delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
     rows = csv.DictReader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
     header = rows.fieldnames or ()
+    if not asked and set(EVENTS) <= set(header) and "Start (s)" not in header:
+        return _from_events(path, rows, name)
     usual = next((c for c in COLUMNS if c["start"] in header and c["end"] in header), COLUMNS[-1])
     columns = {**usual, **asked}
+    if columns["label"] == "Annotation" and "Annotation" not in header:  # a column for each tier
+        tiers = [column for column in header if column and not column.startswith(OF_ELAN)]
+        if len(tiers) > 1:
+            raise DataError(f"{path}: several tiers, {', '.join(tiers)}: name one with label=")
+        columns["label"] = tiers[0] if tiers else columns["label"]
     missing = [key for key in ("start", "end", "label") if columns[key] not in header]
     if missing:
         raise DataError(
@@ -364,6 +444,8 @@ def _from_table(
         start, end = (_time(path, rows.line_num, row[columns[key]]) for key in ("start", "end"))
         if start != end:  # a point event is no stretch
             label = (row[columns["label"]] or "").strip()
+            if not label and columns["start"].startswith(OF_ELAN):
+                continue  # what another tier says
             found.setdefault(PurePosixPath(own).stem, []).append(Interval(start, end, label))
     return found
 

@@ -43,6 +43,8 @@ LONGEST = 48 * 3600
 """Seconds; time stamps beyond are damaged."""
 LARGEST = 2**26
 """Pixels of a picture, more than which no camera gives."""
+LOUDEST = 1e4
+"""Sound is within -1 and 1, but for files of floating point numbers that overshoot."""
 GAP = 0.25
 """Seconds without sound between time stamps that are silence, and no jitter."""
 UNEVEN = 2
@@ -128,7 +130,10 @@ def read_streams(
         asked = [kind for kind, features in FEATURES.items() if set(features) & set(wanted)]
     else:
         asked = ["audio", "video"] if stream in (None, "both") else [stream]
-    described = _described(path, asked, needed=bool(wanted) or stream is not None)
+    hint = "; stream={0!r} and --stream {0} read that alone"
+    if wanted:
+        hint = ", but features that were learned from are of it"
+    described = _described(path, asked, bool(wanted) or stream is not None, hint)
     features = tuple(feature for kind in described for feature in FEATURES[kind])
     lengths = {kind: len(rows) for kind, rows in described.items()}
     T = min(lengths.values())
@@ -142,12 +147,15 @@ def read_streams(
     return Recording(name, np.ascontiguousarray(X), None, features, str(path), time=time)
 
 
-def _described(path: Path, asked: Sequence[str], needed: bool) -> dict[str, list[Floats]]:
+def _described(
+    path: Path, asked: Sequence[str], needed: bool, hint: str
+) -> dict[str, list[Floats]]:
     """A row for each second of each stream, decoded in one pass."""
     av = require("av", "media", "reading sound and pictures")
     try:
-        with av.open(str(path)) as container:
-            streams = _streams(path, container, asked, needed, av)
+        # A file, because FFmpeg takes some names for addresses of other places.
+        with path.open("rb") as file, av.open(file, metadata_errors="replace") as container:
+            streams = _streams(path, container, asked, needed, hint)
             begin = (container.start_time or 0) / av.time_base
             length = None if container.duration is None else container.duration / av.time_base
             makers: dict[str, Callable[..., Described]] = {"audio": _Sound, "video": _Pictures}
@@ -172,10 +180,13 @@ def _described(path: Path, asked: Sequence[str], needed: bool) -> dict[str, list
 
 
 def _streams(
-    path: Path, container: Any, asked: Sequence[str], needed: bool, av: Any
+    path: Path, container: Any, asked: Sequence[str], needed: bool, hint: str
 ) -> dict[str, Any]:
-    """The first stream of each kind that is asked for; all of them must be there if ``needed``."""
-    cover = av.stream.Disposition.attached_pic
+    """The first stream of each kind that is asked for; all of them must be there if ``needed``.
+
+    ``hint`` says what to do where the other kind is there.
+    """
+    cover = require("av.stream", "media", "reading sound and pictures").Disposition.attached_pic
     there: dict[str, Any] = {}
     for kind in FEATURES:
         own = [s for s in getattr(container.streams, kind) if not s.disposition & cover]
@@ -183,11 +194,9 @@ def _streams(
             there[kind] = own[0]
     missing = [kind for kind in asked if kind not in there]
     if missing and (needed or len(missing) == len(asked)):
-        has = f"only {next(iter(there))}" if there else "neither audio nor video"
-        raise DataError(
-            f"{path}: it has no {missing[0]} stream, {has}"
-            + (f"; ask for that: stream={next(iter(there))!r}, --stream" if there else "")
-        )
+        other = next(iter(there), None)
+        has = "neither audio nor video" if other is None else f"only {other}{hint.format(other)}"
+        raise DataError(f"{path}: it has no {missing[0]} stream, {has}")
     found = {kind: there[kind] for kind in asked if kind in there}
     for kind, one in found.items():
         codec = one.codec_context
@@ -269,6 +278,11 @@ class _Sound:
             self.rows.append(describe_second(np.concatenate(self._waiting)))
 
     def _add(self, samples: Samples) -> None:
+        if not (np.abs(samples) < LOUDEST).all():  # nor if one is not a number
+            raise DataError(
+                f"{self.path}: sound after {counted(len(self.rows), 'second')} is not finite, or "
+                "far too loud: it is damaged"
+            )
         self._waiting.append(samples)
         self._n_waiting += samples.size
         if self._n_waiting < RATE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
 from structsvm.graphs.similarity import Similarity
 
-__all__ = ["NOTHING_TO_CUT", "as_list", "start_scale", "teaching"]
+__all__ = ["NOTHING_TO_CUT", "as_list", "is_one", "start_scale", "teaching"]
 
 Floats = NDArray[np.float64]
 
@@ -34,6 +35,18 @@ NOTHING_TO_CUT = (
 )
 
 
+def is_one(Xs: Any) -> bool:
+    """Whether this is one graph or image, or the file of one, and no list of them."""
+    if isinstance(Xs, np.ndarray):
+        return Xs.dtype != object and Xs.ndim in (2, 3)
+    if isinstance(Xs, tuple) and len(Xs) == 2:
+        shapes = [np.shape(part) for part in Xs]
+        return len(shapes[0]) == len(shapes[1]) == 2 and shapes[0] == (shapes[1][0],) * 2
+    if isinstance(Xs, FeatureGraph | str | PathLike) or hasattr(Xs, "getbands"):  # of Pillow
+        return True
+    return hasattr(Xs, "nodes") and hasattr(Xs, "edges")
+
+
 def as_list(Xs: Any) -> list[Any]:
     """One graph or image is a list of one.
 
@@ -42,13 +55,7 @@ def as_list(Xs: Any) -> list[Any]:
     DataError
         If ``Xs`` is neither a graph, nor an image, nor an iterable of them.
     """
-    single = isinstance(Xs, FeatureGraph) or (hasattr(Xs, "nodes") and hasattr(Xs, "edges"))
-    if isinstance(Xs, np.ndarray) and Xs.dtype != object:
-        single = Xs.ndim in (2, 3)
-    if isinstance(Xs, tuple) and len(Xs) == 2:
-        shapes = [np.shape(part) for part in Xs]
-        single = len(shapes[0]) == len(shapes[1]) == 2 and shapes[0] == (shapes[1][0],) * 2
-    if single:
+    if is_one(Xs):
         return [Xs]
     try:
         return list(Xs)

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import (
+    Any,
+    Concatenate,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeGuard,
+    TypeVar,
+    cast,
+    runtime_checkable,
+)
 
 import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import DataError
+from structsvm.graphs.inputs import is_one
 from structsvm.partitions.traits import GRAPHS, IMAGES
 
 __all__ = ["Form", "Recorded", "same_form"]
@@ -75,11 +86,11 @@ class Form:
         """
         by_name = isinstance(Xs, Mapping) and not sp.issparse(Xs)  # some sparse arrays are both
         keys = tuple(Xs) if by_name else None
-        single = _is_matrix(Xs) or _is_frame(Xs) or isinstance(Xs, Recorded)
+        single = _is_matrix(Xs) or _is_frame(Xs) or _is_recorded(Xs)
         samples = list(Xs.values()) if by_name else [Xs] if single else Xs
         if not isinstance(samples, list | tuple):
             return cls(samples)
-        recorded = [x for x in samples if isinstance(x, Recorded)]
+        recorded = [x for x in samples if _is_recorded(x)]
         if not recorded:
             return cls(samples, keys, single)
         if len(recorded) < len(samples):
@@ -95,6 +106,17 @@ class Form:
         if self.keys is not None:
             return [str(key) for key in self.keys]
         return [one.name for one in self.recorded] or None
+
+    @property
+    def times(self) -> list[Any]:
+        """When the items of each sample were measured, (T_i,), as far as that is known; or None."""
+        if self.recorded:
+            return [getattr(getattr(one, "time", None), "values", None) for one in self.recorded]
+        if not isinstance(self.samples, list | tuple):
+            return []
+        indices = [getattr(x, "index", None) for x in self.samples]
+        kinds = [getattr(getattr(index, "dtype", None), "kind", "") for index in indices]
+        return [index if kind == "M" else None for index, kind in zip(indices, kinds, strict=True)]
 
     def labels(self, ys: Any) -> Any:
         """Labels in the order of the samples: those that were given, or those of the recordings.
@@ -121,11 +143,25 @@ class Form:
             )
         return [ys[key] for key in self.keys]
 
-    def answer(self, found: list[Any], in_arrays: bool = True) -> Any:
+    @classmethod
+    def given_to(cls, learner: Any, Xs: Any) -> Form:
+        """Take samples apart that are given to a fitted learner; a graph or image may be one."""
+        form = cls.of(Xs, getattr(learner, "feature_names_in_", None))
+        problem = getattr(learner, "problem_", None)  # one that is not fitted says so by itself
+        if problem is None or problem.traits.words not in (GRAPHS, IMAGES):
+            return form
+        return replace(form, single=is_one(Xs))
+
+    def answer(self, found: list[Any]) -> Any:
         """What was found of each sample, in the form in which these came."""
         if self.keys is not None:
             return dict(zip(self.keys, found, strict=True))
-        return found[0] if self.single and in_arrays else found
+        return found[0] if self.single else found
+
+
+def _is_recorded(x: Any) -> TypeGuard[Recorded]:
+    """Whether this is a recording; to ask that of an array takes longer than to read it."""
+    return not isinstance(x, np.ndarray) and isinstance(x, Recorded)
 
 
 def _is_frame(Xs: Any) -> bool:
@@ -142,16 +178,12 @@ def same_form(
 ) -> Callable[Concatenate[Owner, Any, Arguments], Any]:
     """A method that answers for a list of samples, answering in the form in which they come.
 
-    One array or data frame has one answer, and a mapping has a mapping of answers. A single graph
-    or image is a list of one, as everywhere.
+    One array, data frame, graph or image has one answer, and a mapping has a mapping of answers.
     """
 
     @wraps(method)
     def answered(self: Owner, Xs: Any, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
-        learner: Any = self
-        form = Form.of(Xs, getattr(learner, "feature_names_in_", None))
-        found = method(self, form.samples, *args, **kwargs)
-        in_arrays = learner.problem_.traits.words not in (GRAPHS, IMAGES)
-        return form.answer(found, in_arrays)
+        form = Form.given_to(self, Xs)
+        return form.answer(method(self, form.samples, *args, **kwargs))
 
     return cast(Callable[Concatenate[Owner, Any, Arguments], Any], answered)

@@ -493,7 +493,6 @@ class MetricLearner(ProblemParameters):
         check_is_fitted(self)
         return self.decode_with(self.metric_, Xs, n_clusters, **rules)
 
-    @same_form
     def predict_changes(
         self,
         Xs: Any,
@@ -501,7 +500,7 @@ class MetricLearner(ProblemParameters):
         *,
         tolerance: int | None = None,
         **rules: Unpack[Rules],
-    ) -> list[list[dict[str, Any]]]:
+    ) -> Any:
         """Segment recordings, and say how sure each change is: a table for each.
 
         Parameters
@@ -514,7 +513,9 @@ class MetricLearner(ProblemParameters):
         Returns
         -------
         list of lists of dict
-            For each change ``at`` (its segment begins there), ``margin``, what the best
+            In the form of ``Xs``, as :meth:`predict`. For each change ``at`` (its segment begins
+            there), ``time`` if it is known (of a :class:`~structsvm.datasets.Recording` with
+            times, or a pandas frame whose index has dates), ``margin``, what the best
             segmentation without a change near it costs more, in units of the price of a change
             (infinite where the rules force it), and ``rate`` if the learner has ``margin_rates_``
             for this tolerance: the share of changes with such a margin that were right in
@@ -548,7 +549,9 @@ class MetricLearner(ProblemParameters):
         >>> all(change["margin"] >= 0 for change in changes)
         True
         """
-        samples = self.prepare(Xs)
+        form = Form.given_to(self, Xs)
+        samples = self.prepare(form.samples)
+        moments = form.times or [None] * len(samples)
         problem, constraints = read_rules(self.problem_, samples, rules)
         counts = self._counts(samples, constraints, n_clusters)
         rates = getattr(self, "margin_rates_", None)
@@ -565,12 +568,15 @@ class MetricLearner(ProblemParameters):
                 )
             except OracleError as error:
                 raise named(error, problem, i) from error
-            columns = {"at": M.breakpoints[:-1], "margin": margins.tolist()}
+            columns: dict[str, list[Any]] = {"at": M.breakpoints[:-1]}
+            if moments[i] is not None:
+                columns["time"] = [moments[i][at] for at in M.breakpoints[:-1]]
+            columns["margin"] = margins.tolist()
             if rates is not None and rates.tolerance == tolerance:
                 columns["rate"] = rates(margins).tolist()
             rows = zip(*columns.values(), strict=True)
             tables.append([dict(zip(columns, row, strict=True)) for row in rows])
-        return tables
+        return form.answer(tables)
 
     def decode_with(
         self, metric: Metric, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
@@ -730,7 +736,7 @@ class MetricLearner(ProblemParameters):
         ``sklearn.set_config(transform_output=...)``, has it.
         """
         check_is_fitted(self)
-        form = Form.of(Xs, getattr(self, "feature_names_in_", None))
+        form = Form.given_to(self, Xs)
         transformed = [self.metric_.transform(sample.X) for sample in self.prepare(form.samples)]
         own = getattr(self, "_sklearn_output_config", {})
         kind = str(own.get("transform", get_config()["transform_output"]))

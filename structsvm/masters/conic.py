@@ -116,7 +116,7 @@ def _into_dual_cone(z: Floats, dims: Any) -> Floats:
         most = (u / alpha) ** alpha * (v / (1 - alpha)) ** (1 - alpha)
         z[at : at + 3] = u, v, np.clip(z[at + 2], -most, most)
         at += 3
-    for alphas in dims.pnd:
+    for alphas in getattr(dims, "pnd", ()):  # cvxpy has had these cones since 1.8
         u, n = np.maximum(z[at : at + len(alphas)], 0.0), len(alphas)
         most = float(np.prod((u / np.asarray(alphas)) ** np.asarray(alphas)))
         z[at : at + n], z[at + n] = u, np.clip(z[at + n], -most, most)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from structsvm.evaluation.verdict import (
     strongest_first,
 )
 from structsvm.learner.settings import Settings
+from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.folds import Folds
 from structsvm.model_selection.splits import Split
 from structsvm.model_selection.trials import (
@@ -37,11 +38,14 @@ from structsvm.partitions.problem import measure
 from structsvm.partitions.traits import Words
 from structsvm.support.progress import share, stage
 
-__all__ = ["HeldOut"]
+__all__ = ["FEWEST_INNER", "HeldOut"]
 
 FIXED, FITTED = 0.05, 0.4
 """What part of the time goes into the candidates that are not learned, about: without classifiers
 among them, and with."""
+
+FEWEST_INNER = 3
+"""Folds within folds that a classifier is cross-fitted in, at least."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -105,7 +109,8 @@ class HeldOut:
         """
         folds, data = split.folds, split.held_out
         parts = [
-            Fold(k, training.counted(), split.test(k)) for k, training in enumerate(split.training)
+            Fold(k, training.counted(), split.test(k), _aligned(training, folds, k))
+            for k, training in enumerate(split.training)
         ]
         trials = _tried(settings, candidates, parts, n_jobs)
         both = np.empty((len(data), len(candidates), 2))
@@ -239,6 +244,14 @@ class HeldOut:
         learned = np.array([c.is_learned for c in self.candidates])
         failed = np.isnan(self.criterion).any(axis=0)
         return np.where(learned & ~failed, self.criterion, np.nan)
+
+
+def _aligned(training: TrainingSet, folds: Folds, k: int) -> TrainingSet | None:
+    """What is learned from in a fold, the other folds being its groups; None for too few."""
+    others = folds.train(k)
+    if folds.shares is not None or len(folds) <= FEWEST_INNER or len(others) != len(training):
+        return None
+    return replace(training, groups=folds.held_out[others].tolist()).counted()
 
 
 def _tried(

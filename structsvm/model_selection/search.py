@@ -26,7 +26,7 @@ from structsvm.learner.states import names_of_items, segment_table
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.model_selection.candidates import check_candidates, check_lams, menu
-from structsvm.model_selection.held_out import HeldOut
+from structsvm.model_selection.held_out import FEWEST_INNER, HeldOut
 from structsvm.model_selection.splits import ROWS, check_split, rule_for, split_samples
 from structsvm.model_selection.trials import SEEING, tuned_metric
 from structsvm.partitions.candidates import Candidate
@@ -560,6 +560,12 @@ class MetricLearnerCV(ProblemParameters):
         settings = Settings.of(self._parameters(candidate))
         return settings.scaled_as_training if of_rows else settings
 
+    def _folded(self, data: TrainingSet) -> TrainingSet:
+        """The samples with the folds of the choice for groups: what was learned then is known."""
+        if self.split is not None or len(np.unique(self.fold_)) <= FEWEST_INNER:
+            return data.counted()
+        return replace(data, groups=self.fold_.tolist()).counted()
+
     def _learn(self, learner: MetricLearner, data: TrainingSet) -> None:
         """Learn the choice from all samples, and tune what it was chosen from."""
         plain = [c.baseline for c in self.candidates_ if c.baseline and not c.settings]
@@ -567,7 +573,7 @@ class MetricLearnerCV(ProblemParameters):
         self.best_estimator_ = learner.fit(data, rivals=tuned)
         for candidate in self.candidates_:
             if candidate.rival is not None:
-                learner.rivals_[candidate.name] = fit_rival(candidate.rival, data.counted())
+                learner.rivals_[candidate.name] = fit_rival(candidate.rival, self._folded(data))
         self._best_inputs, self._best_metric = learner.inputs_, learner.metric_
         best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
         if best.baseline is None:

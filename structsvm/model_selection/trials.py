@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +43,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+Found = TypeVar("Found")
+
 SEEING = ("features", "standardize")
 """Settings of a candidate that say what its metric sees."""
 
@@ -69,6 +73,9 @@ class Fold:
     number: int
     train: TrainingSet
     test: TrainingSet
+    aligned: TrainingSet | None = None
+    """What is tuned on with the other folds for groups, if there are enough of them: what is
+    cross-fitted on it again then learns from the same recordings as in other folds."""
 
     def losses(self, guesses: Sequence[Sequence[EquivalenceMatrix]]) -> Floats:
         """What :attr:`Trial.losses` says, of partitions without and with K given."""
@@ -78,6 +85,18 @@ class Fold:
             for found in guesses
         ]
         return np.array(columns).T
+
+    def cross_fitted(self, fit: Callable[[TrainingSet], Found]) -> Found:
+        """What is learned from the recordings to tune on, with the folds in it aligned if it can.
+
+        It cannot where what is needed in two groups is in one fold only.
+        """
+        if self.aligned is None:
+            return fit(self.train)
+        try:
+            return fit(self.aligned)
+        except DataError:
+            return fit(self.train)
 
     def failed(self, why: object, seconds: float = 0.0, refused: bool = True) -> Trial:
         """The trial of a candidate that gives nothing to try."""
@@ -111,7 +130,9 @@ def see(settings: Settings, fold: Fold) -> SeenFold | DataError | LearningError:
     start = time.perf_counter()
     try:
         with without_warnings(DataWarning):
-            inputs, data = Inputs.fit(settings.features, settings.standardize, fold.train)
+            inputs, data = fold.cross_fitted(
+                partial(Inputs.fit, settings.features, settings.standardize)
+            )
             test = inputs(fold.test.samples)
     except (DataError, LearningError) as error:
         return error
@@ -146,7 +167,7 @@ def try_rival(rival: Rival, fold: Fold) -> Trial:
     problem, samples = fold.test.problem, fold.test.samples
     try:
         with without_warnings(DataWarning):
-            model = fit_rival(rival, fold.train)
+            model = fold.cross_fitted(partial(fit_rival, rival))
         seconds = time.perf_counter() - start
         counts = [truth.n_clusters for truth in fold.test.truths]
         found = [guessed(model, rival.name, problem, samples, asked) for asked in (None, counts)]

@@ -8,19 +8,14 @@ from typing import TYPE_CHECKING
 from structsvm.support.lazy import lazy
 
 if TYPE_CHECKING:
-    from structsvm.modeling.atoms import OracleMax as OracleMax
-    from structsvm.modeling.hinge import StructuredHinge as StructuredHinge
-    from structsvm.modeling.outcome import Certified as Certified
-    from structsvm.modeling.planes import Plane as Plane
-    from structsvm.modeling.segmentation_hinge import segmentation_hinge as segmentation_hinge
+    from structsvm.modeling.public import Certified as Certified
+    from structsvm.modeling.public import OracleMax as OracleMax
+    from structsvm.modeling.public import Plane as Plane
+    from structsvm.modeling.public import StructuredHinge as StructuredHinge
+    from structsvm.modeling.public import segmentation_hinge as segmentation_hinge
 else:
+    names = ("Certified", "OracleMax", "Plane", "StructuredHinge", "segmentation_hinge")
     __getattr__, __dir__, __all__ = lazy(
-        __name__,
-        {
-            "Certified": "structsvm.modeling.outcome",
-            "OracleMax": "structsvm.modeling.atoms",
-            "Plane": "structsvm.modeling.planes",
-            "segmentation_hinge": "structsvm.modeling.segmentation_hinge",
-            "StructuredHinge": "structsvm.modeling.hinge",
-        },
+        __name__, dict.fromkeys(names, "structsvm.modeling.public")
     )
+    del names

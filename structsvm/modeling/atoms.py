@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 from structsvm.modeling.answers import read_answer
 from structsvm.modeling.planes import Answer, Part, Plane, Pool
-from structsvm.modeling.registered import register
 from structsvm.support.checks import among, is_whole
 from structsvm.support.plain import shown
 
@@ -372,6 +371,3 @@ def _declared(
     if several:
         return Declared(tuple(oracle), len(oracle), sign, monotonicity, listed, label)
     return Declared(oracle, n_terms, sign, monotonicity, listed, label)
-
-
-register()

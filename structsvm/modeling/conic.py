@@ -116,6 +116,51 @@ class ConicProgram:
         )
         return ConicAnswer(x, np.maximum(z[self._at : end], 0.0), bound, status, bare)
 
+    def value(self, x: Floats) -> float:
+        """The objective at a point of the standard form."""
+        P = self.data.get("P")
+        bent = 0.0 if P is None else 0.5 * float(x @ (P @ x))
+        return bent + float(self.data["c"] @ x) + self.offset
+
+    @property
+    def is_curved(self) -> bool:
+        """Whether the objective has a quadratic part."""
+        P = self.data.get("P")
+        return P is not None and P.nnz > 0
+
+    def nearest(
+        self,
+        rows: Any,
+        right: Floats,
+        columns: Ints,
+        center: Floats,
+        level: float,
+        options: Mapping[str, Any],
+    ) -> Floats:
+        """The ``x`` whose ``columns`` are nearest to ``center``, with an objective up to ``level``.
+
+        For an objective without a quadratic part.
+
+        Raises
+        ------
+        MasterError
+            When there is none, or the solver failed.
+        """
+        c = self.data["c"]
+        size = max(float(np.abs(c).max(initial=0.0)), 1e-300)
+        low = sp.csr_array(c.reshape(1, -1) / size)
+        extended = self._extended(
+            sp.vstack([rows, low]), np.append(right, (level - self.offset) / size)
+        )
+        ones, target = np.zeros(c.size), np.zeros(c.size)
+        ones[columns], target[columns] = 1.0, -center
+        extended["P"], extended["c"] = sp.csc_array(sp.diags_array(ones)), target
+        raw = self.chain.solver.solve_via_data(extended, False, False, dict(options))
+        x = np.asarray(raw.x, dtype=np.float64)
+        if str(raw.status) not in SOLVED or not np.isfinite(x).all():
+            raise MasterError(f"no nearest point was found: {raw.status}")
+        return x
+
     def unpack(self, answer: ConicAnswer) -> None:
         """Give the variables and the constraints of the problem their values and duals."""
         with without_warnings(Warning):

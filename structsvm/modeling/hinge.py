@@ -22,12 +22,12 @@ from structsvm.partitions.objective import MetricObjective
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
-from structsvm.solvers.separation import Block, Query, blocks_of, separate_block
+from structsvm.solvers.separation import Block, Query, blocks_of, separate_share
 from structsvm.support.checks import among
 from structsvm.support.plain import shown
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
-__all__ = ["StructuredHinge"]
+__all__ = ["StructuredHinge", "entries_of", "factors_of", "weight_of"]
 
 Floats = NDArray[np.float64]
 
@@ -201,7 +201,7 @@ class StructuredHinge(OracleAtom):
     def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
         """The weight is in its cone."""
         found: list[cp.Constraint] = []
-        for arg, factor in zip(arguments, _factors(self.space), strict=True):
+        for arg, factor in zip(arguments, factors_of(self.space), strict=True):
             if isinstance(factor, PSD) and not arg.is_psd():
                 found.append(arg >> 0)
             elif isinstance(factor, Nonnegative) and not arg.is_nonneg():
@@ -231,11 +231,11 @@ class HingePart(Part):
 
     def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Answer:
         """Ask the oracle of every sample at the nearest weight in the cone."""
-        w = _vector(point, self.space)
+        w = weight_of(point, self.space)
         groups = np.arange(self.terms.stop)
-        found = separate_block(self.block, Query(self.space.project(w), groups))
+        (found,) = separate_share([self.block], Query(self.space.project(w), groups))
         assert found is not None
-        slopes = np.stack([_entries(slope, self.space) for slope in found.slopes])
+        slopes = np.stack([entries_of(slope, self.space) for slope in found.slopes])
         values = found.intercepts + slopes @ point
         return Answer(values, slopes, found.slacks, found.size, found.calls, 0.0, found.quality)
 
@@ -275,7 +275,7 @@ def _fitting(
     weights: list[cp.Expression], risk: RegularizedRisk, label: str
 ) -> list[cp.Expression]:
     """The weight, one expression for each factor of its cone."""
-    factors = _factors(risk.space)
+    factors = factors_of(risk.space)
     objective = risk.problem
     if isinstance(objective, SlackRescaled):
         objective = objective.problem
@@ -296,7 +296,8 @@ def _fitting(
     return weights
 
 
-def _factors(space: WeightSpace) -> tuple[WeightSpace, ...]:
+def factors_of(space: WeightSpace) -> tuple[WeightSpace, ...]:
+    """The cones of which a weight has one part each."""
     return space.factors if isinstance(space, Product) else (space,)
 
 
@@ -304,9 +305,9 @@ def _size(factor: WeightSpace) -> int:
     return factor.order**2 if isinstance(factor, PSD) else factor.dim
 
 
-def _vector(point: Floats, space: WeightSpace) -> Floats:
+def weight_of(point: Floats, space: WeightSpace) -> Floats:
     """The entries of expressions, column by column, as a weight."""
-    factors = _factors(space)
+    factors = factors_of(space)
     pieces = np.split(point, np.cumsum([_size(factor) for factor in factors])[:-1])
     found = []
     for piece, factor in zip(pieces, factors, strict=True):
@@ -317,9 +318,9 @@ def _vector(point: Floats, space: WeightSpace) -> Floats:
     return np.concatenate(found)
 
 
-def _entries(slope: Floats, space: WeightSpace) -> Floats:
+def entries_of(slope: Floats, space: WeightSpace) -> Floats:
     """The slope by a weight as that by the entries of expressions."""
-    factors = _factors(space)
+    factors = factors_of(space)
     pieces = np.split(slope, np.cumsum([factor.dim for factor in factors])[:-1])
     return np.concatenate(
         [np.ravel(f.to_metric(piece)) for piece, f in zip(pieces, factors, strict=True)]

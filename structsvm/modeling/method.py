@@ -14,6 +14,7 @@ from cvxpy.problems.problem import SolverStats
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import LearningError, warn
+from structsvm.masters.bounds import CONIC
 from structsvm.modeling.checks import check_problem, check_settings
 from structsvm.modeling.conflict import conflicting
 from structsvm.modeling.conic import InfeasibleError, UnboundedError
@@ -21,12 +22,12 @@ from structsvm.modeling.outcome import Certified
 from structsvm.modeling.prepared import Prepared, prepared
 from structsvm.modeling.program import CvxpyProgram
 from structsvm.modeling.restricted import (
-    CONIC,
     ByName,
     Conic,
     Restricted,
     mixed_integer_solvers,
 )
+from structsvm.modeling.separable import FastMaster
 from structsvm.parallel import Backend, backend_from
 from structsvm.solution import History, HistoryEntry
 from structsvm.solvers.cutting_plane import CuttingPlane
@@ -34,7 +35,7 @@ from structsvm.solvers.stopping import Stopping
 from structsvm.status import Status
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["solve"]
+__all__ = ["METHOD", "register", "solve"]
 
 Callback = Callable[[HistoryEntry], None]
 
@@ -43,6 +44,13 @@ UNBOUNDED = "unbounded: there is no minimum"
 STALLED = "stalled: no new plane was found, and the restricted problem has no more digits"
 INEXACT = "as good as the oracles: no new plane was found, and their upper bounds leave this gap"
 BY_ORACLES = ", and on the upper bounds that the oracles gave"
+
+METHOD = "cutting-plane"
+
+
+def register() -> None:
+    """Let ``cvxpy.Problem.solve`` know of the method."""
+    cp.Problem.register_solve(METHOD, solve)
 
 
 def solve(
@@ -269,6 +277,8 @@ def _restricted(
     name = None if solver is None else solver.upper()
     if prepared.is_mixed_integer:
         return ByName(prepared, name or preferred(), options)
+    if name is None and (fast := FastMaster.of(prepared, start, options)) is not None:
+        return fast
     if name in (None, "CLARABEL"):
         return Conic(prepared, start, options)
     return ByName(prepared, name, options)
@@ -292,9 +302,9 @@ def _finish(problem: Any, status: str, value: float, certified: Certified) -> No
 
 def _word(status: Status) -> str:
     """The status as cvxpy names it."""
-    if status.converged:
-        return cp.OPTIMAL
-    return cp.OPTIMAL_INACCURATE if status is Status.STALLED else cp.USER_LIMIT
+    if status in (Status.STALLED, Status.HEURISTIC):
+        return cp.OPTIMAL_INACCURATE
+    return cp.OPTIMAL if status.converged else cp.USER_LIMIT
 
 
 class _Watched:

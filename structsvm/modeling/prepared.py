@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.masters.working_set import WorkingSet
+from structsvm.modeling.mending import Mender
 from structsvm.modeling.rewriting import Held, Rewritten, rewritten
 
 __all__ = ["Prepared", "entries", "prepared"]
@@ -41,6 +42,7 @@ class Prepared:
         self.variables: list[cp.Variable] = [*problem.variables(), *self.rewritten.inner]
         self.sign = 1.0 if isinstance(problem.objective, cp.Minimize) else -1.0
         self.sizes = [h.heights.size for h in self.held]
+        self.mender = Mender.of(self.rewritten, self.variables)
         self.master, self._links = self._linked()
         self._maps: list[Map] | None = None
 
@@ -80,6 +82,10 @@ class Prepared:
             pieces.append(piece)
         return np.concatenate(pieces)
 
+    def values(self) -> Floats:
+        """The values of the variables as they are."""
+        return np.concatenate([_column(v.value) for v in self.variables])
+
     def split(self, w: Floats) -> list[Floats]:
         """The entries of each variable."""
         return np.split(w, np.cumsum([v.size for v in self.variables])[:-1])
@@ -109,11 +115,10 @@ class Prepared:
 
     def of_group(self, g: int) -> tuple[Held, str]:
         """The atom of a group, and which of its terms it is, in words."""
-        for held in self.held:
-            if g < held.heights.size:
-                return held, "" if held.heights.size == 1 else f", term {g}"
-            g -= held.heights.size
-        raise AssertionError
+        a = int(np.searchsorted(np.cumsum(self.sizes), g, side="right"))
+        held = self.held[a]
+        own = g - sum(self.sizes[:a])
+        return held, "" if held.heights.size == 1 else f", term {own}"
 
     def _map(self, arguments: Sequence[cp.Expression]) -> Map:
         places, at = {}, 0

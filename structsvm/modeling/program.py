@@ -37,6 +37,9 @@ ACTIVE = 1e-7
 SLIPS = 1e-7
 """By how much of its size a value may be below an earlier plane, through rounding."""
 
+EXACT = 1e-9
+"""Relative distance of an upper bound to its value that is only rounding."""
+
 WITNESSES = 20
 """Points at which later planes are compared with what the oracles said before."""
 
@@ -129,7 +132,8 @@ class CvxpyProgram(Program):
         for a in range(len(self.held)):
             own = [(part, answer) for part, answer in asked if part.atom == a]
             self._write(planes, a, own, points.arguments[a])
-        self.exact = self.exact and not planes.slacks.any()
+        sizes = np.maximum(1.0, np.abs(planes.values))
+        self.exact = self.exact and bool((planes.slacks <= EXACT * sizes).all())
         self.calls += sum(answer.calls for answer in found)
         self.first = self.first or (w, planes.values + planes.slacks)
         return replace(
@@ -158,17 +162,25 @@ class CvxpyProgram(Program):
             self._compare(heights, before, float(sizes.sum()), "its new plane says that it is", 1)
         self._witnesses = [*self._witnesses[1 - WITNESSES :], (planes.w, uppers)]
 
-    def objective(self, w: Floats, values: Floats) -> float | None:
-        """The user's objective, as something to minimise, unless a constraint is broken."""
+    def evaluated(self, w: Floats, values: Floats) -> tuple[Floats, float] | None:
+        """The point and what is minimised there, unless a constraint is broken.
+
+        If one is that variables outside of the arguments of atoms can mend, with these mended.
+        """
         self.prepared.put(w, values)
-        rewritten = self.prepared.rewritten
+        rewritten, mender = self.prepared.rewritten, self.prepared.mender
         if any(broken(constraint) > 0 for constraint in rewritten.constraints):
-            return None
+            if mender is None or not mender.mend():
+                return None
+            w = self.prepared.tidy(self.prepared.values())
+            self.prepared.put(w, values)
+            if any(broken(constraint) > 0 for constraint in rewritten.constraints):
+                return None
         value = float(np.asarray(rewritten.objective.value).item())
         if not np.isfinite(value):
             return None
         self._values[w.tobytes()] = value
-        return value
+        return w, value
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         """The problem with the cuts as constraints."""
@@ -183,6 +195,21 @@ class CvxpyProgram(Program):
         self._weighed = list(zip(held, answer.multipliers.tolist(), strict=True))
         is_minimum = answer.bound is not None
         return MasterSolution(answer.w, answer.multipliers, answer.label, answer.bound, is_minimum)
+
+    def between(
+        self, answer: MasterSolution, cuts: WorkingSet, best: Floats, upper: float, damping: float
+    ) -> Floats:
+        """The point nearest to the best one at which the restricted objective is low enough.
+
+        A level bundle method (Lemarechal, Nemirovskii and Nesterov, 1995). Where it does not apply,
+        a share of the way.
+        """
+        started = time.perf_counter()
+        least = -np.inf if answer.bound is None else answer.bound[0]
+        level = least + damping * (upper - least)
+        found = self.solver.nearest(cuts, best, level) if np.isfinite(level) else None
+        self.master_seconds += time.perf_counter() - started
+        return answer.w + damping * (best - answer.w) if found is None else found
 
     def keep(self, cuts: WorkingSet) -> None:
         """Keep the planes that are in the working set with their atoms."""

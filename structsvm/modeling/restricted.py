@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import MasterError, SettingsError
+from structsvm.masters.bounds import CONIC
 from structsvm.masters.working_set import WorkingSet
 from structsvm.modeling.conic import ConicAnswer, ConicProgram, InfeasibleError, UnboundedError
 from structsvm.modeling.prepared import Prepared, entries
@@ -22,12 +23,13 @@ __all__ = ["ByName", "Conic", "Restricted", "Restriction", "mixed_integer_solver
 
 Floats = NDArray[np.float64]
 
-CONIC = "to the accuracy of the conic solver"
-
 FIRST_BOX, LARGEST_BOX = 1e1, 1e9
 """Where a restricted problem without a minimum is solved: the first box, in units of the start."""
 PATIENCE = 10
 """Rounds after which a box grows, whatever was found in it."""
+
+SAME = 1e-3
+"""By how much of its size an objective may differ from its canonical form at a rough solution."""
 
 MIP_GAP = 1e-6
 """What mixed-integer solvers are told to prove, relative to the optimal value."""
@@ -58,6 +60,13 @@ class Restricted(ABC):
             When that has been found out.
         MasterError
             When there is no answer.
+        """
+
+    @abstractmethod
+    def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
+        """The point nearest to another at which the objective is at most ``level``, if it is known.
+
+        Asked for where the objective has no curvature, which keeps minima from jumping.
         """
 
     @abstractmethod
@@ -97,6 +106,8 @@ class Conic(Restricted):
             answer = self._program.solve(rows, right, tol, self.options)
         except UnboundedError:
             return self._within_a_box(cuts, rows, right)
+        if self._answer is None:
+            self._check_objective(answer)
         self._answer = answer
         w = self.prepared.tidy(answer.x[self._columns])
         bound = (answer.bound, CONIC)
@@ -106,6 +117,36 @@ class Conic(Restricted):
         """Give the constraints of the rewritten problem the duals of the last solution."""
         if self._answer is not None:
             self._program.unpack(self._answer)
+
+    def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
+        """The point nearest to another at which the objective is at most ``level``.
+
+        None where the objective has curvature, or Clarabel fails.
+        """
+        if self._program.is_curved:
+            return None
+        rows, right = self._rows(cuts)
+        try:
+            x = self._program.nearest(rows, right, self._columns, center, level, self.options)
+        except MasterError:
+            return None
+        return self.prepared.tidy(x[self._columns])
+
+    def _check_objective(self, answer: ConicAnswer) -> None:
+        """Refuse a canonical form that is below the objective that it stands for.
+
+        The square of a symmetric matrix is such a case in cvxpy 1.6 and 1.7.
+        """
+        prepared = self.prepared
+        prepared.put(answer.x[self._columns], answer.x[self._heights])
+        meant = float(np.asarray(prepared.rewritten.objective.value).item())
+        minimised = self._program.value(answer.x)
+        if minimised < meant - SAME * max(1.0, abs(meant)):
+            raise MasterError(
+                f"cvxpy {cp.__version__} hands another objective to the solver than it evaluates "
+                f"({minimised:.6g} in place of {meant:.6g}): install a newer cvxpy, or write "
+                "cp.sum_squares(cp.vec(X, order='F')) where X is a symmetric matrix"
+            )
 
     def _within_a_box(self, cuts: WorkingSet, rows: Any, right: Floats) -> Restriction:
         self._grow(len(cuts))
@@ -191,6 +232,10 @@ class ByName(Restricted):
         value = float(problem.value)
         bound = value - gap * max(1.0, abs(value)), f"as claimed by {name}"
         return Restriction(self.prepared.tidy(w), multipliers, bound, name.lower())
+
+    def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
+        """None: not every solver takes squares."""
+        return None
 
     def unpack(self) -> None:
         """Nothing: cvxpy has done so."""

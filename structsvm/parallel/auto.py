@@ -12,7 +12,7 @@ from typing import Any
 import joblib
 
 from structsvm.errors import SettingsError
-from structsvm.parallel.base import Backend, Serial, SerialSession, Session, ShareResult, Task
+from structsvm.parallel.base import Backend, Serial, SerialSession, Session, ShareResult, ShareTask
 from structsvm.parallel.cluster import Dask
 from structsvm.parallel.local import Processes, Threads
 from structsvm.support.checks import among, check_n_jobs
@@ -104,7 +104,7 @@ class _Chosen(Session):
         self._session: Session = self._here
         self._rounds = 0
 
-    def shares(self, task: Task, argument: Any) -> list[ShareResult]:
+    def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
         started = time.perf_counter()
         shares = self._session.shares(task, argument)
         self._rounds += 1

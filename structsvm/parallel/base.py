@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from structsvm.parallel.limits import single_threaded
-from structsvm.support.contract import hook
 
 __all__ = [
     "RETRIES",
@@ -19,6 +19,7 @@ __all__ = [
     "SerialSession",
     "Session",
     "ShareResult",
+    "ShareTask",
     "Task",
     "split_shares",
     "work",
@@ -26,6 +27,9 @@ __all__ = [
 
 Task = Callable[[Any, Any], Any]
 """Takes a part and the argument."""
+
+ShareTask = Callable[[Sequence[Any], Any], list[Any]]
+"""Takes the parts of a share and the argument; an answer for each part."""
 
 RETRIES = 3
 """How often work that was on a worker that died is done again."""
@@ -55,12 +59,15 @@ class Session(ABC):
     """
 
     @abstractmethod
-    def shares(self, task: Task, argument: Any) -> list[ShareResult]:
+    def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
         """The answers of each share; the first error that a task raises, if one does."""
 
-    @hook
     def map(self, task: Task, argument: Any) -> list[Any]:
         """``task(part, argument)`` of every part, in their order."""
+        return self.map_shares(partial(_of_each, task), argument)
+
+    def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
+        """``task(parts, argument)`` of every share: the answers of all parts, in their order."""
         shares = self.shares(task, argument)
         n = len(shares)
         total = sum(len(done.answers) for done in shares)
@@ -104,17 +111,21 @@ class Serial(Backend):
         yield SerialSession(parts)
 
 
+def _of_each(task: Task, share: Sequence[Any], argument: Any) -> list[Any]:
+    return [task(part, argument) for part in share]
+
+
 def split_shares(parts: Sequence[Any], n_workers: int) -> list[list[Any]]:
     """The parts dealt out like cards, so that neighbours of like size go to different workers."""
     n = max(1, min(n_workers, len(parts)))
     return [list(parts[k::n]) for k in range(n)]
 
 
-def work(task: Task, share: Sequence[Any], argument: Any) -> ShareResult:
-    """Apply a task to every part of a share, and measure the CPU time in seconds."""
+def work(task: ShareTask, share: Sequence[Any], argument: Any) -> ShareResult:
+    """Apply a task to a share, and measure the CPU time in seconds."""
     started = time.thread_time()
     with single_threaded():
-        answers = [task(part, argument) for part in share]
+        answers = task(share, argument)
     return ShareResult(answers, time.thread_time() - started)
 
 
@@ -124,14 +135,6 @@ class SerialSession(Session):
     def __init__(self, parts: Sequence[Any]) -> None:
         self._parts = parts
 
-    def shares(self, task: Task, argument: Any) -> list[ShareResult]:
+    def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
         """Return the answers of the only share, a list of one."""
         return [work(task, self._parts, argument)]
-
-    def map(self, task: Task, argument: Any) -> list[Any]:
-        """Apply the task to one part after another, in the calling thread."""
-        answers = []
-        with single_threaded():
-            for part in self._parts:  # no comprehension: one frame less on the way to an oracle
-                answers.append(task(part, argument))  # noqa: PERF401
-        return answers

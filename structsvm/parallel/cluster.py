@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from structsvm.errors import MissingExtraError, SettingsError, StructSVMError
-from structsvm.parallel.base import RETRIES, Backend, Session, ShareResult, Task, split_shares, work
+from structsvm.parallel.base import (
+    RETRIES,
+    Backend,
+    Session,
+    ShareResult,
+    ShareTask,
+    split_shares,
+    work,
+)
 
 __all__ = ["Dask"]
 
@@ -80,7 +88,7 @@ class _OnDask(Session):
         self._client, self._shares = client, shares
         self._placed = [self._place(k) for k in range(len(shares))]
 
-    def shares(self, task: Task, argument: Any) -> list[ShareResult]:
+    def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
         answers = {k: self._submit(task, k, argument) for k in range(len(self._shares))}
         try:
             return [self._result(task, k, argument, answers) for k in range(len(self._shares))]
@@ -89,7 +97,9 @@ class _OnDask(Session):
                 self._client.cancel(list(answers.values()))
             raise
 
-    def _result(self, task: Task, k: int, argument: Any, answers: dict[int, Any]) -> ShareResult:
+    def _result(
+        self, task: ShareTask, k: int, argument: Any, answers: dict[int, Any]
+    ) -> ShareResult:
         for retry in range(RETRIES + 1):
             try:
                 done: ShareResult = answers[k].result()
@@ -115,7 +125,7 @@ class _OnDask(Session):
             (future,) = self._client.scatter([share], workers=[address], hash=False)
         return future, address
 
-    def _submit(self, task: Task, k: int, argument: Any) -> Any:
+    def _submit(self, task: ShareTask, k: int, argument: Any) -> Any:
         share, address = self._placed[k]
         return self._client.submit(
             _work_on_share, task, share, argument, pure=False, workers=[address]
@@ -157,5 +167,5 @@ class _Share:
     parts: Sequence[Any]
 
 
-def _work_on_share(task: Task, share: _Share, argument: Any) -> ShareResult:
+def _work_on_share(task: ShareTask, share: _Share, argument: Any) -> ShareResult:
     return work(task, share.parts, argument)

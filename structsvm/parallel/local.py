@@ -17,7 +17,15 @@ import joblib
 
 from structsvm.errors import StructSVMError
 from structsvm.parallel import leftovers
-from structsvm.parallel.base import RETRIES, Backend, Session, ShareResult, Task, split_shares, work
+from structsvm.parallel.base import (
+    RETRIES,
+    Backend,
+    Session,
+    ShareResult,
+    ShareTask,
+    split_shares,
+    work,
+)
 from structsvm.parallel.workers import Workers, WorkersDied
 from structsvm.support.checks import check_n_jobs
 
@@ -97,7 +105,7 @@ class _InThreads(Session):
     def __init__(self, pool: joblib.Parallel, shares: Sequence[Sequence[Any]]) -> None:
         self._pool, self._shares = pool, shares
 
-    def shares(self, task: Task, argument: Any) -> list[ShareResult]:
+    def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
         call = joblib.delayed(work)
         return list(self._pool(call(task, share, argument) for share in self._shares))
 
@@ -106,7 +114,7 @@ class _InProcesses(Session):
     def __init__(self, paths: Sequence[str], workers: Workers) -> None:
         self._paths, self._workers = paths, workers
 
-    def shares(self, task: Task, argument: Any) -> list[ShareResult]:
+    def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
         missing = dict(enumerate((_work_on_file, task, path, argument) for path in self._paths))
         done: dict[int, ShareResult] = {}
         for retry in range(RETRIES + 1):
@@ -126,7 +134,7 @@ _read: dict[str, list[Any]] = {}
 """The shares this worker has read, by path."""
 
 
-def _work_on_file(task: Task, path: str, argument: Any) -> ShareResult:
+def _work_on_file(task: ShareTask, path: str, argument: Any) -> ShareResult:
     if path not in _read:
         for other in list(_read):
             if Path(other).parent != Path(path).parent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.errors import DataError
 
-__all__ = ["EquivalenceMatrix"]
+__all__ = ["EquivalenceMatrix", "project_all"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -284,6 +285,18 @@ class EquivalenceMatrix:
         if self.labels is None:
             raise DataError("a relaxed equivalence matrix has no cluster labels")
         return self.labels
+
+
+def project_all(Xs: Sequence[Floats], segmentations: Sequence[EquivalenceMatrix]) -> list[Floats]:
+    """:meth:`EquivalenceMatrix.project` of many recordings at once, each (K_i, P)."""
+    stacked = np.concatenate(Xs)
+    ends = np.cumsum([len(X) for X in Xs])
+    pairs = zip(segmentations, (0, *ends[:-1].tolist()), strict=True)
+    firsts = np.concatenate([M.boundaries[:-1] + begin for M, begin in pairs])
+    sums = np.add.reduceat(stacked, firsts, axis=0)
+    sizes = np.diff(firsts, append=len(stacked))
+    rows = np.cumsum([M.n_clusters for M in segmentations])[:-1]
+    return np.split(sums / np.sqrt(sizes)[:, None], rows)
 
 
 def _frozen(array: Any) -> Any:

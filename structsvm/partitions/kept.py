@@ -49,8 +49,13 @@ class KeptPartition:
         """
         if M.labels is None:
             raise DataError("a relaxed equivalence matrix has no clusters to keep")
-        values = M.boundaries[1:] if M.is_contiguous else M.labels
-        return cls(read_only(values.astype(np.min_scalar_type(int(values.max())))), M.is_contiguous)
+        return cls.holding(M.boundaries[1:] if M.is_contiguous else M.labels, M.is_contiguous)
+
+    @classmethod
+    def holding(cls, values: Ints, is_contiguous: bool) -> KeptPartition:
+        """Keep segment ends, or the cluster of each item from 0, of which nothing is checked."""
+        small = np.int32 if is_contiguous else np.min_scalar_type(int(values.max()))
+        return cls(read_only(values.astype(small)), is_contiguous)
 
     @property
     def matrix(self) -> EquivalenceMatrix:
@@ -91,6 +96,19 @@ class KeptPartition:
         """Hash of the grouping."""
         return hash(self._key)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To other processes it travels in T bits at most."""
+        if not self.is_contiguous or 8 * self.values.nbytes <= self.n_samples:
+            return KeptPartition, (self.values, self.is_contiguous)
+        is_end = np.zeros(self.n_samples, dtype=np.bool_)
+        is_end[self.values.astype(np.int64) - 1] = True
+        return _from_bits, (np.packbits(is_end), self.n_samples)
+
     @property
     def _key(self) -> tuple[bool, str, bytes]:
         return self.is_contiguous, self.values.dtype.str, self.values.tobytes()
+
+
+def _from_bits(packed: NDArray[np.uint8], n_samples: int) -> KeptPartition:
+    ends = np.flatnonzero(np.unpackbits(packed, count=n_samples)) + 1
+    return KeptPartition.holding(ends, True)

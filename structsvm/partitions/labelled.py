@@ -128,13 +128,16 @@ class SearchedSample(LabelledSample):
 
     def separate(self, scoring: Scoring, given_k: bool) -> Separation:
         """Ask the oracle for the most violated labelling."""
-        objective = TraceObjective(
+        constraint = Constraint(self.M.n_clusters) if given_k else UNCONSTRAINED
+        answer = self.oracle.ask(self.scored(scoring), constraint)
+        return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)
+
+    def scored(self, scoring: Scoring) -> TraceObjective:
+        """What :meth:`separate` maximises."""
+        return TraceObjective(
             Z=(Z := in_metric(self.X, scoring.factor)),
             truth=self.M,
             truth_weight=scoring.truth_weight,
             shift=scoring.shift,
             gaps=has_gaps(Z),
         )
-        constraint = Constraint(self.M.n_clusters) if given_k else UNCONSTRAINED
-        answer = self.oracle.ask(objective, constraint)
-        return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)

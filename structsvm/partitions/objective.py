@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.equivalence import EquivalenceMatrix, project_all
+from structsvm.partitions.feature_maps import SECOND_MOMENT
 from structsvm.partitions.kept import KeptPartition
-from structsvm.partitions.labelled import LabelledSample, Scoring
+from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import Projector
 from structsvm.partitions.metric import Metric, metric_factor
+from structsvm.partitions.oracle import BatchOracle, ask_together
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import centred
-from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
+from structsvm.problem import BatchScorer, Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
 from structsvm.support.checks import among, meant
@@ -155,6 +157,25 @@ class MetricObjective(Objective, Problem):
             feature[-1] = -y.n_clusters
         return feature / x.n_samples
 
+    def joint_features(
+        self, xs: Sequence[SearchedSample], ys: Sequence[EquivalenceMatrix]
+    ) -> list[Floats] | list[None]:
+        """The joint features of segmentations, (d,) each, to the last bit those of one by one.
+
+        None where the feature map is another one, which is asked sample by sample.
+        """
+        if self.partition.feature_map is not SECOND_MOMENT or not all(y.is_contiguous for y in ys):
+            return [None] * len(xs)
+        space, diagonal = self.weight_space(), self.metric == "diagonal"
+        features = []
+        for x, y, U_X in zip(xs, ys, project_all([x.X for x in xs], ys), strict=True):
+            slope = np.einsum("kp,kp->p", U_X, U_X) if diagonal else U_X.T @ U_X
+            feature = space.from_metric(slope)
+            if self.prices_clusters:
+                feature[-1] = -y.n_clusters
+            features.append(feature / x.n_samples)
+        return features
+
     def loss(self, y: Projector, y_hat: Projector) -> float:
         """``kappa`` times the loss, plus the fixed price of more clusters than the truth has."""
         traits = self.partition.traits
@@ -172,7 +193,7 @@ class MetricObjective(Objective, Problem):
         B, beta = self.split(w)
         traits = self.partition.traits
         scoring = Scoring(B, metric_factor(B), 2 * traits.kappa, traits.kappa - beta)
-        return MetricScorer(scoring, traits.given_k)
+        return MetricScorer(self, scoring, traits.given_k)
 
     def predict(self, w: Floats, x: Any) -> Any:
         """The best partition of a sample in the metric, the number of clusters being priced."""
@@ -238,9 +259,10 @@ class MetricObjective(Objective, Problem):
 
 
 @dataclass(frozen=True, eq=False)
-class MetricScorer:
+class MetricScorer(BatchScorer):
     """Loss-augmented inference in one metric."""
 
+    objective: MetricObjective
     scoring: Scoring
     given_k: bool
 
@@ -248,6 +270,29 @@ class MetricScorer:
         """Return the most violated labelling, as :meth:`MetricObjective.separate` does."""
         answer = x.separate(self.scoring, self.given_k)
         return replace(answer, slack=answer.slack / x.n_samples)
+
+    def n_items(self, x: LabelledSample) -> int:
+        """T of a sample whose oracle answers many questions at once, of which K is none."""
+        at_once = isinstance(x, SearchedSample) and isinstance(x.oracle, BatchOracle)
+        return x.n_samples if at_once and not self.given_k else 0
+
+    def separate_all(
+        self, xs: Sequence[SearchedSample], ys: Sequence[EquivalenceMatrix]
+    ) -> list[Separation]:
+        """Ask the oracles of the samples for their most violated labellings, each oracle once."""
+        objectives = [x.scored(self.scoring) for x in xs]
+        found = ask_together([x.oracle for x in xs], objectives)
+        answers = [found[i] for i in range(len(xs))]
+        features = self.objective.joint_features(xs, [answer.y for answer in answers])
+        return [
+            Separation(
+                answer.y,
+                max(0.0, answer.upper_bound - answer.value) / x.n_samples,
+                answer.quality,
+                feature,
+            )
+            for x, answer, feature in zip(xs, answers, features, strict=True)
+        ]
 
 
 def metric_space(metric: str, n_features: int) -> WeightSpace:

@@ -28,6 +28,7 @@ __all__ = [
     "Oracle",
     "Quality",
     "Region",
+    "ask_together",
 ]
 
 Floats = NDArray[np.float64]
@@ -450,6 +451,24 @@ class BatchOracle(Oracle):
         self, Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], prices: Floats
     ) -> Floats:
         """``|M - M_i|_F^2`` of the best partition of each sample at every price, (N, n)."""
+
+
+def ask_together(
+    oracles: Sequence[Oracle], objectives: Sequence[TraceObjective]
+) -> dict[int, Argmax]:
+    """The answers of those oracles that take many questions at once, by the place of each.
+
+    Oracles that are equal are asked in one call.
+    """
+    together: dict[BatchOracle, list[int]] = {}
+    for i, oracle in enumerate(oracles):
+        if isinstance(oracle, BatchOracle):
+            together.setdefault(oracle, []).append(i)
+    found: dict[int, Argmax] = {}
+    for oracle, places in together.items():
+        answers = oracle.ask_all([objectives[i] for i in places])
+        found |= dict(zip(places, answers, strict=True))
+    return found
 
 
 def _failure(oracle: Oracle, method: str, error: Exception) -> StructSVMError:

@@ -25,6 +25,7 @@ from structsvm.partitions.oracle import (
     Constraint,
     Oracle,
     Quality,
+    ask_together,
 )
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import centred, read_arrays
@@ -243,19 +244,14 @@ class PartitionProblem(Contract):
         """
         if type(self).partition is not PartitionProblem.partition:
             return {}
-        together: dict[BatchOracle, list[int]] = {}
-        for i, sample in enumerate(samples):
-            oracle = self.decoder(sample)
-            if isinstance(oracle, BatchOracle):
-                together.setdefault(oracle, []).append(i)
-        found: dict[int, EquivalenceMatrix] = {}
-        for oracle, places in together.items():
-            objectives = [self.decoding_objective(samples[i], metric) for i in places]
-            answers = oracle.ask_all(objectives)
-            for i, answer, objective in zip(places, answers, objectives, strict=True):
-                _warn_of_rounding(answer, objective)
-                found[i] = answer.y
-        return found
+        oracles = [self.decoder(sample) for sample in samples]
+        if not any(isinstance(oracle, BatchOracle) for oracle in oracles):
+            return {}
+        objectives = [self.decoding_objective(sample, metric) for sample in samples]
+        answers = ask_together(oracles, objectives)
+        for i, answer in answers.items():
+            _warn_of_rounding(answer, objectives[i])
+        return {i: answer.y for i, answer in answers.items()}
 
     def decoding_objective(
         self, sample: Sample, metric: Metric, n_clusters: int | None = None

@@ -16,7 +16,8 @@ from structsvm.features.names import read_names
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.states import names_by_metric
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.samples import asked_counts
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.plotting.style import (
     LEARNED,
     TRACE,
@@ -65,6 +66,29 @@ class _Strip:
         return list(itertools.pairwise([0, *self.breakpoints]))
 
 
+@dataclass(frozen=True, eq=False)
+class _Sure:
+    """How sure each change of the learned segmentation is."""
+
+    at: list[int]
+    heights: list[float]
+    """From 0 to 1."""
+    written: list[str]
+    title: str
+
+    @classmethod
+    def of(cls, learner: MetricLearner, sample: Sample, K: Counts) -> _Sure:
+        """By their rates, or by their margins, of which 1 is drawn half as high as the highest."""
+        (changes,) = learner.predict_changes([sample], K)
+        at = [change["at"] for change in changes]
+        if getattr(learner, "margin_rates_", None) is not None:
+            rates = [change["rate"] for change in changes]
+            return cls(at, rates, [f"{100 * rate:.0f} %" for rate in rates], "right, of such")
+        margins = [change["margin"] for change in changes]
+        heights = [1.0 if np.isinf(margin) else margin / (1.0 + margin) for margin in margins]
+        return cls(at, heights, [f"{margin:.2g}" for margin in margins], "margin")
+
+
 def plot_segmentation(
     learner: MetricLearner,
     X: Any,
@@ -74,6 +98,7 @@ def plot_segmentation(
     show: str = "components",
     n_traces: int = 3,
     times: Any = None,
+    margins: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a recording above its segmentations: the true one, the learned one, the untrained one.
@@ -97,6 +122,9 @@ def plot_segmentation(
         How many of them.
     times : TimeAxis, or numbers or dates of shape (T,), optional
         When the samples were measured; those of a data frame whose index has dates are its own.
+    margins : bool
+        Whether to draw how sure each learned change is: its rate where the learner has
+        ``margin_rates_``, and its margin otherwise (:meth:`MetricLearner.predict_changes`).
     ax : matplotlib axes, optional
         New ones if not given.
 
@@ -140,10 +168,12 @@ def plot_segmentation(
         strips.insert(0, _Strip("true", truth.breakpoints, ink, _true_states(learner, truth, y)))
     marks = state_marks(learner)
 
+    sure = _Sure.of(learner, sample, K) if margins else None
     axis = _time_axis(times, X, values.shape[1])
     edges = _drawn(axis.edges) if axis else np.arange(values.shape[1] + 1) - 0.5
     places = _drawn(axis.values) if axis else np.arange(values.shape[1])
-    ax = new_axes(ax, height=0.55 * (len(names) + len(strips)) + 0.8 + (0.4 if marks else 0.0))
+    lanes = len(names) + len(strips) + (sure is not None)
+    ax = new_axes(ax, height=0.55 * lanes + 0.8 + (0.4 if marks else 0.0))
     for lane, trace in enumerate(values):
         ax.plot(places, _in_lane(lane, trace), color=ink, alpha=TRACE, linewidth=0.9)
     for lane, strip in enumerate(strips, start=len(names)):
@@ -160,6 +190,9 @@ def plot_segmentation(
     labels = [plain_text(name) for name in names] + [
         f"{s.name}\n{counted(len(s.breakpoints), 'segment')}" for s in strips
     ]
+    if sure is not None:
+        labels.append(sure.title)
+        _draw_sure(ax, len(labels) - 1, sure, edges)
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     ax.set_xlim(edges[0], edges[-1])
@@ -259,6 +292,27 @@ def _draw_states(
                 fontsize="small",
                 bbox={"facecolor": mark.color, "edgecolor": "none", "pad": 0.5},
             )
+
+
+def _draw_sure(ax: Axes, lane: int, sure: _Sure, edges: Floats) -> None:
+    """A bar at each change, as high as it is sure, and the number where there is room."""
+    whole, before = edges[-1] - edges[0], -np.inf
+    foot, ink = lane + LANE / 2, text_color()
+    ax.plot(edges[[0, -1]], [foot, foot], color=ink, linewidth=0.6, alpha=TRACE)
+    for at, height, written in zip(sure.at, sure.heights, sure.written, strict=True):
+        place = edges[at]
+        ax.plot([place] * 2, [foot, foot - LANE * height], color=LEARNED, linewidth=3)
+        if place - before > whole * LETTER * (len(written) + 3):
+            ax.annotate(
+                written,
+                (place, foot),
+                (4, 1),
+                textcoords="offset points",
+                color=ink,
+                fontsize="small",
+                va="bottom",
+            )
+            before = place
 
 
 def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, StateMark]) -> None:

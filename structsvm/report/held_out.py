@@ -24,10 +24,14 @@ from structsvm.learner.samples import is_image
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.partitions.traits import IMAGES, Words
 from structsvm.support.plain import counted
 
 __all__ = ["HeldOut"]
+
+MARGINS = 3_000_000
+"""Samples times changes up to which margins are computed: less than half a minute."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,9 @@ class HeldOut:
     evaluation: Evaluation
     times: Sequence[TimeAxis | None] = ()
     """When the samples of each recording were measured; empty if it is known of none."""
+    changes: Sequence[Sequence[Mapping[str, Any]]] = ()
+    """How sure each learned change of each recording is; empty where that is not known, or would
+    take long."""
 
     @classmethod
     def of(
@@ -98,14 +105,43 @@ class HeldOut:
             classifiers=learner.rivals_,
         )
         labels = labels_of_each(ys, samples, words)
+        K = asked_counts(n_clusters, truths)
+        changes = _changes(learner, samples, guesses["learned"], K)
         return cls(
-            learner, images, labels, measured, samples, truths, guesses, states, evaluation, axes
+            learner,
+            images,
+            labels,
+            measured,
+            samples,
+            truths,
+            guesses,
+            states,
+            evaluation,
+            axes,
+            changes,
         )
 
     @property
     def seen(self) -> int:
         """How many of them the metric was learned from."""
         return self.evaluation.seen
+
+
+def _changes(
+    learner: MetricLearner,
+    samples: Sequence[Sample],
+    found: Sequence[EquivalenceMatrix],
+    n_clusters: Counts,
+) -> list[list[dict[str, Any]]]:
+    """How sure the learned changes are, if their oracle is exact and they are not too many."""
+    work = sum(x.n_samples * (M.n_clusters - 1) for x, M in zip(samples, found, strict=True))
+    if not learner.problem_.traits.contiguous or work > MARGINS:
+        return []
+    try:
+        changes: list[list[dict[str, Any]]] = learner.predict_changes(samples, n_clusters)
+    except DataError:  # of an oracle that is not exact
+        return []
+    return changes
 
 
 def _time_axes(

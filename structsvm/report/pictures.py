@@ -153,6 +153,10 @@ def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
                 "states": {
                     name: states.numbers(y, ends[name].breakpoints) for name, y in named.items()
                 },
+                "changes": [
+                    {"at": c["at"], "margin": c["margin"], "rate": c.get("rate")}
+                    for c in (held_out.changes[i] if held_out.changes else ())
+                ],
                 "labels": _segment_labels(held_out.labels[i], truth),
                 "time": _knots(held_out.times[i]) if held_out.times else None,
             }

@@ -59,6 +59,11 @@ class CutRun(ABC):
     def center(self) -> Floats | None:
         """What iterations may stay near."""
 
+    @property
+    @abstractmethod
+    def stays_near(self) -> bool:
+        """Whether there is a center that is worth staying near."""
+
     @abstractmethod
     def groups(self, slack: str) -> Ints:
         """The group of each maximum, (N,): as many groups as there are slacks."""
@@ -79,6 +84,13 @@ class CutRun(ABC):
         ------
         MasterError
             When there is no solution.
+        """
+
+    @abstractmethod
+    def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
+        """Where the oracles are called: at the master's weight, or nearer to the best one.
+
+        ``damping`` is 0 for the master's weight, and below 1.
         """
 
     @abstractmethod

@@ -82,12 +82,21 @@ class Program(ABC):
         """
 
     @abstractmethod
-    def objective(self, w: Floats, values: Floats) -> float | None:
-        """``f`` at ``w`` with these values of the groups; None if a constraint is broken."""
+    def evaluated(self, w: Floats, values: Floats) -> tuple[Floats, float] | None:
+        """``w`` and ``f`` there, with these values of the groups; None if a constraint is broken.
+
+        Perhaps another point, with the same values, that breaks none.
+        """
 
     @abstractmethod
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         """The minimum with the cuts in place of ``h``, with its lower bound."""
+
+    @abstractmethod
+    def between(
+        self, answer: MasterSolution, cuts: WorkingSet, best: Floats, upper: float, damping: float
+    ) -> Floats:
+        """A point between the minimum of the restricted problem and the best point so far."""
 
     @abstractmethod
     def keep(self, cuts: WorkingSet) -> None:
@@ -135,6 +144,11 @@ class ProgramRun(CutRun):
         """The best point so far."""
         return self.certificate.best
 
+    @property
+    def stays_near(self) -> bool:
+        """Whether there is a point that keeps the constraints, and a lower bound."""
+        return self.center is not None and bool(np.isfinite(self.certificate.lower))
+
     def groups(self, slack: str) -> Ints:
         """The group of each function, (n_terms,)."""
         return self.program.groups(slack)
@@ -157,6 +171,13 @@ class ProgramRun(CutRun):
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         """The program with the cuts in place of the functions, solved."""
         return self.program.restricted(master, cuts, request)
+
+    def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
+        """The master's point, or the program's choice of one nearer to the best so far."""
+        best, upper = self.certificate.best, self.certificate.upper
+        if best is None or damping == 0.0:
+            return answer.w
+        return self.program.between(answer, cuts, best, upper, damping)
 
     def bound(self, cuts: WorkingSet, answer: MasterSolution) -> None:
         """Take note of the lower bound that the master has proved."""
@@ -187,9 +208,9 @@ class ProgramRun(CutRun):
         if known is not None:
             self.program.check_values(planes, known)
             values = np.maximum(values, known)
-        upper = self.program.objective(w, values)
-        if upper is not None:
-            self.certificate.update_best(upper, w)
+        if (found := self.program.evaluated(w, values)) is not None:
+            point, upper = found
+            self.certificate.update_best(upper, point)
         return planes
 
     def resume_from(self, checkpoint: Checkpoint | None) -> bool:

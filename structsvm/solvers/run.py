@@ -29,7 +29,7 @@ from structsvm.solvers.memory import Memory
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.requirements import is_admissible
-from structsvm.solvers.separation import Block, Query, blocks_of, separate_block
+from structsvm.solvers.separation import Block, Query, blocks_of, separate_one, separate_share
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
 from structsvm.solvers.support import support_of
 from structsvm.status import Status
@@ -41,6 +41,8 @@ Ints = NDArray[np.int64]
 
 logger = logging.getLogger("structsvm")
 
+LOCAL = 0.9
+"""Relative gap above which the best weight is too poor to stay near it."""
 BACKTRACKS = (1.0, 0.5, 0.25)
 """Shares of the way from the null weight to the start, tried until one is better than null."""
 
@@ -89,6 +91,11 @@ class Run(CutRun):
         """Whether the weight has semi-definite blocks."""
         return largest_order(self.risk.space) > 0
 
+    @property
+    def stays_near(self) -> bool:
+        """Whether there is a center, and not too poor a one."""
+        return self.center is not None and self.certificate.gap < LOCAL
+
     def groups(self, slack: str) -> Ints:
         """The group of each sample, (N,): its own, or the only one."""
         N = self.n_samples
@@ -114,6 +121,11 @@ class Run(CutRun):
             logger.warning("the master failed (%s): the conic solver takes over", error)
             answer = checked(CvxpyMaster().solve(self.risk, cuts, request), self.risk, cuts)
             return replace(answer, label=f"master failed: {error}, {answer.label}")
+
+    def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
+        """The share ``damping`` of the way from the master's weight to the center."""
+        center = self.center
+        return answer.w if center is None else answer.w + damping * (center - answer.w)
 
     def resume_from(self, checkpoint: Checkpoint | None) -> bool:
         """Restore what a file holds, if there is one; whether that run had stalled."""
@@ -226,7 +238,7 @@ class Run(CutRun):
         cached = cache is not None and cache.capacity > 0
         each = np.arange(self.risk.n_samples) if cached else groups
         deadline = time.time() + self._budget(self.risk.n_samples)
-        answers = self._session.map(separate_block, Query(w, each, deadline))
+        answers = self._session.map_shares(separate_share, Query(w, each, deadline))
         self.oracle_calls += sum(answer.calls for answer in answers if answer is not None)
         if any(answer is None for answer in answers):
             raise BudgetSpentError(Status.MAX_SECONDS)
@@ -246,8 +258,7 @@ class Run(CutRun):
         self._budget(1)
         block, j = self._home[i]
         query = Query(w, np.arange(self.risk.n_samples))
-        found = separate_block(block, query, np.array([j]))
-        assert found is not None
+        found = separate_one(block, query, j)
         self.oracle_calls += found.calls
         self.certificate.qualities.add(found.quality)
         return float(found.intercepts[j]), found.slopes[j]

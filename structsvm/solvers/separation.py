@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, StructSVMError
 from structsvm.masters.working_set import Labellings
-from structsvm.problem import Problem, RegularizedRisk, Scorer, Separation
+from structsvm.problem import BatchScorer, Problem, RegularizedRisk, Scorer, Separation
 from structsvm.solvers.first_answer import (
     check_buffer,
     check_feature,
@@ -28,13 +28,16 @@ from structsvm.status import Quality
 from structsvm.support.contract import asked
 from structsvm.support.plain import read_only
 
-__all__ = ["Block", "Query", "blocks_of", "separate_block"]
+__all__ = ["Block", "Query", "blocks_of", "separate_one", "separate_share"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TRUTHS_IN_MEMORY = 2**28
 """Bytes that the joint features of the true labellings may take before they are recomputed."""
+
+MOMENT = 10_000
+"""Items of samples that are separated together, if there are so many."""
 
 MOST_BLOCKS = 64
 """Sums over samples are made of so many terms, however many workers there are."""
@@ -68,10 +71,13 @@ class Block:
     _looked: set[int] = field(default_factory=set, init=False, repr=False)
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
 
-    def fill(self, planes: Planes, j: int, scorer: Scorer) -> tuple[Quality, float]:
+    def fill(
+        self, planes: Planes, j: int, scorer: Scorer, known: Separation | None
+    ) -> tuple[Quality, float]:
         """Call the oracle of the ``j``-th sample: its row, its quality, and its size.
 
-        The first sample of all is looked at closely when it is first asked.
+        The first sample of all is looked at closely when it is first asked. ``known`` is the answer
+        of the oracle where it has been called.
 
         Raises
         ------
@@ -81,21 +87,25 @@ class Block:
             If the answer to the first sample breaks the contract of a problem.
         """
         sample, w = int(self.indices[j]), planes.w
-        closely = self.looks and sample == 0 and not self._looked
+        closely = self.is_to_be_looked_at(j)
         with unchanged(self.problem, self.xs[j], self.ys[j], sample) if closely else nullcontext():
             try:
-                answer = scorer.separate(self.xs[j], self.ys[j])
+                answer = scorer.separate(self.xs[j], self.ys[j]) if known is None else known
             except StructSVMError as error:
                 error.add_note(f"while separating sample {sample}")
                 raise
             except Exception as error:
                 raise failure(self.problem, "separate", error, sample) from error
             check_separation(self.problem, answer, sample, "separate")
-            phi = self._feature(j, answer.y, w.size)
+            phi = self._feature(j, answer.y, w.size) if answer.feature is None else answer.feature
             if closely:
                 self._looked.add(0)
                 self._look_closely(j, answer, phi, w.size)
         return answer.quality, self._write(planes, j, answer, phi)
+
+    def is_to_be_looked_at(self, j: int) -> bool:
+        """Whether the answer for the ``j``-th sample is the one that is looked at closely."""
+        return self.looks and int(self.indices[j]) == 0 and not self._looked
 
     def _look_closely(self, j: int, answer: Separation, phi: Floats, dim: int) -> None:
         """What is checked of one answer only."""
@@ -111,7 +121,8 @@ class Block:
         w, omega, sample = planes.w, float(self.sample_weight[j]), int(self.indices[j])
         truth = self._truth(j, w.size)
         slope = omega * (phi - truth)
-        intercept = omega * self._loss(j, answer.y)
+        loss = self._loss(j, answer.y) if answer.loss is None else answer.loss
+        intercept = omega * loss
         value = intercept + float(slope @ w)
         if not np.isfinite(value):
             raise OracleError(f"sample {sample}: the labelling found has the value {value}")
@@ -122,16 +133,16 @@ class Block:
             return size
         planes.slopes[j], planes.intercepts[j] = slope, intercept
         planes.values[j], planes.slacks[j] = value, slack
-        planes.labellings[j] = self._kept(sample, answer.y)
+        planes.labellings[j] = self._kept(sample, answer.y, loss)
         return size
 
-    def _kept(self, sample: int, y: Any) -> Labellings:
+    def _kept(self, sample: int, y: Any, loss: float) -> Labellings:
         """The labelling of a plane of one sample."""
         if not self.keeps_labellings:
             return None
         with asked(self.problem, "kept", f"sample {sample}"):
             kept = self.problem.kept(y)
-        return None if kept is None else ((sample, kept, 1.0),)
+        return None if kept is None else ((sample, kept, loss, 1.0),)
 
     def _feature(self, j: int, y: Any, dim: int) -> Floats:
         sample = int(self.indices[j])
@@ -172,20 +183,81 @@ def blocks_of(risk: RegularizedRisk) -> list[Block]:
     ]
 
 
-def separate_block(block: Block, query: Query, which: Ints | None = None) -> Planes | None:
-    """Call the oracles of a block, or of the samples at some of its places.
+def separate_share(blocks: Sequence[Block], query: Query) -> list[Planes | None]:
+    """Call the oracles of all samples of some blocks of a risk, many at once where they can.
 
-    None if the deadline comes before the last call.
+    None of a block if the deadline comes before its last call.
     """
+    scorer = blocks[0].problem.at(read_only(query.w))
+    planes = []
+    for neighbours in _neighbours(blocks, scorer):
+        known = _separated_together(neighbours, scorer, query.deadline)
+        planes += [
+            _planes_of(block, query, scorer, range(block.indices.size), answers)
+            for block, answers in zip(neighbours, known, strict=True)
+        ]
+    return planes
+
+
+def separate_one(block: Block, query: Query, j: int) -> Planes:
+    """Call the oracle of the ``j``-th sample of a block."""
+    found = _planes_of(block, query, block.problem.at(read_only(query.w)), [j], {})
+    assert found is not None
+    return found
+
+
+def _planes_of(
+    block: Block,
+    query: Query,
+    scorer: Scorer,
+    places: Sequence[int],
+    known: Mapping[int, Separation],
+) -> Planes | None:
+    """The planes of the samples at some places of a block, some of which are separated already."""
     planes = Planes.empty(query.w, query.groups[block.indices])
-    scorer = block.problem.at(read_only(query.w))
     qualities, size = set(), 0.0
-    places = np.arange(block.indices.size) if which is None else which
-    for j in places.tolist():
-        if time.time() > query.deadline:
+    for j in places:
+        if j not in known and time.time() > query.deadline:
             return None
-        quality, magnitude = block.fill(planes, j, scorer)
+        quality, magnitude = block.fill(planes, j, scorer, known.get(j))
         qualities.add(quality)
         size += magnitude
-    found = replace(planes, quality=weakest(qualities), size=size, calls=places.size)
+    found = replace(planes, quality=weakest(qualities), size=size, calls=len(places))
     return found.summed()
+
+
+def _neighbours(blocks: Sequence[Block], scorer: Scorer) -> Iterator[list[Block]]:
+    """As many blocks at a time as make a moment's work for who separates many at once."""
+    some, n_items = [], 0
+    for block in blocks:
+        some.append(block)
+        n_items += sum(map(scorer.n_items, block.xs)) if isinstance(scorer, BatchScorer) else MOMENT
+        if n_items >= MOMENT:
+            yield some
+            some, n_items = [], 0
+    if some:
+        yield some
+
+
+def _separated_together(
+    blocks: Sequence[Block], scorer: Scorer, deadline: float
+) -> list[dict[int, Separation]]:
+    """The answers for those samples of blocks that are separated at once, by their place."""
+    known: list[dict[int, Separation]] = [{} for _ in blocks]
+    if not isinstance(scorer, BatchScorer) or time.time() > deadline:
+        return known
+    places = [
+        (k, j)
+        for k, block in enumerate(blocks)
+        for j, x in enumerate(block.xs)
+        if scorer.n_items(x) and not block.is_to_be_looked_at(j)
+    ]
+    if not places:
+        return known
+    with suppress(Exception):  # one after another, the sample that fails has a number
+        answers = scorer.separate_all(
+            [blocks[k].xs[j] for k, j in places], [blocks[k].ys[j] for k, j in places]
+        )
+        for (k, j), answer in zip(places, answers, strict=True):
+            known[k][j] = answer
+    return known

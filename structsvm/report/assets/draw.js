@@ -27,7 +27,7 @@ function color(name) { return `var(--${COLORED.has(name) ? name : "rival"})`; }
 // "no interval" and other missing numbers are null in the data.
 function number(value, digits = 3) {
   if (value === null || value === undefined) return "–";
-  if (Number.isInteger(value)) return String(value);
+  if (Number.isInteger(value)) return String(value).replace("-", "−");
   const shown = Number(value.toPrecision(digits));
   return String(Math.abs(shown) >= 1e-4 ? shown : value.toExponential(1)).replace("-", "−");
 }
@@ -41,12 +41,12 @@ function scale(from, to, low, high) {
   return (value) => low + (value - from) * factor;
 }
 
-// Round numbers between two values, about as many as asked for.
-function ticks(from, to, about) {
+// Round numbers between two values, about as many as asked for, `least` apart.
+function ticks(from, to, about, least = 0) {
   const rough = (to - from) / Math.max(about, 1);
   if (!(rough > 0)) return [from];
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * ([1, 2, 5, 10].find((m) => m * power >= rough) || 10);
+  const step = Math.max(power * ([1, 2, 5, 10].find((m) => m * power >= rough) || 10), least);
   const found = [];
   for (let i = Math.ceil(from / step); i * step <= to + step * 1e-9; i++) {
     found.push(Number((i * step).toPrecision(12)));
@@ -66,13 +66,16 @@ function line(x1, y1, x2, y2, attributes = {}) {
   return svg("line", { x1, y1, x2, y2, ...attributes });
 }
 
+// A long name without its middle: what tells names apart is often at the end.
 function short(name, most = 20) {
-  return name.length > most ? `${name.slice(0, most - 1)}…` : name;
+  most = Math.floor(most);
+  const end = Math.floor((most - 1) / 2);
+  return name.length > most ? `${name.slice(0, most - 1 - end)}…${name.slice(-end)}` : name;
 }
 
-function xAxis(x, from, to, y, about) {
+function xAxis(x, from, to, y, about, least = 0) {
   const axis = svg("g");
-  for (const tick of ticks(from, to, about)) {
+  for (const tick of ticks(from, to, about, least)) {
     axis.append(
       line(x(tick), y, x(tick), y + 5, { class: "axis" }),
       text(x(tick), y + 14, number(tick, 6), { "text-anchor": "middle", class: "soft" }),

@@ -43,14 +43,14 @@ function drawMatrix() {
 
 function drawSpectrum() {
   const values = DATA.metric.eigenvalues, width = 420, height = 190, largest = Math.max(1.1, ...values);
-  const x = scale(0.5, values.length + 0.5, 40, width - 6), y = scale(0, largest, height - 28, 8);
+  const x = scale(0.5, values.length + 0.5, 40, width - 14), y = scale(0, largest, height - 28, 8);
   const drawn = picture(width, height, `Eigenvalues: ${values.slice(0, 8).map((v) => number(v)).join(", ")}`);
   const wide = Math.max(Math.min(x(2) - x(1) - 1, 14), 0.8);
   values.forEach((value, i) => drawn.append(svg("rect", {
     x: x(i + 1) - wide / 2, y: y(value), width: wide, height: y(0) - y(value), fill: color("learned") },
   svg("title", {}, `direction ${i + 1}: ${number(value)}`))));
   for (const tick of ticks(0, largest, 4)) drawn.append(text(34, y(tick), number(tick), { "text-anchor": "end", class: "soft" }));
-  drawn.append(line(40, y(1), width - 6, y(1), { class: "reference" }), xAxis(x, 1, values.length, height - 26, 8));
+  drawn.append(line(40, y(1), width - 6, y(1), { class: "reference" }), xAxis(x, 1, values.length, height - 26, 8, 1));
   byId("spectrum").append(drawn);
   byId("spectrum-words").textContent = DATA.metric.words;
 }
@@ -69,6 +69,6 @@ function drawCertificate() {
       fill: "none", stroke: color(key === "upper" ? "learned" : "untrained"), "stroke-width": 2, "stroke-dasharray": dash }));
   }
   for (const tick of ticks(low, high, 4)) drawn.append(text(50, y(tick), number(tick, 4), { "text-anchor": "end", class: "soft" }));
-  drawn.append(xAxis(x, 1, Math.max(history.length, 2), height - 26, 8));
+  drawn.append(xAxis(x, 1, Math.max(history.length, 2), height - 26, 8, 1));
   byId("bounds").append(drawn);
 }

@@ -12,6 +12,9 @@ const COLUMNS = [
     { key, title, of: (r) => r.scores.learned[key], show: fixed })),
 ];
 
+// Scores of which the smallest is best.
+const LOWER = new Set(["loss", "disagreement"]);
+
 // How much closer to the truth the learned metric comes than the untrained one.
 function lead(r) {
   return r.scores.untrained.disagreement - r.scores.learned.disagreement;
@@ -26,10 +29,17 @@ function gain(value) {
 function drawMeans() {
   const head = make("tr", {}, make("th", { scope: "col" }, "mean"),
     ...DATA.scores.map(([, title]) => make("th", { scope: "col" }, title)));
+  const best = Object.fromEntries(DATA.scores.map(([key]) => {
+    const found = Object.values(DATA.means).map((scores) => scores[key]).filter((v) => v !== null && v !== undefined);
+    return [key, fixed((LOWER.has(key) ? Math.min : Math.max)(...found), 3)];
+  }));
   const rows = Object.entries(DATA.means).map(([metric, scores]) =>
     make("tr", metric === "learned" ? { class: "mean" } : {},
       make("th", { scope: "row", style: `color:${color(metric)}` }, MARKS[metric] || metric),
-      ...DATA.scores.map(([key]) => make("td", {}, fixed(scores[key], 3)))));
+      ...DATA.scores.map(([key]) => {
+        const shown = fixed(scores[key], 3);
+        return make("td", shown === best[key] ? { class: "best" } : {}, shown);
+      })));
   byId("means").append(make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)),
     make("p", { class: "keys" }, DATA.perfect));
 }
@@ -44,7 +54,7 @@ function drawGains() {
   const words = found.map(([rival, g]) =>
     `against ${MARKS[rival] || rival} ${number(g.mean)}${g.low === null ? "" : `, 95 % interval ${number(g.low)} to ${number(g.high)}`}`);
   const drawn = picture(width, height, `Saved ${DATA.measure} ${words.join("; ")}`);
-  drawn.append(line(x(0), 4, x(0), height - 24, { class: "reference" }), xAxis(x, low, high, height - 24, 6));
+  drawn.append(line(x(0), 4, x(0), height - 24, { class: "reference" }), xAxis(x, low, high, height - 24, (width - left) / 60));
   found.forEach(([rival, g], i) => {
     const y = 22 + 44 * i, stroke = color("learned");
     drawn.append(text(0, y - 7, `against ${MARKS[rival] || rival}`),

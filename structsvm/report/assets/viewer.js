@@ -1,6 +1,7 @@
 // One sample at a time, with zoom: what is drawn is told by `view.draw`.
 
-const LEFT = 120, RIGHT = 30, LANE = 54, STRIP = 30;
+const RIGHT = 30, LANE = 54, STRIP = 30;
+let LEFT = 120;  // room for names: more where the page is wide
 const SHAPES = ["circle", "square", "up", "diamond", "down", "cross"];
 const CLUSTERS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
@@ -55,6 +56,7 @@ function move(part) {
 
 function redraw() {
   const width = Math.max(byId("picture").clientWidth, 320);
+  LEFT = width > 760 && DATA.kind === "recordings" ? 210 : 120;
   byId("picture").replaceChildren(DRAW[DATA.kind](view.recording, width));
   byId("range").textContent = words();
 }
@@ -74,7 +76,8 @@ function words() {
 
 function drawRecording(r, width) {
   const traces = r.traces[view.show], strips = Object.entries(r.ends);
-  const height = LANE * traces.length + STRIP * strips.length + 34;
+  const sure = r.changes.length ? LANE : 0, top = LANE * traces.length, bottom = top + STRIP * strips.length;
+  const height = bottom + sure + 34;
   const [a, b] = view.window, x = view.x = scale(a, b, LEFT, width - RIGHT);
   const drawn = picture(width, height, words());
   const inside = svg("g", { "clip-path": "url(#frame)" });
@@ -83,7 +86,10 @@ function drawRecording(r, width) {
     drawn.append(named(LANE * (i + 0.5), trace.name));
     inside.append(tracePath(trace, r.T, x, LANE * i + 5, LANE - 10));
   });
-  const top = LANE * traces.length;
+  if (sure) {
+    drawn.append(named(bottom + sure / 2, r.changes[0].rate === null ? "margin" : "right, of such"));
+    inside.append(...sureness(r, x, bottom + sure - 6, sure - 14));
+  }
   strips.forEach(([name, ends], i) => {
     const y = top + STRIP * i, count = `${MARKS[name] || name}, ${ends.length}`;
     drawn.append(named(y + STRIP / 2, count));
@@ -93,8 +99,27 @@ function drawRecording(r, width) {
   for (const change of (r.ends.true || []).slice(0, -1)) {
     if (change > a && change < b) inside.append(line(x(change), 0, x(change), height - 30, { class: "change" }));
   }
-  drawn.append(r.time ? timeAxis(r.time, x, a, b, height - 28, width / 140) : xAxis(x, a, b, height - 28, width / 110));
+  drawn.append(r.time ? timeAxis(r.time, x, a, b, height - 28, width / 140) : xAxis(x, a, b, height - 28, width / 110, 1));
   return drawn;
+}
+
+// How sure each learned change is: a bar as high as its rate, or as its margin, of which 1 is half as high as it gets.
+function sureness(r, x, foot, height) {
+  const parts = [line(x(0), foot, x(r.T), foot, { class: "axis" })];
+  let free = -Infinity;
+  for (const { at, margin, rate } of r.changes) {
+    const forced = margin === null, part = rate === null ? (forced ? 1 : margin / (1 + margin)) : rate;
+    const words = rate === null ? (forced ? "∞" : number(margin, 2)) : `${Math.round(100 * rate)} %`;
+    const when = r.time ? `, ${r.time.name} ${timeWords(r.time, timeOf(r.time, at), 0)}` : "";
+    const what = `change at sample ${at}${when}: margin ${forced ? "∞" : number(margin)}`
+      + (rate === null ? "" : `; of such changes ${words} were right`);
+    parts.push(svg("rect", { x: x(at) - 1.5, y: foot - height * part, width: 3, height: height * part, fill: color("learned"), class: "sure" },
+      svg("title", {}, what)));
+    if (x(at) < free) continue;
+    parts.push(text(x(at) + 5, foot - 7, words, { class: "soft", "font-size": 11 }));
+    free = x(at) + 7 * words.length + 12;
+  }
+  return parts;
 }
 
 // ---- the time of samples: a line between knots, dates in milliseconds
@@ -134,10 +159,11 @@ function timeAxis(time, x, a, b, y, about) {
   const step = found.length > 1 ? found[1] - found[0] : 1;
   for (const value of found) {
     const place = x(between(time.values, time.at, value));
+    if (place < LEFT + 34 && time.date) continue;  // where the name of the time ends
     axis.append(line(place, y, place, y + 5, { class: "axis" }),
       text(place, y + 14, timeWords(time, value, step), { "text-anchor": "middle", class: "soft" }));
   }
-  axis.append(text(LEFT - 8, y + 14, short(time.name, 17), { "text-anchor": "end", class: "soft" }));
+  axis.append(text(LEFT - 8, y + 14, short(time.name, LEFT / 7), { "text-anchor": "end", class: "soft" }));
   return axis;
 }
 
@@ -149,7 +175,7 @@ function span(r, start, end, whole = "") {
 }
 
 function named(y, words) {
-  return svg("g", {}, svg("title", {}, words), text(LEFT - 8, y, short(words, 17), { "text-anchor": "end" }));
+  return svg("g", {}, svg("title", {}, words), text(LEFT - 8, y, short(words, LEFT / 7), { "text-anchor": "end" }));
 }
 
 // Every other segment is hatched, so that neighbours differ without colours.

@@ -1,0 +1,12 @@
+"""What users import from ``structsvm.modeling``; loading it registers the method of solution."""
+
+from structsvm.modeling.atoms import OracleMax
+from structsvm.modeling.closed_form import segmentation_hinge
+from structsvm.modeling.hinge import StructuredHinge
+from structsvm.modeling.method import register
+from structsvm.modeling.outcome import Certified
+from structsvm.modeling.planes import Plane
+
+__all__ = ["Certified", "OracleMax", "Plane", "StructuredHinge", "segmentation_hinge"]
+
+register()
