@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 SHARE, MOST, TOL = 0.05, 0.2, 1e-4
 
-LIMIT = 100.0
+LIMIT = 30.0
 """Wall seconds after which HiGHS is stopped; its CPU time is then that of an unfinished run."""
 
 
