@@ -33,7 +33,7 @@ from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
 
-SETS = ("har_spsw", "beedance", "mocap6")
+SETS = ("har_spsw", "beedance")
 STEPS, BATCH, RATE, MARGIN = 400, 32, 0.01, 1.0
 ROUNDS, SOFTNESS = 30, 0.1
 """Sinkhorn's iterations, and the entropy's weight in units of the mean cost of identity."""
