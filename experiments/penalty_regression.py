@@ -25,10 +25,10 @@ from tssb import cut
 from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.datasets import Recording, arrays_and_labels, read_recordings
 from structsvm.errors import DataWarning
+from structsvm.evaluation.verdict import Contrast
 from structsvm.partitions import Metric, Sample
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import calibrate
-from structsvm.verdict import Contrast
 
 Floats = NDArray[np.float64]
 

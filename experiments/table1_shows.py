@@ -248,8 +248,7 @@ def table(found: dict[tuple[str, str], dict[str, Any]]) -> list[Row]:
     for method, (labels, _) in METHODS.items():
         row: dict[str, Any] = {"method": method, "learns from": labels}
         for k, stream in enumerate(STREAMS):
-            chosen = found[stream, method]
-            row[stream] = _three(chosen["test"])
+            row[stream] = _three(found[stream, method]["test"])
             row[f"{stream}, printed"] = _three(PRINTED[method][k]) if method in PRINTED else None
         rows.append(row)
     return rows

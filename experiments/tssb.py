@@ -20,9 +20,9 @@ from sklearn.model_selection import KFold
 
 from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.datasets import Recording, fetch_tssb
+from structsvm.evaluation.verdict import Contrast
 from structsvm.features import Windows, windows
 from structsvm.partitions.losses import covering, partition_loss
-from structsvm.verdict import Contrast
 
 WINDOWS, HOPS = 40, 400
 """A window is one fortieth of a series, and begins every four hundredth of it."""

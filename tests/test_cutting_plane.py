@@ -453,8 +453,9 @@ class TestCache:
         np.testing.assert_array_equal(cache.values(w), [0.0, 0.0])  # the null plane
         np.testing.assert_array_equal(cache.values(-w), [0.0, 5.0])
         assert cache.best(1, -w)[0] == 2.0
-        [cut] = cache.summed(-w, np.array([0, 0]))
-        assert cut.value(-w) == 5.0
+        intercepts, slopes, found = cache.summed(-w, np.array([0, 0]))
+        assert intercepts[0] + slopes[0] @ -w == 5.0
+        assert len(found) == 2
 
     def test_none_at_all(self):
         cache = PlaneCache(2, 0, 3)

@@ -1,5 +1,7 @@
 """How sure changes are, in the time of the user, in pictures and in the report."""
 
+import itertools
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -7,7 +9,7 @@ import pytest
 
 from structsvm import MetricLearner, margin_rates
 from structsvm.datasets import Recording, TimeAxis, arrays_and_labels, relevant_changes
-from structsvm.plotting import plot_segmentation
+from structsvm.plotting import plot_metric, plot_segmentation
 from structsvm.report import report_page
 
 mpl.use("Agg")
@@ -60,3 +62,19 @@ def test_the_report_holds_them(learner):
     (changes,) = learner.predict_changes(XS[5:])
     assert f'"at":{changes[0]["at"]},"margin":' in page.replace(" ", "")
     assert f'"rate":{changes[0]["rate"]}' in page.replace(" ", "")
+
+
+def test_names_beside_a_heat_map_do_not_meet_each_other():
+    rng, y = np.random.default_rng(0), np.repeat([0, 1, 0], 20)
+    Xs = [rng.standard_normal((60, 40)) + 2.0 * y[:, None] for _ in range(3)]
+    names = [f"a rather long name of a sensor, {j}: mean" for j in range(40)]
+    found = MetricLearner(metric="diagonal").fit(Xs, [y] * 3, feature_names=names)
+    axes = plot_metric(found, n_features=40)
+    axes.figure.draw_without_rendering()
+    labels = [label for label in axes.get_yticklabels() if label.get_text()]
+    assert len(labels) == 40
+    assert len({label.get_text().partition("…")[2] for label in labels}) == 40
+    boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.y0)
+    overlaps = [below.y1 - above.y0 for below, above in itertools.pairwise(boxes)]
+    assert max(overlaps) < 2.0  # pixels
+    assert axes.get_xlabel().endswith("columns in the order of rows")

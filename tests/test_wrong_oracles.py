@@ -357,6 +357,7 @@ def test_an_oracle_that_found_better_before_is_named_by_its_sample(
         quality=Quality.EXACT,
         size=0.0,
         calls=3,
+        labellings=[(), (), ()],
     )
     certificate.update_upper(asked, known=np.array([0.0, 0.0, 1.0]))
     assert "the oracle of sample 2 found a labelling worse" in caplog.text

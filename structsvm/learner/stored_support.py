@@ -83,7 +83,5 @@ def _unpack(name: str, arrays: Mapping[str, NDArray[Any]]) -> list[KeptPartition
     for part, contiguous in zip(parts, arrays[f"{name}.contiguous"].tolist(), strict=True):
         if part[0] < 0 or (contiguous and (np.diff(part, prepend=0) < 1).any()):
             raise ValueError(f"{name} holds no segment ends")
-        compact = part.astype(np.min_scalar_type(int(part.max())))
-        compact.setflags(write=False)
-        found.append(KeptPartition(compact, bool(contiguous)))
+        found.append(KeptPartition.holding(part, bool(contiguous)))
     return found

@@ -11,7 +11,7 @@ from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Quadratic
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace, smat, svec
 
-__all__ = ["CERTIFIED", "ROUNDING", "lower_bound", "plane_bound"]
+__all__ = ["CERTIFIED", "CONIC", "ROUNDING", "lower_bound", "plane_bound"]
 
 Floats = NDArray[np.float64]
 

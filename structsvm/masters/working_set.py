@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ActiveCut", "Cut", "Labellings", "WorkingSet", "as_objects"]
+__all__ = ["ActiveCut", "Cut", "Labelling", "Labellings", "WorkingSet", "as_objects"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-Labellings = tuple[tuple[int, Any, float], ...] | None
-"""The labellings that a cut is of, but for true ones: sample, what is kept of the labelling, and
-its share of the cut, 1 unless cuts were merged. None when they are not known."""
+Labelling = tuple[int, Any, float, float]
+"""A labelling of a cut: sample, what is kept of it, its loss, and its share of the cut, which is 1
+unless cuts were merged."""
+Labellings = tuple[Labelling, ...] | None
+"""The labellings that a cut is of, but for true ones; None when they are not known."""
 
 _COLUMNS = ("_slopes", "_intercepts", "_groups", "_idle", "_multipliers")
 
@@ -209,11 +211,11 @@ def as_objects(items: Sequence[Any]) -> NDArray[Any]:
 
 def _shared(parts: list[Labellings], weights: list[float]) -> Labellings:
     """The labellings of an average of cuts; None if those of a part are not known."""
-    found: list[tuple[int, Any, float]] = []
+    found: list[Labelling] = []
     for part, weight in zip(parts, weights, strict=True):
         if part is None:
             return None
-        found += [(sample, kept, weight * share) for sample, kept, share in part]
+        found += [(sample, kept, loss, weight * share) for sample, kept, loss, share in part]
     return tuple(found)
 
 

@@ -14,6 +14,7 @@ from cvxpy.problems.problem import SolverStats
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import LearningError, warn
+from structsvm.masters.bounds import CONIC
 from structsvm.modeling.checks import check_problem, check_settings
 from structsvm.modeling.conflict import conflicting
 from structsvm.modeling.conic import InfeasibleError, UnboundedError
@@ -21,7 +22,6 @@ from structsvm.modeling.outcome import Certified
 from structsvm.modeling.prepared import Prepared, prepared
 from structsvm.modeling.program import CvxpyProgram
 from structsvm.modeling.restricted import (
-    CONIC,
     ByName,
     Conic,
     Restricted,
@@ -63,7 +63,7 @@ def solve(
     solver: str | None = None,
     verbose: bool = False,
     warm_start: bool = True,
-    backend: str | Backend = "serial",
+    backend: str | Backend = "auto",
     n_jobs: int | None = None,
     callback: Callback | None = None,
     **options: Any,
@@ -98,9 +98,10 @@ def solve(
         Whether to print a line for each round.
     warm_start : bool
         Whether to begin with the values that the variables have and the planes that are known.
-    backend : {"serial", "auto", "threads", "processes", "dask"} or Backend
+    backend : {"auto", "serial", "threads", "processes", "dask"} or Backend
     n_jobs : int, optional
-        Where the oracles run, and on how many workers; the solution does not depend on it.
+        Where the oracles run, and on how many workers; the solution does not depend on it. Without
+        a number they run here with "auto", and on as many workers as there are cores with others.
     callback : callable, optional
         Sees the :class:`~structsvm.solution.HistoryEntry` of every round.
     **options
@@ -128,7 +129,8 @@ def solve(
     method = CuttingPlane(
         Stopping(tol, max_iter, max_seconds), slack, damping=damping, cached_planes=0
     )
-    workers = backend_from(backend, n_jobs)
+    is_chosen = n_jobs is None and backend in ("threads", "processes")
+    workers = backend_from(backend, -1 if is_chosen else n_jobs)
     before = [(v, v.value) for v in problem.variables()]
     try:
         run = _Run(problem, slack, solver, options, warm_start)
@@ -302,9 +304,9 @@ def _finish(problem: Any, status: str, value: float, certified: Certified) -> No
 
 def _word(status: Status) -> str:
     """The status as cvxpy names it."""
-    if status.converged:
-        return cp.OPTIMAL
-    return cp.OPTIMAL_INACCURATE if status is Status.STALLED else cp.USER_LIMIT
+    if status in (Status.STALLED, Status.HEURISTIC):
+        return cp.OPTIMAL_INACCURATE
+    return cp.OPTIMAL if status.converged else cp.USER_LIMIT
 
 
 class _Watched:

@@ -162,17 +162,25 @@ class CvxpyProgram(Program):
             self._compare(heights, before, float(sizes.sum()), "its new plane says that it is", 1)
         self._witnesses = [*self._witnesses[1 - WITNESSES :], (planes.w, uppers)]
 
-    def objective(self, w: Floats, values: Floats) -> float | None:
-        """The user's objective, as something to minimise, unless a constraint is broken."""
+    def evaluated(self, w: Floats, values: Floats) -> tuple[Floats, float] | None:
+        """The point and what is minimised there, unless a constraint is broken.
+
+        If one is that variables outside of the arguments of atoms can mend, with these mended.
+        """
         self.prepared.put(w, values)
-        rewritten = self.prepared.rewritten
+        rewritten, mender = self.prepared.rewritten, self.prepared.mender
         if any(broken(constraint) > 0 for constraint in rewritten.constraints):
-            return None
+            if mender is None or not mender.mend():
+                return None
+            w = self.prepared.tidy(self.prepared.values())
+            self.prepared.put(w, values)
+            if any(broken(constraint) > 0 for constraint in rewritten.constraints):
+                return None
         value = float(np.asarray(rewritten.objective.value).item())
         if not np.isfinite(value):
             return None
         self._values[w.tobytes()] = value
-        return value
+        return w, value
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         """The problem with the cuts as constraints."""

@@ -11,7 +11,7 @@ import cvxpy as cp
 from structsvm.errors import SettingsError
 from structsvm.modeling.atoms import OracleAtom
 
-__all__ = ["Held", "Rewritten", "atoms_of", "rewritten"]
+__all__ = ["Held", "Rewritten", "atoms_of", "replaced", "rewritten"]
 
 
 @dataclass(eq=False)
@@ -72,7 +72,7 @@ def rewritten(problem: cp.Problem, slack: str) -> Rewritten:
     domain: list[cp.Constraint] = []
     for atom in atoms_of(problem):
         arguments = [
-            _affine(arg, _replaced(arg, standing), atom, i, result, domain)
+            _affine(arg, replaced(arg, standing), atom, i, result, domain)
             for i, arg in enumerate(atom.args)
         ]
         domain += atom.domain_of_arguments(arguments)
@@ -81,18 +81,18 @@ def rewritten(problem: cp.Problem, slack: str) -> Rewritten:
         result.held.append(Held(atom, arguments, heights, groups))
         standing[id(atom)] = _expression(atom, heights)
     sign = 1.0 if isinstance(problem.objective, cp.Minimize) else -1.0
-    inside = _replaced(problem.objective.args[0], standing)
+    inside = replaced(problem.objective.args[0], standing)
     result.objective = inside if sign > 0 else -inside
-    result.constraints = [_replaced(c, standing) for c in problem.constraints] + domain
+    result.constraints = [replaced(c, standing) for c in problem.constraints] + domain
     return result
 
 
-def _replaced(node: Any, standing: dict[int, cp.Expression]) -> Any:
+def replaced(node: Any, standing: dict[int, cp.Expression]) -> Any:
     """The same expression or constraint, with what stands for atoms; itself if there are none."""
     if id(node) in standing:
         return standing[id(node)]
     args = getattr(node, "args", [])
-    new = [_replaced(arg, standing) for arg in args]
+    new = [replaced(arg, standing) for arg in args]
     if all(one is other for one, other in zip(new, args, strict=True)):
         return node
     return node.copy(new)

@@ -49,8 +49,13 @@ class KeptPartition:
         """
         if M.labels is None:
             raise DataError("a relaxed equivalence matrix has no clusters to keep")
-        values = M.boundaries[1:] if M.is_contiguous else M.labels
-        return cls(read_only(values.astype(np.min_scalar_type(int(values.max())))), M.is_contiguous)
+        return cls.holding(M.boundaries[1:] if M.is_contiguous else M.labels, M.is_contiguous)
+
+    @classmethod
+    def holding(cls, values: Ints, is_contiguous: bool) -> KeptPartition:
+        """Keep segment ends, or the cluster of each item from 0, of which nothing is checked."""
+        small = np.int32 if is_contiguous else np.min_scalar_type(int(values.max()))
+        return cls(read_only(values.astype(small)), is_contiguous)
 
     @property
     def matrix(self) -> EquivalenceMatrix:
@@ -106,4 +111,4 @@ class KeptPartition:
 
 def _from_bits(packed: NDArray[np.uint8], n_samples: int) -> KeptPartition:
     ends = np.flatnonzero(np.unpackbits(packed, count=n_samples)) + 1
-    return KeptPartition(read_only(ends.astype(np.min_scalar_type(n_samples))), True)
+    return KeptPartition.holding(ends, True)

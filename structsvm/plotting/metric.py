@@ -19,6 +19,10 @@ __all__ = ["plot_metric", "plot_spectrum", "plot_weights"]
 
 READABLE = 40
 """Features beyond which a heat map has no names."""
+BOTH_SIDES = 12
+"""Features up to which the columns of the heat map have their names, too."""
+LONGEST = 26
+"""Letters of a name beside it."""
 
 
 def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | None = None) -> Axes:
@@ -107,18 +111,34 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     colors = require("matplotlib.colors", "plot", "plotting")
     norm = colors.SymLogNorm(largest / 30, vmin=-largest, vmax=largest)
     image = ax.imshow(shown, cmap="PuOr_r", norm=norm, interpolation="nearest")
+    ax.set_aspect("equal" if top.size <= BOTH_SIDES else "auto")  # many names take the width
     powers = range(math.ceil(math.log10(largest / 30)), math.floor(math.log10(largest)) + 1)
     ticks = [0.0, *(sign * 10.0**power for power in powers for sign in (-1, 1))]
     ax.figure.colorbar(image, ax=ax, label="times the untrained metric", ticks=ticks)
+    told = (
+        [] if top.size == B.shape[0] else [f"{top.size} features of largest weight of {B.shape[0]}"]
+    )
     if top.size <= READABLE:
-        labels = [plain_text(names[j]) for j in top]
-        ax.set_xticks(range(top.size), labels, rotation=90)
-        ax.set_yticks(range(top.size), labels)
+        inches = float(ax.figure.get_window_extent().height / ax.figure.dpi)
+        size = min(10.0, 0.9 * 0.85 * 72 * inches / max(top.size, 1))  # of a row, in points
+        labels = [_short(plain_text(names[j])) for j in top]
+        ax.set_yticks(range(top.size), labels, fontsize=size)
+        if top.size <= BOTH_SIDES:
+            ax.set_xticks(range(top.size), labels, rotation=90, fontsize=size)
+        else:
+            ax.set_xticks([])
+            told.append("columns in the order of rows")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    if top.size < B.shape[0]:
-        ax.set_xlabel(f"{top.size} features of largest weight of {B.shape[0]}")
+    ax.set_xlabel("\n".join(told))
     return ax
+
+
+def _short(name: str) -> str:
+    """A long name without its middle: what tells sensors apart is often at the end."""
+    if len(name) <= LONGEST:
+        return name
+    return f"{name[: LONGEST // 2]}…{name[LONGEST // 2 + 1 - LONGEST :]}"
 
 
 def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:

@@ -59,6 +59,11 @@ class CutRun(ABC):
     def center(self) -> Floats | None:
         """What iterations may stay near."""
 
+    @property
+    @abstractmethod
+    def stays_near(self) -> bool:
+        """Whether there is a center that is worth staying near."""
+
     @abstractmethod
     def groups(self, slack: str) -> Ints:
         """The group of each maximum, (N,): as many groups as there are slacks."""

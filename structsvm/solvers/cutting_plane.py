@@ -16,7 +16,7 @@ from structsvm.problem import Outline
 from structsvm.solvers.base import AnyRun, ConvexSolver, Step, StepDone, Stopping
 from structsvm.solvers.cut_run import CutRun
 from structsvm.solvers.plane_cache import PlaneCache
-from structsvm.solvers.planes import Planes
+from structsvm.solvers.planes import Planes, together
 from structsvm.solvers.stopping import check_stopping
 from structsvm.support.checks import among, is_number, is_whole
 
@@ -35,8 +35,6 @@ CALLS_PER_MASTER = 5
 
 A guess for cheap oracles (docs/solvers.md); with a clock answers would depend on the machine.
 """
-LOCAL = 0.9
-"""Relative gap above which the best weight is too poor to stay near it."""
 
 
 @dataclass(frozen=True)
@@ -151,9 +149,7 @@ class CuttingPlane(ConvexSolver):
         something only if they do not, or if their weight is the best so far; or it comes back.
         """
         usual = min(1e-3, max(1e-7, 0.01 * run.certificate.gap))
-        center = run.center
-        near = center is not None and run.certificate.gap < LOCAL
-        damping = self.damping if near else 0.0
+        damping = self.damping if run.stays_near else 0.0
         attempts = [(usual, damping), (PRECISE, 0.0)]
         if damping > 0:
             attempts.insert(1, (usual, 0.0))
@@ -189,13 +185,16 @@ class CuttingPlane(ConvexSolver):
             gap = run.certificate.upper - run.certificate.lower
             if recalls == most or cache.capacity == 0 or not np.isfinite(gap):
                 return answer, recalls
-            known = cache.summed(answer.w, groups)
-            values = np.array([cut.value(answer.w) for cut in known])
-            excess = values - cuts.group_values(answer.w)
+            intercepts, slopes, found = cache.summed(answer.w, groups)
+            excess = intercepts + slopes @ answer.w - cuts.group_values(answer.w)
             if float(np.maximum(excess, 0.0).sum()) <= max(RECALL * gap, 1e-12):
                 return answer, recalls
             cuts.retire(answer.multipliers, self.max_idle)
-            if not cuts.add(known[g] for g in np.flatnonzero(excess > 0)):
+            labellings = together(found, groups, intercepts.size)
+            if not cuts.add(
+                Cut(int(g), float(intercepts[g]), slopes[g], labellings[g])
+                for g in np.flatnonzero(excess > 0)
+            ):
                 return self._solve(run, cuts, tol), recalls
             recalls += 1
 
@@ -209,7 +208,7 @@ class CuttingPlane(ConvexSolver):
         certificate, center, omega = run.certificate, run.center, run.form
         if center is None or omega is None or isinstance(self.master, CvxpyMaster):
             return None
-        if certificate.gap >= LOCAL or tol <= PRECISE:
+        if not run.stays_near or tol <= PRECISE:
             return None
         share = self.proximal
         if share is None:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.masters.working_set import Cut, Labellings, as_objects
-from structsvm.solvers.planes import together
+from structsvm.masters.working_set import Labellings, as_objects
 
 __all__ = ["PlaneCache"]
 
@@ -59,8 +58,11 @@ class PlaneCache:
         values = self._intercepts + values.reshape(n, capacity)
         return np.asarray(values.max(axis=1, initial=0.0))
 
-    def summed(self, w: Floats, groups: Ints) -> list[Cut]:
-        """Sums over groups of the planes largest at ``w``, one for each group."""
+    def summed(self, w: Floats, groups: Ints) -> tuple[Floats, Floats, list[Labellings]]:
+        """Sums over groups of the planes largest at ``w``: intercepts (G,) and slopes (G, d).
+
+        And the labelling of the plane of each sample, N of them.
+        """
         n_groups = int(groups.max()) + 1
         intercepts, slopes = np.zeros(n_groups), np.zeros((n_groups, w.size))
         found: list[Labellings] = [()] * groups.size
@@ -70,8 +72,7 @@ class PlaneCache:
                 intercepts[g] += self._intercepts[i, k]
                 slopes[g] += self._slopes[i, k]
                 found[i] = self._labellings[i][k]
-        columns = (range(n_groups), intercepts.tolist(), slopes, together(found, groups, n_groups))
-        return [Cut(*row) for row in zip(*columns, strict=True)]
+        return intercepts, slopes, found
 
     def _best_place(self, i: int, w: Floats) -> int | None:
         """Where the plane of sample ``i`` is that is largest at ``w``; None for the null plane."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.masters.working_set import Cut, Labellings
+from structsvm.masters.working_set import Cut, Labelling, Labellings
 from structsvm.status import Quality
 
 __all__ = ["Planes", "together", "weakest"]
@@ -113,7 +112,7 @@ class Planes:
 
 def together(labellings: Sequence[Labellings], places: Ints, n_groups: int) -> list[Labellings]:
     """The labellings of sums of planes; None where those of a term are not known."""
-    found: list[list[tuple[int, Any, float]] | None] = [[] for _ in range(n_groups)]
+    found: list[list[Labelling] | None] = [[] for _ in range(n_groups)]
     for part, place in zip(labellings, places.tolist(), strict=True):
         whole = found[place]
         if part is None or whole is None:

@@ -82,8 +82,11 @@ class Program(ABC):
         """
 
     @abstractmethod
-    def objective(self, w: Floats, values: Floats) -> float | None:
-        """``f`` at ``w`` with these values of the groups; None if a constraint is broken."""
+    def evaluated(self, w: Floats, values: Floats) -> tuple[Floats, float] | None:
+        """``w`` and ``f`` there, with these values of the groups; None if a constraint is broken.
+
+        Perhaps another point, with the same values, that breaks none.
+        """
 
     @abstractmethod
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
@@ -140,6 +143,11 @@ class ProgramRun(CutRun):
     def center(self) -> Floats | None:
         """The best point so far."""
         return self.certificate.best
+
+    @property
+    def stays_near(self) -> bool:
+        """Whether there is a point that keeps the constraints, and a lower bound."""
+        return self.center is not None and bool(np.isfinite(self.certificate.lower))
 
     def groups(self, slack: str) -> Ints:
         """The group of each function, (n_terms,)."""
@@ -200,9 +208,9 @@ class ProgramRun(CutRun):
         if known is not None:
             self.program.check_values(planes, known)
             values = np.maximum(values, known)
-        upper = self.program.objective(w, values)
-        if upper is not None:
-            self.certificate.update_best(upper, w)
+        if (found := self.program.evaluated(w, values)) is not None:
+            point, upper = found
+            self.certificate.update_best(upper, point)
         return planes
 
     def resume_from(self, checkpoint: Checkpoint | None) -> bool:

@@ -41,6 +41,8 @@ Ints = NDArray[np.int64]
 
 logger = logging.getLogger("structsvm")
 
+LOCAL = 0.9
+"""Relative gap above which the best weight is too poor to stay near it."""
 BACKTRACKS = (1.0, 0.5, 0.25)
 """Shares of the way from the null weight to the start, tried until one is better than null."""
 
@@ -88,6 +90,11 @@ class Run(CutRun):
     def has_matrices(self) -> bool:
         """Whether the weight has semi-definite blocks."""
         return largest_order(self.risk.space) > 0
+
+    @property
+    def stays_near(self) -> bool:
+        """Whether there is a center, and not too poor a one."""
+        return self.center is not None and self.certificate.gap < LOCAL
 
     def groups(self, slack: str) -> Ints:
         """The group of each sample, (N,): its own, or the only one."""

@@ -121,7 +121,8 @@ class Block:
         w, omega, sample = planes.w, float(self.sample_weight[j]), int(self.indices[j])
         truth = self._truth(j, w.size)
         slope = omega * (phi - truth)
-        intercept = omega * (self._loss(j, answer.y) if answer.loss is None else answer.loss)
+        loss = self._loss(j, answer.y) if answer.loss is None else answer.loss
+        intercept = omega * loss
         value = intercept + float(slope @ w)
         if not np.isfinite(value):
             raise OracleError(f"sample {sample}: the labelling found has the value {value}")
@@ -132,16 +133,16 @@ class Block:
             return size
         planes.slopes[j], planes.intercepts[j] = slope, intercept
         planes.values[j], planes.slacks[j] = value, slack
-        planes.labellings[j] = self._kept(sample, answer.y)
+        planes.labellings[j] = self._kept(sample, answer.y, loss)
         return size
 
-    def _kept(self, sample: int, y: Any) -> Labellings:
+    def _kept(self, sample: int, y: Any, loss: float) -> Labellings:
         """The labelling of a plane of one sample."""
         if not self.keeps_labellings:
             return None
         with asked(self.problem, "kept", f"sample {sample}"):
             kept = self.problem.kept(y)
-        return None if kept is None else ((sample, kept, 1.0),)
+        return None if kept is None else ((sample, kept, loss, 1.0),)
 
     def _feature(self, j: int, y: Any, dim: int) -> Floats:
         sample = int(self.indices[j])

@@ -28,29 +28,22 @@ def support_of(
         How many slacks there were: one for each sample, or one for all of them.
     """
     weights: dict[tuple[int, Hashable], float] = {}
-    labellings: dict[tuple[int, Hashable], Any] = {}
+    labellings: dict[tuple[int, Hashable], tuple[Any, float]] = {}
     found: list[SupportLabelling] = []
     for cut in active:
         if cut.labellings is None:
             found.append(_unknown(risk, cut, cut.group if n_groups == risk.n_samples else None))
             continue
-        for sample, kept, share in cut.labellings:
+        for sample, kept, loss, share in cut.labellings:
             key = sample, _identity(kept)
-            labellings.setdefault(key, kept)
+            labellings.setdefault(key, (kept, loss))
             weights[key] = weights.get(key, 0.0) + share * cut.multiplier
-    found += [_known(risk, key[0], labellings[key], weights[key]) for key in weights]
+    truths = {i: risk.problem.kept(risk.ys[i]) for i in {sample for sample, _ in weights}}
+    for key, share in weights.items():
+        sample, (kept, loss) = key[0], labellings[key]
+        multiplier = share * float(risk.sample_weight[sample])
+        found.append(SupportLabelling(sample, multiplier, kept, truths[sample], loss))
     return tuple(sorted(found, key=lambda item: (-item.multiplier, item.sample is None)))
-
-
-def _known(risk: RegularizedRisk, sample: int, kept: Any, share: float) -> SupportLabelling:
-    problem, truth = risk.problem, risk.ys[sample]
-    return SupportLabelling(
-        sample=sample,
-        multiplier=share * float(risk.sample_weight[sample]),
-        labelling=kept,
-        truth=problem.kept(truth),
-        loss=float(problem.loss(truth, problem.labelling(kept))),
-    )
 
 
 def _unknown(risk: RegularizedRisk, cut: ActiveCut, sample: int | None) -> SupportLabelling:

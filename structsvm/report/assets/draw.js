@@ -66,8 +66,11 @@ function line(x1, y1, x2, y2, attributes = {}) {
   return svg("line", { x1, y1, x2, y2, ...attributes });
 }
 
+// A long name without its middle: what tells names apart is often at the end.
 function short(name, most = 20) {
-  return name.length > most ? `${name.slice(0, most - 1)}…` : name;
+  most = Math.floor(most);
+  const end = Math.floor((most - 1) / 2);
+  return name.length > most ? `${name.slice(0, most - 1 - end)}…${name.slice(-end)}` : name;
 }
 
 function xAxis(x, from, to, y, about, least = 0) {

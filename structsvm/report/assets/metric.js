@@ -43,7 +43,7 @@ function drawMatrix() {
 
 function drawSpectrum() {
   const values = DATA.metric.eigenvalues, width = 420, height = 190, largest = Math.max(1.1, ...values);
-  const x = scale(0.5, values.length + 0.5, 40, width - 6), y = scale(0, largest, height - 28, 8);
+  const x = scale(0.5, values.length + 0.5, 40, width - 14), y = scale(0, largest, height - 28, 8);
   const drawn = picture(width, height, `Eigenvalues: ${values.slice(0, 8).map((v) => number(v)).join(", ")}`);
   const wide = Math.max(Math.min(x(2) - x(1) - 1, 14), 0.8);
   values.forEach((value, i) => drawn.append(svg("rect", {
