@@ -127,10 +127,7 @@ class BoostedTrees(_Trees):
             )
             categorical = bool(flat["is_categorical"].any())
         except (AttributeError, ValueError, KeyError, IndexError) as error:
-            raise ModelFileError(
-                f"the trees of {fitted!r} cannot be read ({error}): use estimator='logistic', or a "
-                "version of scikit-learn that this version of structsvm knows"
-            ) from error
+            raise _unreadable(fitted, error) from error
         if categorical:
             raise ModelFileError(f"{fitted!r} has categorical features, which are not stored")
         return found
@@ -213,10 +210,7 @@ class Forest(_Trees):
                 counts / counts.sum(axis=1, keepdims=True),
             )
         except (AttributeError, TypeError, ValueError, KeyError, IndexError) as error:
-            raise ModelFileError(
-                f"the trees of {fitted!r} cannot be read ({error}): use estimator='logistic', or a "
-                "version of scikit-learn that this version of structsvm knows"
-            ) from error
+            raise _unreadable(fitted, error) from error
         return found
 
     def predict_proba(self, X: Floats) -> Floats:
@@ -226,3 +220,10 @@ class Forest(_Trees):
         for root in self.roots.tolist():
             total += self.value[self._leaves(rows, root)]
         return total / self.roots.size
+
+
+def _unreadable(fitted: Any, error: Exception) -> ModelFileError:
+    return ModelFileError(
+        f"the trees of {fitted!r} cannot be read ({error}): use estimator='logistic', or a "
+        "version of scikit-learn that this version of structsvm knows"
+    )

@@ -20,6 +20,7 @@ from structsvm.partitions.candidates import Candidate, Rival, named_candidate
 from structsvm.partitions.sample import Sample
 from structsvm.rivals.boundary_classifier import BoundaryClassifier
 from structsvm.rivals.frame_classifier import FrameClassifier
+from structsvm.rivals.tuning import occurrences
 
 __all__ = ["are_names", "candidates_of_recordings", "rivals_of_recordings"]
 
@@ -159,8 +160,8 @@ def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:
     states = [_states(y) for y in vectors if y is not None]
     if all(_is_counted(found) for found in states):
         return False
-    names, counts = _occurrences(states)
-    if len(names) < 2 or max(counts) < 2:
+    counts = occurrences(states)
+    if len(counts) < 2 or max(counts.values()) < 2:
         return False
     if without:
         named = next(i for i, y in enumerate(vectors) if y is not None)
@@ -207,15 +208,6 @@ def _is_counted(states: Sequence[Any]) -> bool:
     if not all(isinstance(state, int) for state in states):
         return False
     return all(after == before + 1 for before, after in pairwise(states))
-
-
-def _occurrences(states: Sequence[Sequence[Any]]) -> tuple[list[Any], list[int]]:
-    """The names, and in how many recordings each occurs."""
-    counts: dict[Any, int] = {}
-    for found in states:
-        for name in dict.fromkeys(found):
-            counts[name] = counts.get(name, 0) + 1
-    return list(counts), list(counts.values())
 
 
 def _is_full(y: Any, T: int) -> bool:

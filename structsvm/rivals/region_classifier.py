@@ -29,6 +29,7 @@ from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.partitions.traits import GRAPHS
+from structsvm.rivals.tuning import occurrences
 
 __all__ = ["RegionClassifier", "candidates_of_graphs", "rivals_of_graphs"]
 
@@ -242,11 +243,8 @@ def rivals_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> list[R
     >>> rivals_of_graphs(samples, [y, np.array(["a", "b", "b", "a"])])
     []
     """
-    counts: dict[Any, int] = {}
-    for y in labels:
-        values = getattr(y, "labels", y)  # of PartialLabels
-        for name in {name for name in _listed(values) if not is_missing(name)}:
-            counts[name] = counts.get(name, 0) + 1
+    values = (_listed(getattr(y, "labels", y)) for y in labels)  # of PartialLabels
+    counts = occurrences([name for name in names if not is_missing(name)] for names in values)
     if sum(n > 1 for n in counts.values()) < 2:
         return []
     nodes = sum(sample.n_samples for sample in samples)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from structsvm.errors import DataError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 
-__all__ = ["breakpoints", "mean_loss", "some_truth"]
+__all__ = ["breakpoints", "mean_loss", "occurrences", "some_truth"]
 
 Ints = NDArray[np.int64]
 
@@ -19,6 +20,15 @@ Ints = NDArray[np.int64]
 def breakpoints(codes: Ints) -> list[int]:
     """Segment ends of a number for each sample, the last being T."""
     return [*(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), int(codes.size)]
+
+
+def occurrences(names: Iterable[Iterable[Hashable]]) -> dict[Any, int]:
+    """In how many samples each name occurs, given the names of the items of each."""
+    counts: dict[Any, int] = {}
+    for found in names:
+        for name in dict.fromkeys(found):
+            counts[name] = counts.get(name, 0) + 1
+    return counts
 
 
 def mean_loss(truths: Sequence[EquivalenceMatrix | None], guesses: Sequence[list[int]]) -> float:
