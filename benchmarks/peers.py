@@ -45,6 +45,7 @@ from structsvm.weights import Free, Nonnegative, WeightSpace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
 
+from _cache import Pieces, seconds_option
 from _report import SHARED, publish
 
 Floats = NDArray[np.float64]
@@ -365,13 +366,16 @@ def rows_of(goals: Sequence[Goal]) -> list[dict[str, Any]]:
     ]
 
 
-def main(folder: str, data: Path) -> None:
+def main(folder: str, data: Path, seconds: float) -> None:
     make_pystruct_importable(folder)
     found = installed()
     publish("peers_libraries", libraries(found, {"PyStruct": Path(folder).name.split("-")[-1]}))
     publish("peers_decoding", decoding(found))
     publish("peers_cuts", cuts(found))
-    publish("peers_held_out", held_out(found, data))
+    pieces = Pieces("peers_held_out", seconds)
+    rows = held_out(found, data, pieces.get)
+    pieces.finish()
+    publish("peers_held_out", rows)
     if found["dlib"] is not None or found["PyStruct"] is not None:
         print("dlib and PyStruct are not both here: the table of optima stays as it is")
         return
@@ -384,5 +388,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pystruct", help="the folder of its sources")
     parser.add_argument("--data", type=Path, default=SHARED)
+    seconds_option(parser)
     arguments = parser.parse_args()
-    main(arguments.pystruct, arguments.data)
+    main(arguments.pystruct, arguments.data, arguments.seconds)

@@ -324,7 +324,9 @@ def _spectral_factor(rows: Floats, values: Floats, vectors: Floats) -> Floats:
     step = max(1, 4_000_000 // (P * P))  # keeps the matrices of a chunk under 32 MB
     for start in range(0, n, step):
         chunk, block = rows[start : start + step], factor[start : start + step]
-        matrices = (chunk[:, gather] * shrink).reshape(-1, P)
+        matrices = chunk.take(gather, axis=1)  # what an index gives has to be copied once more
+        matrices *= shrink
+        matrices = matrices.reshape(-1, P)
         half = (matrices @ vectors[:, positive]).reshape(len(chunk), P, r)
         inner = np.matmul(vectors[:, positive].T, half)
         outer = np.matmul(vectors[:, ~positive].T, half) * root

@@ -7,7 +7,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from enumerated import listed_risk, optimum
-from generic_examples import every_labelling
+from generic_examples import chain, every_labelling
 from recording_cases import recordings
 
 from structsvm import Clustering, MetricLearner, NormalizedCut, StructuredSVM, load, save
@@ -266,9 +266,7 @@ def test_objectives_that_are_not_convex_have_no_support():
     assert learner.solution_.support is None
 
 
-def test_labellings_of_any_kind_are_kept_as_they_are(tmp_path):
-    from generic_examples import chain
-
+def test_labellings_of_any_kind_are_kept_as_they_are():
     problem = chain.Chain(n_states=2, n_features=2)
     rng = np.random.default_rng(0)
     ys = [np.array(y) for y in ([0, 0, 1], [1, 1, 0], [0, 1, 1])]
@@ -276,6 +274,8 @@ def test_labellings_of_any_kind_are_kept_as_they_are(tmp_path):
     svm = StructuredSVM(problem, lam=0.1, solver=CuttingPlane(TIGHT)).fit(xs, ys)
     allowed = {tuple(y.tolist()) for y in every_labelling(3, 2)(None)}
     assert all(tuple(found.labelling) in allowed for found in svm.solution_.support)
+    value = svm.risk(xs, ys).as_cvxpy(svm.solution_).solve(solver="CLARABEL")
+    assert is_between(value, svm.solution_, 1e-6)
 
 
 def test_a_copy_is_kept_of_what_a_problem_may_write_to():

@@ -21,6 +21,6 @@ def robust_regression(A: np.ndarray, b: np.ndarray, moved: int, by: float) -> cp
 
 if __name__ == "__main__":
     rng = np.random.default_rng(0)
-    A = rng.normal(size=(200, 5))
-    problem = robust_regression(A, A @ np.ones(5) + rng.normal(size=200), moved=20, by=1.0)
+    A = rng.normal(size=(20, 5))
+    problem = robust_regression(A, A @ np.ones(5) + rng.normal(size=20), moved=3, by=3.0)
     print(problem.solve(method="cutting-plane"), problem.var_dict["x"].value)

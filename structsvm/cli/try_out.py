@@ -27,7 +27,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.datasets.recording import Recording
 from structsvm.errors import DataError, SettingsError, VerdictWarning, printable
 from structsvm.evaluation.evaluate import Evaluation, evaluate
-from structsvm.evaluation.verdict import rival_title
+from structsvm.evaluation.verdict import rival_in_words
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection import MetricLearnerCV
@@ -217,6 +217,7 @@ def _next(search: MetricLearnerCV, learner: MetricLearner, result: Evaluation, m
     answer, command = verdict.answer, f"structsvm predict {model} NEW"
     if best in others:
         return (
-            f"{answer} {rival_title(best)} is enough here; use it with\n  {command} --rival {best}"
+            f"{answer} In cross-validation {rival_in_words(best)} did best; partition new data "
+            f"with it\n  {command} --rival {best}"
         )
     return f"{answer} Partition new data with\n  {command}"

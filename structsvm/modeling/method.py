@@ -63,7 +63,7 @@ def solve(
     solver: str | None = None,
     verbose: bool = False,
     warm_start: bool = True,
-    backend: str | Backend = "serial",
+    backend: str | Backend = "auto",
     n_jobs: int | None = None,
     callback: Callback | None = None,
     **options: Any,
@@ -98,9 +98,10 @@ def solve(
         Whether to print a line for each round.
     warm_start : bool
         Whether to begin with the values that the variables have and the planes that are known.
-    backend : {"serial", "auto", "threads", "processes", "dask"} or Backend
+    backend : {"auto", "serial", "threads", "processes", "dask"} or Backend
     n_jobs : int, optional
-        Where the oracles run, and on how many workers; the solution does not depend on it.
+        Where the oracles run, and on how many workers; the solution does not depend on it. Without
+        a number they run here with "auto", and on as many workers as there are cores with others.
     callback : callable, optional
         Sees the :class:`~structsvm.solution.HistoryEntry` of every round.
     **options
@@ -128,7 +129,8 @@ def solve(
     method = CuttingPlane(
         Stopping(tol, max_iter, max_seconds), slack, damping=damping, cached_planes=0
     )
-    workers = backend_from(backend, n_jobs)
+    is_chosen = n_jobs is None and backend in ("threads", "processes")
+    workers = backend_from(backend, -1 if is_chosen else n_jobs)
     before = [(v, v.value) for v in problem.variables()]
     try:
         run = _Run(problem, slack, solver, options, warm_start)

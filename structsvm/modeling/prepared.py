@@ -61,9 +61,9 @@ class Prepared:
         """Whether some variable is boolean or integer."""
         return any(v.attributes["boolean"] or v.attributes["integer"] for v in self.variables)
 
-    def plain(self, variable: cp.Variable) -> cp.Variable:
-        """The variable without attributes, a vector perhaps, that has the same entries."""
-        return self._links.get(variable.id, variable)
+    def plain(self, variable: cp.Variable) -> tuple[cp.Variable, Ints]:
+        """A variable without attributes, and where in it the entries of the variable are."""
+        return self._links.get(variable.id, (variable, np.arange(variable.size)))
 
     def start(self, values_count: bool) -> Floats:
         """The values of the variables, zero where there is none, with their attributes."""
@@ -108,7 +108,7 @@ class Prepared:
 
     def rows(self, cuts: WorkingSet) -> cp.Constraint:
         """The cuts as a constraint of cvxpy."""
-        heights = cp.hstack([self.plain(h.heights) for h in self.held])
+        heights = cp.hstack([h.heights for h in self.held])
         w = cp.hstack([cp.vec(v, order="F") for v in self.variables])
         found: cp.Constraint = cuts.intercepts + cuts.slopes @ w <= heights[cuts.groups]
         return found
@@ -139,19 +139,32 @@ class Prepared:
         matrix = sp.csr_array((np.concatenate(entries), where), shape=(first, self.dim))
         return matrix, np.concatenate(offsets)
 
-    def _linked(self) -> tuple[cp.Problem, dict[int, cp.Variable]]:
+    def _linked(self) -> tuple[cp.Problem, dict[int, tuple[cp.Variable, Ints]]]:
         """What is left without the atoms, and variables without attributes beside those with some.
 
         Canonicalisation may put others in the place of variables with attributes.
         """
         present = {v.id for v in self.rewritten.problem.variables()}
-        links: dict[int, cp.Variable] = {}
+        links: dict[int, tuple[cp.Variable, Ints]] = {}
         constraints = list(self.rewritten.constraints)
         for v in [*self.variables, *(h.heights for h in self.held)]:
             if v.id not in present or any(v.attributes.values()):
-                links[v.id] = cp.Variable(v.size)
-                constraints.append(links[v.id] == cp.vec(v, order="F"))
+                own, places = _own_entries(v)
+                links[v.id] = cp.Variable(own.size), places
+                constraints.append(links[v.id][0] == cp.vec(v, order="F")[own])
         return cp.Problem(cp.Minimize(self.rewritten.objective), constraints), links
+
+
+def _own_entries(variable: cp.Variable) -> tuple[Ints, Ints]:
+    """Which entries are there once, column by column, and which of these each entry is."""
+    entries = np.arange(variable.size)
+    if variable.ndim == 2 and variable.is_symmetric() and not variable.is_scalar():
+        P = variable.shape[0]
+        rows, columns = entries % P, entries // P
+        own = entries[rows <= columns]
+        first = np.minimum(rows, columns) + P * np.maximum(rows, columns)
+        return own, np.searchsorted(own, first)
+    return entries, entries
 
 
 def entries(variable: cp.Variable) -> Floats:

@@ -22,6 +22,7 @@ from structsvm.support.quiet import without_warnings
 __all__ = ["ByName", "Conic", "Restricted", "Restriction", "mixed_integer_solvers"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 FIRST_BOX, LARGEST_BOX = 1e1, 1e9
 """Where a restricted problem without a minimum is solved: the first box, in units of the start."""
@@ -85,9 +86,8 @@ class Conic(Restricted):
         self.prepared, self.options = prepared, options
         self._start = start
         self._program = ConicProgram(prepared.master)
-        plain, find = prepared.plain, self._program.columns
-        self._columns = np.concatenate([find(plain(v)) for v in prepared.variables])
-        self._heights = np.concatenate([find(plain(h.heights)) for h in prepared.held])
+        self._columns = np.concatenate([self._places(v) for v in prepared.variables])
+        self._heights = np.concatenate([self._places(h.heights) for h in prepared.held])
         self._box, self._in_box, self._n_cuts = 0.0, 0, -1
         self._answer: ConicAnswer | None = None
 
@@ -131,6 +131,11 @@ class Conic(Restricted):
         except MasterError:
             return None
         return self.prepared.tidy(x[self._columns])
+
+    def _places(self, variable: cp.Variable) -> Ints:
+        """Where in the standard form the entries of a variable are, column by column."""
+        plain, places = self.prepared.plain(variable)
+        return self._program.columns(plain)[places]
 
     def _check_objective(self, answer: ConicAnswer) -> None:
         """Refuse a canonical form that is below the objective that it stands for.

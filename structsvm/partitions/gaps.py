@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
-from structsvm.support.blocks import largest
+from structsvm.support.blocks import largest, largest_of_all
 
 __all__ = ["blocks", "filled", "has_gaps", "in_metric", "magnitudes", "means", "scales"]
 
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 def has_gaps(X: Floats) -> bool:
     """Whether a value is missing."""
-    return bool(np.isnan(largest(X)).any())
+    return math.isnan(largest_of_all(X))
 
 
 def magnitudes(X: Floats) -> Floats:

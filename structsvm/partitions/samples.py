@@ -16,7 +16,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.partitions.values import no_array, refuse_hidden
-from structsvm.support.blocks import by_rows, largest, mapping_of, mean_and_spread
+from structsvm.support.blocks import by_rows, largest, largest_of_all, mapping_of, mean_and_spread
 from structsvm.support.checks import among
 from structsvm.support.plain import counted
 
@@ -409,9 +409,9 @@ def _as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | N
             f"{which} is empty: 0 feature(s) (shape={array.shape}) while a minimum of 1 is "
             "required."
         )
-    found, patient = largest(array), missing in ("interpolate", "mask")
-    if (found <= LARGEST).all():  # there is no NaN either
+    if largest_of_all(array) <= LARGEST:  # there is no NaN either
         return array
+    found, patient = largest(array), missing in ("interpolate", "mask")
     if not np.isfinite(found).all():
         wrong = np.isinf(array) if patient else ~np.isfinite(array)
         if wrong.any():

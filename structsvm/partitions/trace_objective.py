@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.gaps import magnitudes, means
-from structsvm.support.blocks import largest
+from structsvm.support.blocks import largest_of_all
 from structsvm.support.plain import read_only
 
 __all__ = ["TraceObjective"]
@@ -75,7 +75,7 @@ class TraceObjective:
         """Check once, at the door."""
         if self.Z.ndim != 2 or self.Z.shape[0] == 0:
             raise OracleError(f"Z must have shape (T, r) with T >= 1, got {self.Z.shape}")
-        size = float((magnitudes if self.gaps else largest)(self.Z).max(initial=0.0))
+        size = float(magnitudes(self.Z).max(initial=0.0)) if self.gaps else largest_of_all(self.Z)
         if not (math.isfinite(size + self.truth_weight) and math.isfinite(self.shift)):
             raise OracleError("the objective is not finite: look for NaN or inf in the data or B")
         if size > LARGEST:

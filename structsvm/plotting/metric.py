@@ -119,8 +119,8 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
         [] if top.size == B.shape[0] else [f"{top.size} features of largest weight of {B.shape[0]}"]
     )
     if top.size <= READABLE:
-        row = 72 * 0.85 * float(ax.figure.get_window_extent().height / ax.figure.dpi) / max(top.size, 1)
-        size = min(10.0, 0.9 * row)
+        inches = float(ax.figure.get_window_extent().height / ax.figure.dpi)
+        size = min(10.0, 0.9 * 0.85 * 72 * inches / max(top.size, 1))  # of a row, in points
         labels = [_short(plain_text(names[j])) for j in top]
         ax.set_yticks(range(top.size), labels, fontsize=size)
         if top.size <= BOTH_SIDES:

@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 
-__all__ = ["by_rows", "largest", "mapping_of", "mean_and_spread", "release", "scatter"]
+__all__ = [
+    "by_rows",
+    "largest",
+    "largest_of_all",
+    "mapping_of",
+    "mean_and_spread",
+    "release",
+    "scatter",
+]
 
 Floats = NDArray[np.float64]
 
@@ -66,6 +74,13 @@ def largest(X: Floats) -> Floats:
         for rows in _blocks(X)
     ]
     return np.asarray(np.maximum.reduce(found))
+
+
+def largest_of_all(X: Floats) -> float:
+    """The largest magnitude; NaN where there is one."""
+    if mapping_of(X) is not None:
+        return float(largest(X).max(initial=0.0))
+    return float(np.abs(X).max(initial=0.0))
 
 
 def scatter(X: Floats) -> float:

@@ -1,0 +1,94 @@
+"""A round of learning that separates many samples at once answers as one after another does."""
+
+import numpy as np
+import pytest
+
+from structsvm import EquivalenceMatrix, MetricLearner
+from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.errors import OracleError
+from structsvm.oracles import SequentialOracle
+from structsvm.partitions.equivalence import project_all
+from structsvm.partitions.objective import MetricScorer
+from structsvm.problem import RegularizedRisk
+from structsvm.solvers.planes import Planes
+from structsvm.solvers.separation import Query, blocks_of, separate_one, separate_share
+
+
+def risk_of(metric: str) -> RegularizedRisk:
+    recordings = relevant_changes(7, n_samples=200, n_features=4, n_relevant=2, random_state=1)
+    risk = MetricLearner(metric=metric).risk(*arrays_and_labels(recordings))
+    assert isinstance(risk, RegularizedRisk)
+    return risk
+
+
+def planes_at(risk: RegularizedRisk, w: np.ndarray, deadline: float = np.inf) -> list[Planes]:
+    query = Query(w, np.arange(risk.n_samples), deadline)
+    return separate_share(blocks_of(risk), query)
+
+
+def assert_same(found: list[Planes], expected: list[Planes]) -> None:
+    for one, other in zip(found, expected, strict=True):
+        for name in ("slopes", "intercepts", "values", "slacks", "groups", "size", "quality"):
+            assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
+@pytest.mark.parametrize("metric", ["diagonal", "full"])
+@pytest.mark.parametrize("scale", [0.0, 0.3, 2.0])
+def test_the_planes_are_the_same_to_the_last_bit(metric, scale, monkeypatch):
+    risk = risk_of(metric)
+    w = risk.null + scale * (risk.start - risk.null)
+    together = planes_at(risk, w)
+    monkeypatch.setattr(MetricScorer, "n_items", lambda self, x: 0)
+    assert_same(together, planes_at(risk, w))
+
+
+def test_one_sample_alone_has_the_same_plane():
+    risk = risk_of("diagonal")
+    together = planes_at(risk, risk.start)
+    for k, block in enumerate(blocks_of(risk)):
+        alone = separate_one(block, Query(risk.start, np.arange(risk.n_samples)), 0)
+        assert np.array_equal(alone.slopes[0], together[k].slopes[0])
+
+
+def test_a_batch_that_fails_is_done_one_by_one(monkeypatch):
+    risk = risk_of("diagonal")
+    expected = planes_at(risk, risk.start)
+
+    def fail(self, objectives):
+        raise MemoryError("too many at once")
+
+    monkeypatch.setattr(SequentialOracle, "maximize_all", fail)
+    assert_same(planes_at(risk, risk.start), expected)
+
+
+def test_the_sample_that_fails_in_a_batch_is_named(monkeypatch):
+    risk = risk_of("diagonal")
+    broken = risk.xs[4]
+    maximize = SequentialOracle.maximize
+
+    def fail(self, objective, *args):
+        if objective.truth is broken.truth:
+            raise ValueError("no answer to this one")
+        return maximize(self, objective, *args)
+
+    def fail_all(self, objectives):
+        return [fail(self, objective) for objective in objectives]
+
+    monkeypatch.setattr(SequentialOracle, "maximize", fail)
+    monkeypatch.setattr(SequentialOracle, "maximize_all", fail_all)
+    with pytest.raises(OracleError, match="no answer to this one") as error:
+        planes_at(risk, risk.start)
+    assert any("sample 4" in note for note in error.value.__notes__)
+
+
+def test_after_the_deadline_nothing_is_asked():
+    risk = risk_of("diagonal")
+    assert planes_at(risk, risk.start, deadline=0.0) == [None] * risk.n_samples
+
+
+def test_projecting_together_is_projecting_each():
+    rng = np.random.default_rng(0)
+    Xs = [rng.standard_normal((T, 3)) for T in (1, 9, 40)]
+    segmentations = [EquivalenceMatrix.from_breakpoints(ends) for ends in ([1], [2, 9], [7, 8, 40])]
+    for X, M, found in zip(Xs, segmentations, project_all(Xs, segmentations), strict=True):
+        assert np.array_equal(found, M.project(X))
