@@ -44,7 +44,7 @@ FIXED, FITTED = 0.05, 0.4
 """What part of the time goes into the candidates that are not learned, about: without classifiers
 among them, and with."""
 
-FEWEST_INNER = 3
+FEWEST_INNER = 2
 """Folds within folds that a classifier is cross-fitted in, at least."""
 
 Floats = NDArray[np.float64]

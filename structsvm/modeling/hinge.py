@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from structsvm.partitions.objective import MetricObjective
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
+from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import Block, Query, blocks_of, separate_share
 from structsvm.support.checks import among
 from structsvm.support.plain import shown
@@ -32,6 +33,9 @@ __all__ = ["StructuredHinge", "entries_of", "factors_of", "weight_of"]
 Floats = NDArray[np.float64]
 
 RESCALINGS = ("margin", "slack")
+
+MOST_PARTS = 8
+"""Parts that the samples are dealt into, however many workers there are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +50,8 @@ class Losses:
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """The samples as workers are given them."""
-        return blocks_of(self.risk)
+        """The samples as workers are given them; planes are all that is asked for."""
+        return [replace(block, keeps_labellings=False) for block in blocks_of(self.risk)]
 
 
 class StructuredHinge(OracleAtom):
@@ -177,12 +181,13 @@ class StructuredHinge(OracleAtom):
         return made
 
     def parts(self, atom: int) -> Sequence[Part]:
-        """The samples in blocks."""
-        return [
-            HingePart(atom, range(int(block.indices[0]), int(block.indices[-1]) + 1), block, space)
-            for block in self.losses.blocks
-            for space in [self.space]
-        ]
+        """The samples in blocks, several to a part, because many are separated at once."""
+        blocks, parts = self.losses.blocks, []
+        for share in np.array_split(np.arange(len(blocks)), min(len(blocks), MOST_PARTS)):
+            own = [blocks[k] for k in share]
+            terms = range(int(own[0].indices[0]), int(own[-1].indices[-1]) + 1)
+            parts.append(HingePart(atom, terms, own, self.space))
+        return parts
 
     def groups(self, slack: str) -> list[int]:
         """A slack for each sample, or one for their sum."""
@@ -226,15 +231,15 @@ class HingePart(Part):
 
     atom: int
     terms: range
-    block: Block
+    blocks: list[Block]
     space: WeightSpace
 
     def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Answer:
         """Ask the oracle of every sample at the nearest weight in the cone."""
         w = weight_of(point, self.space)
         groups = np.arange(self.terms.stop)
-        (found,) = separate_share([self.block], Query(self.space.project(w), groups))
-        assert found is not None
+        answers = separate_share(self.blocks, Query(self.space.project(w), groups))
+        found = Planes.joined([answer for answer in answers if answer is not None])
         slopes = np.stack([entries_of(slope, self.space) for slope in found.slopes])
         values = found.intercepts + slopes @ point
         return Answer(values, slopes, found.slacks, found.size, found.calls, 0.0, found.quality)
