@@ -26,8 +26,8 @@ __all__ = [
     "warn",
 ]
 
-CALLERS = ("sklearn", "joblib")
-"""Packages that call structsvm on behalf of a user, whose line is further out."""
+CALLERS = ("sklearn", "joblib", "contextlib")
+"""Packages between structsvm and the line of a user that calls it."""
 
 
 def printable(text: str) -> str:
@@ -164,8 +164,8 @@ def warn(message: str, category: type[Warning]) -> None:
     """Warn at the line of the user's code that called into structsvm, however deep this is.
 
     That line is outside of the outermost call into the package, so that neither the depth nor a
-    library that the package calls back and forth (joblib, contextlib) matters; scikit-learn's and
-    joblib's own lines around it are passed over.
+    library that the package calls back and forth (joblib, contextlib) matters; lines of the
+    :data:`CALLERS` around it are passed over.
     """
     level, outside = 1, 1
     frame: FrameType | None = sys._getframe()

@@ -145,6 +145,7 @@ class TestRoundTrip:
                 "penalty": "learned",
                 "kappa": 1.0,
                 "min_length": 1,
+                "missing": "error",
                 "max_length": None,
             },
         }

@@ -18,13 +18,13 @@ from structsvm import (
     MetricLearnerCV,
     NormalizedCut,
     PartialLabels,
-    baselines,
     compare_solvers,
 )
 from structsvm.errors import DataError, DataWarning, VerdictWarning
 from structsvm.evaluation.verdict import Contrast, standard_error
 from structsvm.partitions.metric import calibrate
 from structsvm.partitions.sample import Sample
+from structsvm.rivals import metrics as baselines
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.quasi_newton import QuasiNewton

@@ -194,7 +194,9 @@ class FrameRecipe:
         if learned is None:
             return self._fit(Xs, states, groups, where)
         asked = (self.features, self.standardize, self.classifier)
-        key = fingerprint((*asked, list(Xs), states.codes, states.n_classes, groups))
+        cross_fits = type(self.features).fit_transform is not RecordingTransformer.fit_transform
+        apart = groups if cross_fits else None  # which the others do not look at
+        key = fingerprint((*asked, list(Xs), states.codes, states.n_classes, apart))
         if key not in learned:
             learned[key] = self._fit(Xs, states, groups, where)
         return learned[key]
