@@ -151,7 +151,7 @@ notebooks: $(STAMP)  ## run every notebook from top to bottom; the files stay as
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebooks]'
 	$(ONE_THREAD) $(PYTEST) --nbmake --nbmake-timeout=180 --durations=0 notebooks
 
-# The first build runs every notebook, which takes a quarter of an hour; later ones those that changed.
+# The first build runs every notebook, which takes some minutes; later ones those that changed.
 docs: $(STAMP)  ## build the documentation site in docs/_build/html; NOTEBOOKS=off runs no notebook
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	NOTEBOOKS=$(NOTEBOOKS) $(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
