@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import cvxpy as cp
 import numpy as np
@@ -60,12 +60,33 @@ class OracleAtom(Atom):
         """Where it is defined."""
 
     @abstractmethod
-    def point_of(self, values: Sequence[Any]) -> Floats:
-        """The values of the arguments as one vector, (d,)."""
+    def get_data(self) -> Any:
+        """Return what tells it from other atoms of the same arguments, as one thing."""
 
     @abstractmethod
+    def _take(self, known: Any) -> None:
+        """Become the functions that ``get_data`` tells of."""
+
+    def copy(self, args: Any = None, id_objects: Any = None) -> Self:
+        """Return the same functions, perhaps of other arguments; what is known is shared."""
+        copies: dict[int, Self] = {} if id_objects is None else id_objects
+        if id(self) in copies:
+            return copies[id(self)]
+        made = type(self).__new__(type(self))
+        made._take(*self.get_data())
+        Atom.__init__(made, *(self.args if args is None else args))
+        return made
+
+    def point_of(self, values: Sequence[Any]) -> Floats:
+        """The arguments flattened column by column, one after another."""
+        return np.concatenate([np.asarray(v, dtype=float).ravel(order="F") for v in values])
+
     def shaped(self, slope: Floats) -> Any:
         """A slope, (d,), in the shape of the argument; a tuple of several."""
+        ends = np.cumsum([arg.size for arg in self.args])[:-1]
+        pieces = zip(np.split(slope, ends), self.args, strict=True)
+        found = tuple(piece.reshape(arg.shape, order="F") for piece, arg in pieces)
+        return found[0] if len(found) == 1 else found
 
     def is_atom_convex(self) -> bool:
         """Return True: a maximum of planes is convex."""
@@ -232,16 +253,6 @@ class OracleMax(OracleAtom):
         """Return what tells it from other atoms of the same arguments."""
         return [self.declared]
 
-    def copy(self, args: Any = None, id_objects: Any = None) -> OracleMax:
-        """Return the same function, perhaps of other arguments; what is known of it is shared."""
-        known = {} if id_objects is None else id_objects
-        if id(self) in known:
-            return known[id(self)]  # type: ignore[no-any-return]
-        made = type(self).__new__(type(self))
-        made._take(self.declared)
-        Atom.__init__(made, *(self.args if args is None else args))
-        return made
-
     def parts(self, atom: int) -> Sequence[Part]:
         """One part for each oracle."""
         shapes = [arg.shape for arg in self.args]
@@ -265,17 +276,6 @@ class OracleMax(OracleAtom):
     def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
         """Defined everywhere."""
         return []
-
-    def point_of(self, values: Sequence[Any]) -> Floats:
-        """The arguments flattened column by column, one after another."""
-        return np.concatenate([np.asarray(v, dtype=float).ravel(order="F") for v in values])
-
-    def shaped(self, slope: Floats) -> Any:
-        """A slope, (d,), in the shape of the argument; a tuple of several."""
-        ends = np.cumsum([arg.size for arg in self.args])[:-1]
-        pieces = zip(np.split(slope, ends), self.args, strict=True)
-        found = tuple(piece.reshape(arg.shape, order="F") for piece, arg in pieces)
-        return found[0] if len(found) == 1 else found
 
 
 @dataclass(frozen=True, eq=False)

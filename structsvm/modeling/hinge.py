@@ -170,16 +170,6 @@ class StructuredHinge(OracleAtom):
         """Return what tells it from other atoms of the same weight."""
         return [self.losses]
 
-    def copy(self, args: Any = None, id_objects: Any = None) -> StructuredHinge:
-        """Return the same losses, perhaps of another weight; what is known of them is shared."""
-        known = {} if id_objects is None else id_objects
-        if id(self) in known:
-            return known[id(self)]  # type: ignore[no-any-return]
-        made = type(self).__new__(type(self))
-        made._take(self.losses)
-        Atom.__init__(made, *(self.args if args is None else args))
-        return made
-
     def parts(self, atom: int) -> Sequence[Part]:
         """The samples in blocks, several to a part, because many are separated at once."""
         blocks, parts = self.losses.blocks, []
@@ -212,17 +202,6 @@ class StructuredHinge(OracleAtom):
             elif isinstance(factor, Nonnegative) and not arg.is_nonneg():
                 found.append(arg >= 0)
         return found
-
-    def point_of(self, values: Sequence[Any]) -> Floats:
-        """The arguments flattened column by column, one after another."""
-        return np.concatenate([np.asarray(v, dtype=float).ravel(order="F") for v in values])
-
-    def shaped(self, slope: Floats) -> Any:
-        """A slope, (d,), in the shape of the weight; a tuple of several."""
-        ends = np.cumsum([arg.size for arg in self.args])[:-1]
-        pieces = zip(np.split(slope, ends), self.args, strict=True)
-        found = tuple(piece.reshape(arg.shape, order="F") for piece, arg in pieces)
-        return found[0] if len(found) == 1 else found
 
 
 @dataclass(frozen=True, eq=False)
