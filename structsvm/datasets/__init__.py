@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from structsvm.datasets.fetch import fetch_tep as fetch_tep
     from structsvm.datasets.fetch import fetch_tssb as fetch_tssb
     from structsvm.datasets.files import Found as Found
+    from structsvm.datasets.files import RecordingFiles as RecordingFiles
     from structsvm.datasets.files import find_recordings as find_recordings
     from structsvm.datasets.files import read_recording as read_recording
     from structsvm.datasets.files import read_recordings as read_recordings
@@ -57,6 +58,7 @@ else:
             "Interval": "structsvm.datasets.intervals",
             "LabelledImage": "structsvm.datasets.image_folder",
             "Recording": "structsvm.datasets.recording",
+            "RecordingFiles": "structsvm.datasets.files",
             "SegmentedImage": "structsvm.datasets.images",
             "TimeAxis": "structsvm.datasets.times",
             "annotation_errors": "structsvm.datasets.neuroblastoma",
