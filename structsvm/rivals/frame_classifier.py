@@ -17,9 +17,8 @@ from structsvm.features.checks import read_recordings
 from structsvm.features.context import Lags
 from structsvm.features.frames import FrameRecipe, HeldOut, classifier_from
 from structsvm.features.names import UNNAMED, States
-from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import STANDARDIZE, Counts, cluster_counts
-from structsvm.rivals.tuning import breakpoints, mean_loss, some_truth
+from structsvm.rivals.tuning import Stretch, breakpoints, mean_loss, stretches_to_tune_on
 from structsvm.rivals.viterbi import best_path, best_path_of
 
 __all__ = ["FrameClassifier"]
@@ -120,16 +119,15 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         SettingsError
             When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
         DataError
-            When names are missing, or no recording has a name for every sample.
+            When names are missing, or no two samples next to each other have one.
         LearningError
             When the classifier fails, naming the fold.
         """
         recipe, prices = self._recipe(), self._prices()
         arrays = read_recordings(Xs)
         states = States.read(ys, arrays, "FrameClassifier")
-        truths = [_truth(code) for code in states.codes]
-        some_truth(truths, "FrameClassifier")
-        self.prices_, self.losses_ = self._losses(recipe, arrays, states, truths, groups, prices)
+        known = stretches_to_tune_on([_begins(code) for code in states.codes], "FrameClassifier")
+        self.prices_, self.losses_ = self._losses(recipe, arrays, states, known, groups, prices)
         self.model_ = recipe.fit(arrays, states, groups)
         self.classes_, self.n_features_in_ = states.classes, int(arrays[0].shape[1])
         # Of prices that do equally well the largest, which says the least.
@@ -142,11 +140,11 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         recipe: FrameRecipe,
         arrays: list[Floats],
         states: States,
-        truths: list[EquivalenceMatrix | None],
+        known: list[Stretch],
         groups: Any,
         prices: list[float],
     ) -> tuple[Floats, Floats]:
-        """Prices and their mean losses on held-out recordings."""
+        """Prices and their mean losses on what is known of held-out recordings."""
         if not HeldOut.is_possible(len(arrays), groups):
             return np.array([USUAL_PRICE]), np.array([np.nan])
         folds = HeldOut.draw(
@@ -158,7 +156,8 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
             "FrameClassifier",
             every_state=False,
         )
-        scores = [self._scores(p) for p in recipe.held_out(arrays, states, folds, groups)]
+        held_out = [self._scores(p) for p in recipe.held_out(arrays, states, folds, groups)]
+        scores, truths = [part.of(held_out) for part in known], [part.truth for part in known]
         losses = [
             mean_loss(truths, [breakpoints(best_path(L, price)) for L in scores])
             for price in prices
@@ -263,8 +262,9 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         return FrameRecipe(features, self.standardize, classifier, owner)
 
 
-def _truth(code: Ints) -> EquivalenceMatrix | None:
-    """The segmentation of a recording all of whose samples have names."""
-    if (code == UNNAMED).any():
-        return None
-    return EquivalenceMatrix.from_breakpoints(breakpoints(code))
+def _begins(code: Ints) -> Ints:
+    """Whether a segment begins at each sample; -1 where it or the one before has no name."""
+    begins = np.zeros(code.size, dtype=np.int64)
+    begins[1:] = code[1:] != code[:-1]
+    begins[1:][(code[1:] == UNNAMED) | (code[:-1] == UNNAMED)] = UNNAMED
+    return begins
