@@ -177,7 +177,7 @@ def test_the_features_may_be_any_transformer_and_are_set_by_name(rng):
     rival.set_params(features__windows=(3,))
     assert clone(rival).get_params()["features__windows"] == (3,)
     rival.fit(recordings(3, rng), [NAMES] * 3)
-    assert rival.model_.features.windows_.tolist() == [3]
+    assert all(model.features.windows_.tolist() == [3] for model in rival.model_.models)
     assert not hasattr(rival.features, "windows_")
 
 

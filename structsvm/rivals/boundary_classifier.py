@@ -56,8 +56,9 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
     to either side; a boundary is a peak of the sums above a threshold. The spread of the sum, the
     threshold and the distance between peaks are those with the smallest mean loss
     ``|M - M_i|_F^2`` on the training recordings, each scored by a classifier that has not seen it,
-    nor its group. One recording, or one group, leaves nothing to choose by: then they are 3, 0.5
-    and 5.
+    nor its group. Other recordings are scored by the mean of the probabilities of these classifiers
+    and of one that learned from all. One recording, or one group, leaves nothing to choose by: then
+    they are 3, 0.5 and 5.
 
     Parameters
     ----------
@@ -156,9 +157,10 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
                 owner,
                 every_state=False,
             )
-            held_out = recipe.held_out(arrays, near, folds, groups)
+            held_out, self.model_ = recipe.cross_fit(arrays, near, folds, groups)
             self._tune([p[:, 1] for p in held_out], known)
-        self.model_ = recipe.fit(arrays, near, groups)
+        else:
+            self.model_ = recipe.fit(arrays, near, groups)
         self.n_features_in_ = int(arrays[0].shape[1])
         return self
 
