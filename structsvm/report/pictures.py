@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets.times import TimeAxis
 from structsvm.features.names import read_names
+from structsvm.io.times import TimeAxis
 from structsvm.learner.samples import partition_of, unscaled
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.gaps import in_metric
