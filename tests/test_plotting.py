@@ -30,7 +30,7 @@ from structsvm.plotting import (
     plot_spectrum,
     plot_weights,
 )
-from structsvm.views.words import (
+from structsvm.plotting.words import (
     certificate_in_words,
     eigenvalues,
     feature_weights,

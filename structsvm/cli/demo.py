@@ -22,8 +22,8 @@ from structsvm.io.recording import Recording, arrays_and_labels
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
 from structsvm.plotting import plot_segmentation
+from structsvm.plotting.words import certificate_in_words, feature_weights
 from structsvm.problems.change_point import ChangePoint
-from structsvm.views.words import certificate_in_words, feature_weights
 
 __all__ = ["run"]
 

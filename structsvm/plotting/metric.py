@@ -9,8 +9,8 @@ import numpy as np
 
 from structsvm.learner.learner import MetricLearner
 from structsvm.plotting.style import LEARNED, UNTRAINED, new_axes, plain, plain_text
+from structsvm.plotting.words import eigenvalues, feature_weights, scaled_metric, unit_in_words
 from structsvm.support.extras import require
-from structsvm.views.words import eigenvalues, feature_weights, scaled_metric, unit_in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

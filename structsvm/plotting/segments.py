@@ -18,6 +18,7 @@ from structsvm.learner.states import names_by_metric
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts, asked_counts
+from structsvm.plotting.states import NO_STATE, StateMark, state_marks
 from structsvm.plotting.style import (
     LEARNED,
     TRACE,
@@ -29,7 +30,6 @@ from structsvm.plotting.style import (
 from structsvm.plotting.traces import check_drawable, traces
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
-from structsvm.views.states import NO_STATE, StateMark, state_marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,11 +19,11 @@ from structsvm.partitions.gaps import in_metric
 from structsvm.partitions.matching import matched_labels
 from structsvm.partitions.traits import IMAGES, Words
 from structsvm.plotting.cuts import overlay
+from structsvm.plotting.states import HATCHES, NO_STATE, StateMark, state_marks
+from structsvm.plotting.words import feature_weights, heaviest_directions
 from structsvm.report.held_out import HeldOut
 from structsvm.report.traces import envelope
 from structsvm.support.extras import require
-from structsvm.views.states import HATCHES, NO_STATE, StateMark, state_marks
-from structsvm.views.words import feature_weights, heaviest_directions
 
 __all__ = ["Pictures"]
 

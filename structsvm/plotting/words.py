@@ -198,7 +198,7 @@ def confused_states(confusion: Confusion) -> list[tuple[str, int, float, str]]:
     --------
     >>> import numpy as np
     >>> from structsvm.evaluation.confusion import Confusion
-    >>> from structsvm.views.words import confused_states
+    >>> from structsvm.plotting.words import confused_states
     >>> found = Confusion(("rest", "walk", "sit"), np.array([[6, 1, 1], [0, 4, 0], [0, 0, 0]]))
     >>> confused_states(found)
     [('rest', 8, 0.75, 'walk 1, sit 1'), ('walk', 4, 1.0, '')]
