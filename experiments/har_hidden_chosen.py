@@ -27,9 +27,9 @@ from har_hidden_state import STATES, standardized, stretches
 from har_spsw import split
 
 from structsvm import ChangePoint, EquivalenceMatrix, MetricLearnerCV
-from structsvm.datasets import Recording
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.evaluation.verdict import rival_in_words
+from structsvm.io import Recording
 from structsvm.partitions import Candidate, Sample
 
 N_LEARN = 20

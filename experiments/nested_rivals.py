@@ -28,9 +28,9 @@ from nested_cv import BLOCKS, N_TRAINING, outer_folds, segment_ends
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV
-from structsvm.datasets import read_recordings
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.evaluation.verdict import Contrast, rival_in_words
+from structsvm.io import read_recordings
 from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]

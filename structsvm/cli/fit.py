@@ -35,12 +35,12 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.margin_rates import margin_rates
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.plotting.words import certificate_in_words, question_in_words, training_in_words
 from structsvm.plugins import problem_class
 from structsvm.solvers.auto import DESCENT_NAMES, SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.storage.atomic import unwritable
 from structsvm.support.interrupts import Interrupts
-from structsvm.views.words import certificate_in_words, question_in_words, training_in_words
 
 __all__ = ["learn", "run"]
 

@@ -7,7 +7,7 @@ import pytest
 from cli_kit import TEST, TRAIN
 from sklearn.datasets import load_iris
 
-from structsvm.datasets.files import write_recording
+from structsvm.io.files import write_recording
 from structsvm.learner.files import load
 
 
