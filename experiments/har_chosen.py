@@ -23,9 +23,9 @@ from har_spsw import split
 from numpy.typing import NDArray
 
 from structsvm import MetricLearnerCV
-from structsvm.datasets import Recording, arrays_and_labels
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.evaluation.verdict import Contrast, rival_in_words
+from structsvm.io import Recording, arrays_and_labels
 from structsvm.partitions.losses import partition_loss
 
 Ints = NDArray[np.int64]

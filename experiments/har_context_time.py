@@ -19,9 +19,9 @@ from _report import SHARED, Row, publish
 from har_spsw import split
 
 from structsvm import MetricLearner
-from structsvm.datasets import arrays_and_labels
 from structsvm.errors import DataWarning
 from structsvm.features import BoundaryScores, Columns, Lags, StateScores, Union
+from structsvm.io import arrays_and_labels
 
 FEATURES = {
     "columns": Columns(),

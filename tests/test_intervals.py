@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearner
-from structsvm.datasets import (
+from structsvm.datasets import relevant_changes
+from structsvm.errors import DataError, SettingsError
+from structsvm.io import (
     Interval,
     TimeAxis,
     arrays_and_labels,
     intervals_of,
     labels_of,
     read_intervals,
-    relevant_changes,
     write_intervals,
 )
-from structsvm.errors import DataError, SettingsError
 
 WALK = [Interval(0.0, 2.5, "rest"), Interval(2.5, 4.0, "walk"), Interval(6.0, 7.5, "rest")]
 TIMES = np.arange(20) / 2

@@ -22,7 +22,7 @@ from structsvm.features.boundaries import BoundaryScores, Surroundings
 from structsvm.features.compose import Chain, Rows, Union
 from structsvm.features.context import Columns, Lags, MovingStatistics
 from structsvm.features.foreign import OfWindows, Series
-from structsvm.features.frames import FrameModel
+from structsvm.features.frames import FrameModel, FrameModels
 from structsvm.features.moments import HermiteMoments
 from structsvm.features.regions import Deviations, RegionScores
 from structsvm.features.scores import StateScores
@@ -53,7 +53,9 @@ STAGES: dict[str, type] = {
 
 NOTHING: Mapping[str, type] = MappingProxyType({})
 
-VALUES: dict[str, type] = {value.__name__: value for value in (FrameModel, Standardizer)}
+VALUES: dict[str, type] = {
+    value.__name__: value for value in (FrameModel, FrameModels, Standardizer)
+}
 
 STORED_TREES: dict[str, tuple[str, str, Any]] = {
     "ExtraTreesClassifier": ("sklearn.ensemble", "estimators_", Forest),

@@ -77,11 +77,12 @@ class MetricLearnerCV(ProblemParameters):
         Number of folds of samples, one for each if there are fewer; with ``groups``, a group is
         never split. Or a scikit-learn splitter that holds every sample out once. None is 5, but 3
         where clusters are held out.
-    split : {None, "rows", "clusters"}
-        What is held out of tables, which is the question that is answered: whole tables, groups of
+    split : {None, "rows", "clusters", "states"}
+        What is held out, which is the question that is answered. Of tables: whole ones, groups of
         rows of the clusters that are known ("rows"), or all rows of some clusters ("clusters", two
-        or more at a time, in several draws of ``cv`` folds). One table is enough for the latter
-        two.
+        or more at a time, in several draws of ``cv`` folds); one table is enough for the latter
+        two. Of recordings of named states: whole ones, or whole ones while one of their states has
+        no labels in the others ("states", one after the other in each fold).
     n_clusters : {None, "true"}
         Judge the partitions of held-out samples by the calibrated price, or those with the number
         of clusters of their labels. The choice is made by the mean loss of both, which is less
@@ -136,7 +137,8 @@ class MetricLearnerCV(ProblemParameters):
     Examples
     --------
     >>> from structsvm import MetricLearnerCV
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> recordings = relevant_changes(8, n_samples=200, n_features=20, n_relevant=2, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> candidates = ["untrained", "diagonal"]

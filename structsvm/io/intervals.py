@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.datasets.times import TimeAxis, time_axis
 from structsvm.errors import DataError, SettingsError, printable
+from structsvm.io.times import TimeAxis, time_axis
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.oracle import Region
 from structsvm.storage.atomic import write_atomically
@@ -56,7 +56,7 @@ class Interval:
 
     Examples
     --------
-    >>> from structsvm.datasets import Interval
+    >>> from structsvm.io import Interval
     >>> Interval(0.5, 2.0, "walk").label
     'walk'
     """
@@ -98,7 +98,7 @@ def labels_of(
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.datasets import Interval, labels_of
+    >>> from structsvm.io import Interval, labels_of
     >>> marked = [Interval(0, 3, "rest"), Interval(3, 6, "walk")]
     >>> labels_of(marked, np.arange(6)).codes.tolist()
     [0, 0, 0, 1, 1, 1]
@@ -155,7 +155,7 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.datasets import intervals_of
+    >>> from structsvm.io import intervals_of
     >>> intervals_of(["rest", "rest", "walk"], np.array([0.0, 0.5, 1.0]))[1]
     Interval(start=1.0, end=1.5, label='walk')
     """
@@ -207,7 +207,7 @@ def read_intervals(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from structsvm.datasets import read_intervals
+    >>> from structsvm.io import read_intervals
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     track = Path(folder) / "walk.txt"
     ...     _ = track.write_text("0.0\t2.5\trest\n2.5\t9.0\twalk\n")
@@ -257,7 +257,7 @@ def write_intervals(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from structsvm.datasets import Interval, read_intervals, write_intervals
+    >>> from structsvm.io import Interval, read_intervals, write_intervals
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "labels.json"
     ...     write_intervals(path, {"walk": [Interval(0.0, 2.5, "rest")]}, predictions=True)
