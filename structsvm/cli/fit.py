@@ -28,6 +28,7 @@ from structsvm.cli.settings import Kind, typed_metric, typed_settings
 from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError, ModelFileError, SettingsError
+from structsvm.io.text import stem_of
 from structsvm.learner.files import read_header, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import Settings
@@ -61,6 +62,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     SettingsError
         When an option does not suit the problem.
     """
+    args.output = args.output or named_after(args.paths[0])
     check_output(args, args.output, replaceable=_resumed(args))
     if args.checkpoint is not None:
         check_output(args, args.checkpoint, replaceable=True)
@@ -113,6 +115,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         unlabelled = {"unlabelled_samples": unlabelled_samples(given)}
         terminal.report(describe(learner, args.output) | unlabelled)
     return INTERRUPTED if interrupted else 0
+
+
+def named_after(path: str) -> Path:
+    """The model file of a command that names none: called as what it first learns from."""
+    return Path(f"{stem_of(Path(path).resolve())}.structsvm")
 
 
 def learn(
