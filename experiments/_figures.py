@@ -19,6 +19,8 @@ from typing import Any
 
 from _origin import DOCS, ROOT, UNKNOWN, USUAL, Origin
 
+from structsvm.storage.atomic import write_atomically
+
 PAPER = DOCS / "paper"
 KEYS = {"command", "commits", "date", "machine"}
 
@@ -88,7 +90,7 @@ def write_again(page: Path, folder: Path = PAPER) -> None:
     before = page.read_text(encoding="utf-8")
     after = BLOCK.sub(again, before)
     if after != before:
-        page.write_text(after, encoding="utf-8")
+        write_atomically(page, after.encode())
 
 
 def _framed(name: str, folder: Path) -> str:
