@@ -21,7 +21,7 @@ from structsvm.cli.inputs import (
     words_of_training,
 )
 from structsvm.cli.names import FEATURED
-from structsvm.cli.one_table import can_be_split
+from structsvm.cli.one_table import can_be_split, refuse_split
 from structsvm.cli.outputs import check_output
 from structsvm.cli.partial import labels_of, tell_unlabelled, unlabelled_samples, with_counts
 from structsvm.cli.settings import Kind, typed_metric, typed_settings
@@ -49,7 +49,7 @@ INTERRUPTED = 130
 OPTIONS = {"segment_count": "--known-segments", "penalty": "--penalty", "kappa": "--kappa"}
 """Settings of problems that have options of their own."""
 CHOSEN = ("metric", "regularizer", "lam", "whiten", "features")
-"""Settings of a learner that differ between the candidates for tables."""
+"""Settings of a learner that differ between the candidates of a split."""
 TOL, TOL_OF_DESCENT = 1e-2, 1e-3
 """A certified gap to reach, and, where there is none, a gradient."""
 
@@ -278,7 +278,7 @@ def _chosen_lam(
 def _chosen_by_parts(
     learner: MetricLearner, training: TrainingSet, split: str, given: Given, terminal: Terminal
 ) -> TrainingSet:
-    """Give the learner what does best on held-out parts of tables, and tell what that is worth.
+    """Give the learner what does best on what is held out, and tell what that is worth.
 
     Returns what it learns from, which knows the question from now on.
     """
@@ -297,10 +297,7 @@ def _check_split(args: argparse.Namespace, problem: PartitionProblem) -> None:
     """Refuse --split where nothing can be split, and beside what it chooses."""
     if args.split is None:
         return
-    if problem.traits.contiguous or takes_images(problem):
-        raise SettingsError(
-            f"--split is for tables, whose rows have no order, not for {args.problem}: leave it out"
-        )
+    refuse_split(args.split, args.problem, problem)
     typed = {"metric": args.metric not in (None, "full"), "lam": args.lam is not None}
     typed["regularizer"] = args.regularizer != "squared"
     for name in (name for name, given in typed.items() if given):

@@ -597,10 +597,11 @@ def _groups_option(group: argparse._ActionsContainer, what: str) -> None:
 def _split_option(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--split",
-        choices=("rows", "clusters"),
-        help="choose kind of metric, whitening and lam on held-out parts of the tables: on rows, "
-        "for further rows of the same clusters, or on whole clusters, for tables of new ones "
-        "(clustering)",
+        choices=("rows", "clusters", "states"),
+        help="choose kind of metric, features and lam on what is held out: rows of tables, for "
+        "further rows of the same clusters, or whole clusters, for tables of new ones "
+        "(clustering); or recordings with a state that is hidden from the others, for recordings "
+        "with new states (change-point)",
     )
 
 
