@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -198,11 +199,18 @@ def penalties_for(
     Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], weights: Floats | None = None
 ) -> Floats | None:
     """The grid of penalties for samples in a metric; None where nothing varies."""
-    scatter = [float(np.nansum((Z - means(Z)) ** 2)) for Z in Zs]
+    scatter = [_scatter(Z) for Z in Zs]
     changes = [max(1, truth.n_clusters - 1) for truth in truths]
     shares = [s / k for s, k in zip(scatter, changes, strict=True)]
     scale = float(np.average(shares, weights=weights))
     return penalty_grid(scale) if scale > 0 else None
+
+
+def _scatter(Z: Floats) -> float:
+    """The sum of squared distances from the mean, of the values there are."""
+    squares = (Z - Z.mean(axis=0)) ** 2
+    total = float(squares.sum())
+    return float(np.nansum((Z - means(Z)) ** 2)) if math.isnan(total) else total
 
 
 def penalty_grid(scale: float) -> Floats:
