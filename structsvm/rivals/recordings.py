@@ -87,7 +87,7 @@ def rivals_of_recordings(
     context = _context(features)
     lags = Lags() if context is None else context
     named = are_names(samples, labels)
-    small = sum(sample.X.size for sample in samples) <= QUICK
+    small = sum(x.n_samples * x.n_features for x in samples) <= QUICK
     found = []
     for name in ("logistic", "boosting"):
         quick = small and name == "logistic"

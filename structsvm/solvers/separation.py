@@ -255,9 +255,20 @@ def _separated_together(
     if not places:
         return known
     with suppress(Exception):  # one after another, the sample that fails has a number
-        answers = scorer.separate_all(
-            [blocks[k].xs[j] for k, j in places], [blocks[k].ys[j] for k, j in places]
-        )
-        for (k, j), answer in zip(places, answers, strict=True):
-            known[k][j] = answer
+        for some in _moments(places, [scorer.n_items(blocks[k].xs[j]) for k, j in places]):
+            answers = scorer.separate_all(
+                [blocks[k].xs[j] for k, j in some], [blocks[k].ys[j] for k, j in some]
+            )
+            for (k, j), answer in zip(some, answers, strict=True):
+                known[k][j] = answer
     return known
+
+
+def _moments(places: Sequence[Any], sizes: Sequence[int]) -> Iterator[Sequence[Any]]:
+    """Neighbours of these sizes that make a moment's work: no more is in memory at once."""
+    begin, n_items = 0, 0
+    for end, size in enumerate(sizes, start=1):
+        n_items += size
+        if n_items >= MOMENT or end == len(sizes):
+            yield places[begin:end]
+            begin, n_items = end, 0
