@@ -149,14 +149,7 @@ class TestFiles:
         head = ["Time", "Media file path", "Total length", "FPS", "Subject", "Behavior"]
         head += ["Behavioral category", "Comment", "Status"]
         rows = [("Observation id", "walk"), (), ("Media file(s)",), ("Player #1", "walk.mp4")]
-        rows += [
-            (),
-            ("Observation date", "2026-11-27 01:57:26"),
-            (),
-            ("variable", "value"),
-            (),
-            head,
-        ]
+        rows += [(), ("Observation date", "2026-11-27 01:57:26"), (), ("variable", "value"), ()]
         events = [("rest", "START", 0.0), ("cough", "POINT", 1.0), ("rest", "STOP", 2.5)]
         events += [("walk", "START", 2.5), ("walk", "STOP", 4.0)]
         events += [("rest", "START", 6.0), ("rest", "STOP", 7.5)]
