@@ -15,9 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import structsvm
 from structsvm import Clustering, MetricLearner, MetricLearnerCV, PartialLabels, evaluate
-from structsvm.datasets import Recording, arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, DataWarning
 from structsvm.features import Chain, Columns, HermiteMoments, Lags, MovingStatistics, StateScores
+from structsvm.io import Recording, arrays_and_labels
 from structsvm.parallel import Dask, Processes, Serial, Threads
 from structsvm.solvers import CuttingPlane, Stopping
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearner
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError
 from structsvm.features import Lags
+from structsvm.io import arrays_and_labels
 from structsvm.parallel import Auto, Processes, Serial, Threads, once
 from structsvm.parallel.once import spread, working_on
 from structsvm.partitions import sample as samples

@@ -11,9 +11,9 @@ import numpy as np
 from structsvm.cli.columns import how_to_read, labels_are, table_columns
 from structsvm.cli.inputs import Given, takes_images
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets.files import RecordingFiles, find_recordings
-from structsvm.datasets.recording import Recording
 from structsvm.errors import SettingsError
+from structsvm.io.files import RecordingFiles, find_recordings
+from structsvm.io.recording import Recording
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.extras import require
 

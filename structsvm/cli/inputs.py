@@ -13,18 +13,6 @@ from typing import Any
 
 from structsvm.cli.columns import how_to_read, labels_are, table_columns
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets.columns import warn_about_columns
-from structsvm.datasets.files import (
-    RecordingFiles,
-    find_recordings,
-    formats_in_words,
-    read_file,
-)
-from structsvm.datasets.image_folder import LabelledImage, find_images, read_images
-from structsvm.datasets.indicators import looks_like_changes, read_labels_as
-from structsvm.datasets.label_tables import with_labels
-from structsvm.datasets.recording import Recording, share_features
-from structsvm.datasets.times import TimeAxis, warn_about_steps
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -34,6 +22,13 @@ from structsvm.errors import (
     printable,
     warn,
 )
+from structsvm.io.columns import warn_about_columns
+from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_file
+from structsvm.io.image_folder import LabelledImage, find_images, read_images
+from structsvm.io.indicators import looks_like_changes, read_labels_as
+from structsvm.io.label_tables import with_labels
+from structsvm.io.recording import Recording, share_features
+from structsvm.io.times import TimeAxis, warn_about_steps
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample

@@ -11,9 +11,9 @@ import numpy as np
 from structsvm.cli.inputs import Given, takes_images
 from structsvm.cli.settings import Kind, settings_of
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets.recording import Recording, listed
-from structsvm.datasets.regions import read_regions
 from structsvm.errors import DataError
+from structsvm.io.recording import Recording, listed
+from structsvm.io.regions import read_regions
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.traits import IMAGES
 

@@ -362,7 +362,8 @@ def evaluate(
     Examples
     --------
     >>> from structsvm import MetricLearner, evaluate
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> recordings = relevant_changes(8, n_samples=200, n_features=20, n_relevant=2, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4])

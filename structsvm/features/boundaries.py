@@ -7,9 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import convolve1d, maximum_filter1d
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, SettingsError
@@ -55,9 +53,10 @@ class BoundaryScores(RecordingTransformer):
 
     The classifier is that of :class:`structsvm.rivals.BoundaryClassifier`, which learns from change
     points alone. :meth:`fit_transform` cross-fits: each training recording is scored by a
-    classifier that has not seen it, nor any other recording of its group. How probable a boundary
-    is, given the height of its peak, is learned from these scores by logistic regression; a peak
-    is right if a labelled boundary is at most twice the tolerance away.
+    classifier that has not seen it, nor any other recording of its group; others are scored by the
+    mean of the probabilities of these classifiers and of one that learned from all. How probable a
+    boundary is, given the height of its peak, is learned from these scores by logistic regression;
+    a peak is right if a labelled boundary is at most twice the tolerance away.
 
     Parameters
     ----------
@@ -137,7 +136,7 @@ class BoundaryScores(RecordingTransformer):
         return [self._wave(p) for p in self._learn(read_recordings(Xs), ys, groups)]
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Waves by the classifier that has learned from all training recordings, (T_i, 2) each."""
+        """Waves by the mean of the classifiers, (T_i, 2) each."""
         check_is_fitted(self)
         arrays = read_recordings(Xs, self.n_features_in_)
         return [self._wave(p[:, 1]) for p in self.model_.probabilities(arrays, "BoundaryScores")]
@@ -159,9 +158,9 @@ class BoundaryScores(RecordingTransformer):
         folds = HeldOut.draw(
             self.n_folds, len(arrays), groups, self.random_state, states, owner, every_state=False
         )
-        found = [p[:, 1] for p in recipe.held_out(arrays, near, folds, groups)]
+        held_out, self.model_ = recipe.cross_fit(arrays, near, folds, groups)
+        found = [p[:, 1] for p in held_out]
         self.slope_, self.intercept_ = _calibrated(found, widened(states, 2 * tolerance).codes)
-        self.model_ = recipe.fit(arrays, near, groups)
         self.n_features_in_ = int(arrays[0].shape[1])
         return found
 
@@ -251,6 +250,8 @@ def widened(states: States, tolerance: int) -> States:
 
 def sums_of(p: Floats, spread: int) -> Floats:
     """Probabilities of boundaries, (T,), and those of their neighbours with falling weights."""
+    from scipy.ndimage import convolve1d
+
     p = p.copy()
     p[0] = 0.0
     weights = 1 - np.abs(np.arange(-spread, spread + 1)) / (spread + 1)
@@ -259,6 +260,8 @@ def sums_of(p: Floats, spread: int) -> Floats:
 
 def peaks_of(sums: Floats, distance: int) -> tuple[Ints, Floats]:
     """Where the peaks are, of those that are equal and near each other the first, and how high."""
+    from scipy.ndimage import maximum_filter1d
+
     highest = maximum_filter1d(sums, 2 * distance + 1, mode="constant")
     kept: list[int] = []
     for t in np.flatnonzero(sums == highest).tolist():
@@ -289,12 +292,16 @@ def _begins(y: Any, T: int, i: int) -> Ints:
 
 
 def _widened(begins: Ints, tolerance: int) -> Ints:
+    from scipy.ndimage import maximum_filter1d
+
     near = maximum_filter1d((begins == 1).astype(np.int64), 2 * tolerance + 1, mode="constant")
     return np.where((near == 1) & (begins != UNNAMED), 1, begins).astype(np.int64)
 
 
 def _calibrated(probabilities: Sequence[Floats], near: Sequence[Ints]) -> tuple[float, float]:
     """Slope and intercept of the probability of a boundary at a peak, by the peak's height."""
+    from sklearn.linear_model import LogisticRegression
+
     peaks = [peaks_of(sums_of(p, SPREAD), DISTANCE) for p in probabilities]
     heights = np.concatenate([height for _, height in peaks])
     right = np.concatenate([code[where] for (where, _), code in zip(peaks, near, strict=True)])

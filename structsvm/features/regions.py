@@ -133,4 +133,5 @@ def region_recipe(
         raise SettingsError(f"relative must be True or False, got {relative!r}")
     context = Deviations() if relative else Columns()
     classifier = classifier_from(estimator, "forest", random_state, owner)
-    return FrameRecipe(context, "training", classifier, owner, GRAPHS)
+    # A forest is a mean itself, and five of them would make a model file five times as large.
+    return FrameRecipe(context, "training", classifier, owner, GRAPHS, averaged=False)

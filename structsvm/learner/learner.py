@@ -167,7 +167,8 @@ class MetricLearner(ProblemParameters):
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
@@ -234,7 +235,7 @@ class MetricLearner(ProblemParameters):
         ----------
         Xs : list of arrays or data frames of shape (T_i, P), or whatever the problem reads
             One array or data frame is one sample, and a mapping has samples by name; predictions
-            come back in the same form. A :class:`~structsvm.datasets.Recording`, or a list of
+            come back in the same form. A :class:`~structsvm.io.Recording`, or a list of
             them, brings its labels along. A :class:`~structsvm.learner.TrainingSet` holds labels
             and weights already.
         ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
@@ -423,7 +424,8 @@ class MetricLearner(ProblemParameters):
         --------
         >>> import numpy as np
         >>> from structsvm import MetricLearner, PartialLabels
-        >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+        >>> from structsvm.datasets import relevant_changes
+        >>> from structsvm.io import arrays_and_labels
         >>> recordings = relevant_changes(5, n_samples=200, n_features=4, n_relevant=2)
         >>> Xs, ys = arrays_and_labels(recordings)
         >>> learner = MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4])
@@ -518,7 +520,7 @@ class MetricLearner(ProblemParameters):
         -------
         list of lists of dict
             In the form of ``Xs``, as :meth:`predict`. For each change ``at`` (its segment begins
-            there), ``time`` if it is known (of a :class:`~structsvm.datasets.Recording` with
+            there), ``time`` if it is known (of a :class:`~structsvm.io.Recording` with
             times, or a pandas frame whose index has dates), ``margin``, what the best
             segmentation without a change near it costs more, in units of the price of a change
             (infinite where the rules force it), and ``rate`` if the learner has ``margin_rates_``
@@ -543,7 +545,8 @@ class MetricLearner(ProblemParameters):
         Examples
         --------
         >>> from structsvm import MetricLearner
-        >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+        >>> from structsvm.datasets import relevant_changes
+        >>> from structsvm.io import arrays_and_labels
         >>> recordings = relevant_changes(5, n_samples=200, n_features=4, n_relevant=2)
         >>> Xs, ys = arrays_and_labels(recordings)
         >>> learner = MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4])

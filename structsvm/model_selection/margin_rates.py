@@ -65,7 +65,8 @@ def margin_rates(
     Examples
     --------
     >>> from structsvm import MetricLearner, margin_rates
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> recordings = relevant_changes(6, n_samples=200, n_features=4, n_relevant=2, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs[:5], ys[:5])

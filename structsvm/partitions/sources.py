@@ -213,7 +213,7 @@ def _checked(path: str) -> str:
     if Path(path).suffix.lower() not in KINDS:
         raise DataError(
             f"{path!r} is not a kind of file that is read when it is needed: give "
-            f"{', '.join(KINDS)}; structsvm.datasets.RecordingFiles(paths) reads others"
+            f"{', '.join(KINDS)}; structsvm.io.RecordingFiles(paths) reads others"
         )
     return os.path.abspath(path)  # processes may work in other folders
 

@@ -12,8 +12,8 @@ from structsvm.cli import names
 from structsvm.cli.parser import strength
 from structsvm.cli.settings import FEATURES, Kind
 from structsvm.compare import DEFAULT_SOLVERS
-from structsvm.datasets.indicators import LABELS_ARE
 from structsvm.features import HermiteMoments
+from structsvm.io.indicators import LABELS_ARE
 from structsvm.learner.settings import REGULARIZERS
 from structsvm.parallel.auto import BACKEND_NAMES
 from structsvm.problems.change_point import ChangePoint

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.datasets.columns import warn_about_columns
-from structsvm.datasets.indicators import read_labels_as
-from structsvm.datasets.label_tables import label_files
-from structsvm.datasets.media import MEDIA, read_streams
-from structsvm.datasets.readers import (
+from structsvm.errors import DataError, printable
+from structsvm.io.columns import warn_about_columns
+from structsvm.io.indicators import read_labels_as
+from structsvm.io.label_tables import label_files
+from structsvm.io.media import MEDIA, read_streams
+from structsvm.io.readers import (
     AS_USUAL,
     EXCEL,
     HowToRead,
@@ -25,10 +26,9 @@ from structsvm.datasets.readers import (
     read_npz,
     read_table,
 )
-from structsvm.datasets.recording import Recording, listed, share_features
-from structsvm.datasets.text import COMPRESSIONS, TEXT_KINDS, Typed, kind_of, stem_of
-from structsvm.datasets.times import warn_about_steps
-from structsvm.errors import DataError, printable
+from structsvm.io.recording import Recording, listed, share_features
+from structsvm.io.text import COMPRESSIONS, TEXT_KINDS, Typed, kind_of, stem_of
+from structsvm.io.times import warn_about_steps
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.typed import refuse_other_types
 
@@ -63,7 +63,7 @@ class Found:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from structsvm.datasets import find_recordings
+    >>> from structsvm.io import find_recordings
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("anna.csv", "ben.csv", "notes.txt"):
     ...         (Path(folder) / name).touch()
@@ -162,7 +162,7 @@ def read_recordings(
     >>> import tempfile
     >>> from pathlib import Path
     >>> import pandas as pd
-    >>> from structsvm.datasets import read_recordings
+    >>> from structsvm.io import read_recordings
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("anna.csv", "ben.csv"):
     ...         frame = pd.DataFrame({"x": [1.0, 2.0, 9.0], "label": [0, 0, 1]})
@@ -244,7 +244,7 @@ def find_recordings(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from structsvm.datasets import find_recordings
+    >>> from structsvm.io import find_recordings
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     (Path(folder) / "walk.csv").touch()
     ...     find_recordings(folder).names
@@ -294,7 +294,7 @@ def read_recording(
     >>> import tempfile
     >>> from pathlib import Path
     >>> import pandas as pd
-    >>> from structsvm.datasets import read_recording
+    >>> from structsvm.io import read_recording
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "walk.csv"
     ...     frame = pd.DataFrame({"t": [0.0, 0.1], "x": [1.5, 2.5], "state": ["rest", "walk"]})
@@ -332,7 +332,7 @@ class RecordingFiles:
     >>> import tempfile
     >>> from pathlib import Path
     >>> import pandas as pd
-    >>> from structsvm.datasets import RecordingFiles
+    >>> from structsvm.io import RecordingFiles
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("anna.csv", "ben.csv"):
     ...         frame = pd.DataFrame({"x": [1.0, 2.0, 9.0], "label": [0, 0, 1]})
@@ -453,7 +453,7 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
     >>> import tempfile
     >>> from pathlib import Path
     >>> import numpy as np
-    >>> from structsvm.datasets import Recording, read_recording, write_recording
+    >>> from structsvm.io import Recording, read_recording, write_recording
     >>> recording = Recording("walk", np.zeros((3, 1)), np.array([0, 0, 1]), ("x",))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_recording(recording, Path(folder) / "walk.npz")
