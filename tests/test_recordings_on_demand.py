@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 import structsvm
 from structsvm import Clustering, MetricLearner, MetricLearnerCV, PartialLabels, evaluate
 from structsvm.datasets import relevant_changes
-from structsvm.errors import DataError, DataWarning
+from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.features import Chain, Columns, HermiteMoments, Lags, MovingStatistics, StateScores
 from structsvm.io import Recording, RecordingFiles, arrays_and_labels
 from structsvm.parallel import Dask, Processes, Serial, Threads
@@ -324,6 +324,15 @@ class TestRefusals:
         for backend in (Dask(client), Processes(2)):
             with pytest.raises(DataError, match=r"recording 3 \(.*03.npz\) cannot be read"):
                 MetricLearner(backend=backend).fit(read)
+
+    def test_what_cannot_be_sent(self, client):
+        class Open(Sequence):
+            def __reduce__(self):
+                raise TypeError("an open file")
+
+        for backend in (Processes(2), Dask(client)):
+            with pytest.raises(SettingsError, match=r"cannot be sent to .* use backend='threads'"):
+                MetricLearner(backend=backend).fit(Open(XS), YS)
 
     def test_files_of_other_kinds(self, tmp_path):
         with pytest.raises(DataError, match=r"'a.csv' is not a kind .*RecordingFiles"):
