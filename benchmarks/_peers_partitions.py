@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner, NormalizedCut, interop
-from structsvm.datasets import Recording, arrays_and_labels, fetch_har_spsw, relevant_changes
+from structsvm.datasets import fetch_har_spsw, relevant_changes
+from structsvm.io import Recording, arrays_and_labels
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import TraceObjective
 from structsvm.partitions.losses import covering, margin_f1, partition_loss

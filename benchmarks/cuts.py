@@ -11,9 +11,9 @@ import scipy.linalg as sl
 from _harness import RESULTS, Goal, report, seconds, seconds_in_turns
 
 from structsvm import MetricLearner, MetricLearnerCV, NormalizedCut
-from structsvm.datasets import images_and_labels, read_images
 from structsvm.graphs import FeatureGraph, GraphOfImage, from_image
 from structsvm.graphs.similarity import Similarity
+from structsvm.io import images_and_labels, read_images
 from structsvm.oracles._spectra.cut_hinge import NormalizedHinge
 from structsvm.partitions import Metric
 

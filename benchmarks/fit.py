@@ -24,7 +24,8 @@ from _harness import Goal, cpu_seconds_in_turns, printed_by, report
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV
-from structsvm.datasets import arrays_and_labels, read_recordings, relevant_changes
+from structsvm.datasets import relevant_changes
+from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.oracles._segments.table import NO_TRUTH
 from structsvm.oracles._segments.whole import Recordings, segment_all, work_of
 from structsvm.partitions.losses import partition_loss

@@ -19,7 +19,8 @@ SEGMENTING = """
 import resource, time
 import numpy as np
 from structsvm import MetricLearner
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
+from structsvm.io import arrays_and_labels
 training = relevant_changes(6, n_samples=2000, n_features=8, n_relevant=8, random_state=0)
 learner = MetricLearner(metric="diagonal").fit(*arrays_and_labels(training))
 X = np.load({path!r}, mmap_mode="r")

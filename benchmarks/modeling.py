@@ -19,7 +19,8 @@ from _harness import Goal, cpu_seconds_in_turns, report
 from numpy.typing import NDArray
 
 from structsvm import MetricLearner
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
+from structsvm.io import arrays_and_labels
 from structsvm.modeling import StructuredHinge
 from structsvm.problems import ChangePoint
 from structsvm.solvers import CuttingPlane, Stopping

@@ -306,6 +306,7 @@ def compare(name: str, risk: RegularizedRisk) -> list[Goal]:
             reached = above >= 1.0 - 1e-6
             goals.append(Goal(title, mine.objective, other.objective, above, 1.0, reached))
         goals.append(Goal(f"{name}: oracle calls; {learner}", mine.calls, other.calls))
+        goals.append(Goal(f"{name}: seconds; {learner}", mine.seconds, other.seconds))
     return goals
 
 

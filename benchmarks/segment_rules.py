@@ -14,7 +14,8 @@ from typing import Any
 from _harness import Goal, report, seconds_in_turns
 
 from structsvm import ChangePoint, MetricLearner
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
+from structsvm.io import arrays_and_labels
 from structsvm.problems import SegmentProblem
 
 

@@ -10,9 +10,9 @@ from _report import Row
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.datasets import Recording
 from structsvm.evaluation.verdict import Contrast
 from structsvm.features import Lags, StateScores, Union
+from structsvm.io import Recording
 from structsvm.partitions.losses import partition_loss
 from structsvm.rivals import BoundaryClassifier, FrameClassifier
 

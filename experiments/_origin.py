@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 USUAL = ROOT / "docs"
 DOCS = Path(os.environ.get("STRUCTSVM_PAPER") or USUAL)
 """Where figures and pages are: elsewhere for trial runs, which keep their pieces there, too."""
-CODE = ("structsvm", "oracles", "problems", "experiments", "benchmarks")
+CODE = ("structsvm", "oracles", "problems", "experiments", "benchmarks", ":!benchmarks/results")
 UNKNOWN = "unknown"
 """Of figures that were made before this was recorded."""
 
@@ -40,9 +40,12 @@ def _public(argument: str) -> str:
     return "PATH" if Path(argument).is_absolute() else argument
 
 
-def commits_of(content: Mapping[str, Any]) -> set[str]:
-    """Those of the content of a file, none if it has no origin."""
-    return set(content.get("origin", {}).get("commits", ()))
+def commits_in(kept: Any) -> set[str]:
+    """The commits of the parts of a file, however they are nested."""
+    if isinstance(kept, str):
+        return {kept}
+    parts = kept.values() if isinstance(kept, Mapping) else kept
+    return set().union(*map(commits_in, parts))
 
 
 def commit() -> str:

@@ -1,9 +1,10 @@
 """The baselines of metric-learn on the tables of Table 2; run by ``make rivals``.
 
 They need an older scikit-learn than the rest, so they run in an environment of their own and leave
-docs/paper/table2_rivals.json, which table2_uci.py shows beside ours. Same splits, same K-means.
-MMC and ITML get 200 pairs of each kind, MMC in its full form. LMNN and NCA get all labels, but on
-letter those of 2,000 rows drawn at random: their cost and memory grow with the square of the rows.
+docs/paper/table2_rivals.json, which the tables of table2_uci.py show beside ours. Same splits, same
+K-means. MMC and ITML get 200 pairs of each kind, MMC in its full form. LMNN and NCA get all labels,
+but on letter those of 2,000 rows drawn at random: their cost and memory grow with the square of the
+rows.
 Each metric of each split is kept at once: a run that was cut short goes on from there.
 """
 
@@ -19,9 +20,10 @@ from typing import Any
 
 import numpy as np
 from _cache import Pieces, seconds_option
-from _origin import commits_of, origin
+from _origin import commits_in, origin
 from _report import PAPER, SHARED
 from _tables import NAMES, Table, Task, read
+from table2_uci import show
 
 from structsvm import Clustering, EquivalenceMatrix
 from structsvm.partitions import Sample
@@ -36,7 +38,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 ROWS = 2_000
 """Most rows for LMNN and NCA."""
-Results = dict[str, dict[str, dict[str, list[float]]]]
 
 
 def run(task: Task, name: str) -> float:
@@ -75,21 +76,21 @@ def tasks(tables: list[Table]) -> Iterator[tuple[str, Table, Task]]:
 def main(folder: Path, names: list[str], algorithms: list[str], seconds: float) -> None:
     tables, pieces = [read(name, folder) for name in names], Pieces("table2_rivals", seconds)
     path = PAPER / "table2_rivals.json"
-    before = json.loads(path.read_text()) if path.exists() else {"runs": {}}
-    found: Results = before["runs"]
+    found = json.loads(path.read_text()) if path.exists() else {"runs": {}, "commits": {}}
     for algorithm in algorithms:
-        computed: Results = {}
+        computed: dict[tuple[str, str], list[str]] = {}
         for protocol, table, task in tasks(tables):
             key = f"{algorithm} {table.name} {protocol} {task.seed}"
-            loss = pieces.get(key, partial(timed, task, algorithm, key))
-            if loss is not None:
-                of_table = computed.setdefault(protocol, {}).setdefault(table.name, {})
-                of_table.setdefault(algorithm, []).append(loss)
-        for protocol, of in computed.items():
-            for name, losses in of.items():
-                found.setdefault(protocol, {}).setdefault(name, {}).update(losses)
-        content = {"origin": origin(commits_of(before)), "runs": found}
+            if pieces.get(key, partial(timed, task, algorithm, key)) is not None:
+                computed.setdefault((protocol, table.name), []).append(key)
+        for (protocol, name), keys in computed.items():
+            losses = [pieces.known[key] for key in keys]
+            commits = sorted({pieces.commits[key] for key in keys})
+            for part, value in (("runs", losses), ("commits", commits)):
+                found[part].setdefault(protocol, {}).setdefault(name, {})[algorithm] = value
+        content = found | {"origin": origin(commits_in(found["commits"]))}
         path.write_text(json.dumps(content, indent=1) + "\n")
+    show()
     pieces.finish()
 
 

@@ -16,7 +16,8 @@ from _origin import origin
 from _report import PAPER, SHARED
 from claspy.segmentation import BinaryClaSPSegmentation
 
-from structsvm.datasets import Recording, fetch_tssb
+from structsvm.datasets import fetch_tssb
+from structsvm.io import Recording
 
 
 def segmented(series: Recording) -> dict[str, Any]:

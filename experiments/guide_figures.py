@@ -13,8 +13,9 @@ import numpy as np
 from sklearn.datasets import load_wine
 
 from structsvm import Clustering, MetricLearner, NormalizedCut, PartialLabels, margin_rates
-from structsvm.datasets import arrays_and_labels, digits_recordings
+from structsvm.datasets import digits_recordings
 from structsvm.graphs import GraphOfImage
+from structsvm.io import arrays_and_labels
 from structsvm.plotting import plot_clusters, plot_cut, plot_segmentation
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "paper"

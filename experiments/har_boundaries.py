@@ -20,11 +20,11 @@ from _report import SHARED, Row, publish
 from har_spsw import split
 
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.datasets import Recording, arrays_and_labels
 from structsvm.errors import DataWarning
 from structsvm.evaluation.verdict import rival_in_words
 from structsvm.features import BoundaryScores, Lags, StateScores, Union
 from structsvm.features.frames import learning_once
+from structsvm.io import Recording, arrays_and_labels
 from structsvm.partitions.losses import partition_loss
 
 FRAMES, BOUNDARIES = "frame-boosting", "boundary-boosting"

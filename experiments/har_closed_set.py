@@ -35,8 +35,8 @@ from _har import (
 from _report import PAPER, SHARED, Row, publish
 from har_spsw import split
 
-from structsvm.datasets import Recording, arrays_and_labels
 from structsvm.errors import DataWarning
+from structsvm.io import Recording, arrays_and_labels
 
 SIZES, DRAWS = (1, 2, 5, 10, 20, 40, 95), 5
 SHOWN = (

@@ -14,8 +14,8 @@ from _report import SHARED, publish
 from har_spsw import split
 
 from structsvm import MetricLearner
-from structsvm.datasets import Recording, arrays_and_labels
 from structsvm.errors import DataWarning
+from structsvm.io import Recording, arrays_and_labels
 from structsvm.partitions.losses import partition_loss
 from structsvm.rivals import metrics as baselines
 

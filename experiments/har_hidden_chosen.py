@@ -1,7 +1,8 @@
-"""A state that nobody labelled: what the tool chooses by itself, who knows nothing of the state.
+"""A state that nobody labelled: what the tool chooses by itself, which knows nothing of the state.
 
 As har_hidden_state.py, with 20 of the 95 recordings to learn from, drawn for each state. Without it
-:class:`structsvm.MetricLearnerCV` chooses from its own menu, by folds that divide no person.
+:class:`structsvm.MetricLearnerCV` chooses from its own menu, by folds that divide no person and
+hide the other states in turn (``split="states"``).
 *Learned* is the best learned metric, which predicts unless told otherwise, *best* the best of all
 (``use="best"``); the classifiers are those that the tool has tuned beside them. Recordings are
 standardised as a whole before they are cut, and nothing standardises the stretches again.
@@ -26,9 +27,9 @@ from har_hidden_state import STATES, standardized, stretches
 from har_spsw import split
 
 from structsvm import ChangePoint, EquivalenceMatrix, MetricLearnerCV
-from structsvm.datasets import Recording
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.evaluation.verdict import rival_in_words
+from structsvm.io import Recording
 from structsvm.partitions import Candidate, Sample
 
 N_LEARN = 20
@@ -50,7 +51,9 @@ def run(hidden: int, learn: Sequence[Recording], test: Sequence[Recording]) -> d
     """What is chosen without the state, and the losses on the test recordings."""
     drawn = np.random.default_rng(hidden).permutation(len(learn))[:N_LEARN]
     Xs, ys, names = map(list, zip(*stretches([learn[i] for i in drawn], hidden), strict=True))
-    search = MetricLearnerCV(candidates=menu(Xs, ys), standardize=None, random_state=0)
+    search = MetricLearnerCV(
+        candidates=menu(Xs, ys), split="states", standardize=None, random_state=0
+    )
     search.fit(Xs, ys, groups=[person(name) for name in names])
     new = [standardized(recording) for recording in test]
     guesses: dict[str, list[EquivalenceMatrix]] = {

@@ -37,8 +37,8 @@ from _report import SHARED, Row, publish
 from har_spsw import split
 
 from structsvm import MetricLearner
-from structsvm.datasets import Recording
 from structsvm.errors import DataWarning
+from structsvm.io import Recording
 from structsvm.partitions.samples import Standardizer
 
 STATES = ("seated", "standing up", "walking", "turning", "sitting down")

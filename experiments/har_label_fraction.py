@@ -26,8 +26,8 @@ from _report import PAPER, SHARED, publish, stored
 from har_spsw import split
 
 from structsvm import Alternation, ChangePoint, MetricLearner, PartialLabels
-from structsvm.datasets import arrays_and_labels
 from structsvm.errors import DataError, LearningError
+from structsvm.io import arrays_and_labels
 from structsvm.partial_labels.complete import calibrate_partial, known_parts, read_labels
 from structsvm.partitions import Metric, Sample
 from structsvm.partitions.losses import partition_loss

@@ -11,8 +11,8 @@ from _report import SHARED, Row, publish
 from har_spsw import split
 
 from structsvm import MetricLearner
-from structsvm.datasets import arrays_and_labels
 from structsvm.errors import LearningError
+from structsvm.io import arrays_and_labels
 
 LAMS = (1.0, 0.2, 0.1, 0.04, 0.01)
 RANK = 1e-3

@@ -29,8 +29,8 @@ from _report import SHARED, Row, publish
 from har_spsw import scores, split
 
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.datasets import Recording, arrays_and_labels
 from structsvm.errors import DataWarning
+from structsvm.io import Recording, arrays_and_labels
 from structsvm.partitions.losses import partition_loss
 from structsvm.rivals import metrics as baselines
 

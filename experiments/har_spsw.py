@@ -16,7 +16,7 @@ import numpy as np
 from _report import PAPER, SHARED, Row, publish
 
 from structsvm import MetricLearner
-from structsvm.datasets import Recording, arrays_and_labels, read_recordings
+from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.partitions import EquivalenceMatrix, Metric
 from structsvm.partitions.losses import covering, margin_f1, partition_loss
 from structsvm.rivals import metrics as baselines

@@ -18,9 +18,10 @@ from _report import Row, publish
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.datasets import Recording, read_has2023
+from structsvm.datasets import read_has2023
 from structsvm.errors import DataWarning
 from structsvm.features import Windows, windows
+from structsvm.io import Recording
 from structsvm.partitions import state_matching_score, weighted_adjusted_rand_index
 from structsvm.partitions.losses import covering, margin_f1, partition_loss
 

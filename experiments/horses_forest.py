@@ -23,10 +23,10 @@ from _report import SHARED, Row, publish
 from table3_horses import DRAWS, SEGMENTS, Scores, Setting, scores, split
 
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.datasets import read_images
 from structsvm.errors import DataWarning
 from structsvm.features import Columns, RegionScores, Union
 from structsvm.graphs import FeatureGraph, NodeLabels, node_labels
+from structsvm.io import read_images
 from structsvm.rivals import RegionClassifier
 
 SETTING = Setting("b", SEGMENTS[1])

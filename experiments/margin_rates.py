@@ -15,8 +15,8 @@ from _report import SHARED, Row, publish
 from har_spsw import split
 
 from structsvm import MetricLearner, margin_rates
-from structsvm.datasets import arrays_and_labels
 from structsvm.features import Lags
+from structsvm.io import arrays_and_labels
 
 BINS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 TOLERANCE = 2

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
 
 from structsvm import MetricLearner, MetricLearnerCV
-from structsvm.datasets import Recording, arrays_and_labels, read_recordings
 from structsvm.errors import VerdictWarning
 from structsvm.evaluation.verdict import standard_error
+from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.partitions.losses import partition_loss
 from structsvm.problems import ChangePoint
 

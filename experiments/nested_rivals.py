@@ -23,14 +23,14 @@ from typing import Any
 
 import numpy as np
 from _cache import Pieces, seconds_option
-from _report import SHARED, Row, publish
+from _report import SHARED, Row, publish, stored
 from nested_cv import BLOCKS, N_TRAINING, outer_folds, segment_ends
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV
-from structsvm.datasets import read_recordings
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.evaluation.verdict import Contrast, rival_in_words
+from structsvm.io import read_recordings
 from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
@@ -158,20 +158,24 @@ def _difference(gap: Floats, units: Ints) -> str:
 
 
 def main(folder: Path, names: Sequence[str], seconds: float) -> None:
-    """Compute what is missing of these sets, and publish the table of those that are complete."""
+    """Compute what is missing of these sets, and publish them with the earlier rows of others."""
     warnings.simplefilter("ignore", DataWarning)
     warnings.simplefilter("ignore", VerdictWarning)
     pieces, rows = Pieces("nested_rivals", seconds), []
+    before, earlier = stored("nested_rivals"), set[str]()
     for name, labels in SETS:
         nested = Nested(name, labels, folder)
         keys = [f"{name} {labels} {k}" for k in range(len(nested.folds))]
         if not (name in names or pieces.known.keys() >= set(keys)):
+            passed_on = [r for r in before[1] if (r["set"], r["labels"]) == (name, labels)]
+            rows += passed_on
+            earlier |= set(before[0]["commits"]) if passed_on else set()
             continue
         found = [pieces.get(key, partial(nested.fold, k)) for k, key in enumerate(keys)]
         if None not in found:
             rows += rows_of(name, labels, nested, found)
     pieces.finish()
-    publish("nested_rivals", rows)
+    publish("nested_rivals", rows, earlier)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from structsvm.storage.atomic import write_atomically
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "experiments"
 QUICK = ROOT / ".cache" / "paper-quick"
@@ -147,9 +149,13 @@ class Book:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.parts: dict[str, dict[str, Any]] = {}
-        if path.exists():
-            self.parts = json.loads(path.read_text())
+        self.parts = self._kept()
+
+    def _kept(self) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        if self.path.exists():
+            found = json.loads(self.path.read_text())
+        return found
 
     def is_done(self, part: Part, arguments: Sequence[str]) -> bool:
         """Whether it has been run as it is now."""
@@ -159,7 +165,11 @@ class Book:
     def add(
         self, part: Part, arguments: Sequence[str], done: bool, seconds: float, cpu: float
     ) -> None:
-        """Keep how it went; the time of runs that were cut short counts, too."""
+        """Keep how it went; the time of runs that were cut short counts, too.
+
+        The file is read again, because another run may do other parts meanwhile (``--only``).
+        """
+        self.parts = self._kept()
         digest = part.digest(arguments)
         known = self.parts.get(part.name, {})
         if known.get("done") or known.get("digest") != digest:
@@ -171,7 +181,7 @@ class Book:
             "cpu": known["cpu"] + cpu,
         }
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps(self.parts, indent=1))
+        write_atomically(self.path, json.dumps(self.parts, indent=1).encode())
 
     def expected(self, part: Part, quick: bool) -> float:
         """Seconds that it will take."""

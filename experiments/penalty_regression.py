@@ -23,9 +23,9 @@ from scipy.optimize import minimize
 from tssb import cut
 
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.datasets import Recording, arrays_and_labels, read_recordings
 from structsvm.errors import DataWarning
 from structsvm.evaluation.verdict import Contrast
+from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.partitions import Metric, Sample
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import calibrate

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from scipy.signal import find_peaks
 
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.datasets import arrays_and_labels, read_recordings
 from structsvm.errors import DataWarning
+from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _origin import commits_of, origin
+from _origin import commit, commits_in, origin
 from _report import PAPER, SHARED, Row, publish
 from _tables import LARGE, NAMES, REPEATS, Table, Task, read
 from sklearn.exceptions import ConvergenceWarning
@@ -49,26 +49,40 @@ FAILED = (float("nan"), float("nan"))
 """Where the best metric is zero: an error, never a partition."""
 
 
+RUNS = PAPER / "table2_runs.json"
+
+
 def main(folder: Path, tables: list[str], protocols: list[str]) -> None:
-    path = PAPER / "table2_runs.json"
-    before = json.loads(path.read_text()) if path.exists() else {"runs": {}}
+    before = json.loads(RUNS.read_text()) if RUNS.exists() else {"runs": {}, "commits": {}}
     found: dict[str, dict[str, Runs]] = before["runs"]
-    earlier = commits_of(before) | commits_of(_measured_rivals())
+    made_by: dict[str, dict[str, str]] = before["commits"]
     for table in (read(name, folder) for name in tables):
         for protocol in protocols:
             start = time.perf_counter()
             runs = found.setdefault(protocol, {})[table.description] = run(table, protocol)
-            path.write_text(json.dumps({"origin": origin(earlier), "runs": found}) + "\n")
+            made_by.setdefault(protocol, {})[table.description] = commit()
+            content = {"origin": origin(commits_in(made_by)), "commits": made_by, "runs": found}
+            RUNS.write_text(json.dumps(content) + "\n")
             losses = {name: _cell([loss for loss, _ in scores]) for name, scores in runs.items()}
             print(table.name, protocol, f"{time.perf_counter() - start:.0f} s", losses, flush=True)
+    show()
+
+
+def show() -> None:
+    """Write the tables of all that is there, ours and the baselines of metric-learn."""
+    if not RUNS.exists():
+        return
+    kept = json.loads(RUNS.read_text())
+    earlier = commits_in(kept["commits"]) | commits_in(_measured_rivals()["commits"])
+    found: dict[str, dict[str, Runs]] = kept["runs"]
     order = {protocol: sorted(of, key=_place) for protocol, of in found.items()}
     for protocol, names in order.items():
         rows = [row(name, found[protocol][name], protocol) for name in names]
         publish(f"table2_{protocol}", rows, earlier)
-    held_out = found["held_out"]
-    names = order["held_out"]
-    publish("table2_paired", [paired(name, held_out[name]) for name in names], earlier)
-    publish("table2_rand", [rand(name, held_out[name]) for name in names], earlier)
+    names, held_out = order.get("held_out", []), found.get("held_out", {})
+    if names:
+        publish("table2_paired", [paired(name, held_out[name]) for name in names], earlier)
+        publish("table2_rand", [rand(name, held_out[name]) for name in names], earlier)
 
 
 def _place(description: str) -> int:
@@ -186,7 +200,9 @@ ALL = (
 def _measured_rivals() -> dict[str, Any]:
     """What ``make rivals`` has left, with its origin."""
     path = PAPER / "table2_rivals.json"
-    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"runs": {}}
+    found: dict[str, Any] = (
+        json.loads(path.read_text()) if path.exists() else {"runs": {}, "commits": {}}
+    )
     return found
 
 

@@ -24,10 +24,10 @@ from _report import SHARED, Row, publish
 from scipy import stats
 
 from structsvm import EquivalenceMatrix, MetricLearnerCV, NormalizedCut
-from structsvm.datasets import LabelledImage, read_images
 from structsvm.errors import VerdictWarning
 from structsvm.graphs import FeatureGraph, GraphOfImage, NodeLabels, node_labels
 from structsvm.graphs.labels import jaccard_distance
+from structsvm.io import LabelledImage, read_images
 from structsvm.partitions.losses import partition_loss
 
 DRAWS, N_TRAIN = 10, 10

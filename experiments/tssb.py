@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.datasets import Recording, fetch_tssb
+from structsvm.datasets import fetch_tssb
 from structsvm.evaluation.verdict import Contrast
 from structsvm.features import Windows, windows
+from structsvm.io import Recording
 from structsvm.partitions.losses import covering, partition_loss
 
 WINDOWS, HOPS = 40, 400

@@ -16,8 +16,9 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
 from structsvm.partitions.gaps import has_gaps
 from structsvm.partitions.oracle import Oracle
+from structsvm.partitions.reading import read_arrays
 from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import MISSING, read_arrays
+from structsvm.partitions.samples import MISSING
 from structsvm.partitions.traits import LEAST_KAPPA, Traits
 from structsvm.problems.segments import SegmentProblem, segmentation
 from structsvm.support.checks import among, is_number, is_whole

@@ -69,7 +69,7 @@ else:
             "weight_stability": "structsvm.model_selection.stability",
         },
         rooms=(
-            *("datasets", "errors", "features", "graphs", "interop", "oracles", "parallel"),
+            *("datasets", "errors", "features", "graphs", "interop", "io", "oracles", "parallel"),
             *("modeling", "partitions", "plotting", "problems", "regularizers", "report", "rivals"),
             *("solvers", "testing"),
         ),

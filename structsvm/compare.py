@@ -189,7 +189,8 @@ def compare_solvers(
     Examples
     --------
     >>> from structsvm import compare_solvers
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.problems import ChangePoint
     >>> from structsvm.solvers import Stopping
     >>> recordings = relevant_changes(3, n_samples=200, n_features=3, n_relevant=1, random_state=0)

@@ -112,7 +112,8 @@ class Solution:
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> solution = MetricLearner().fit(*arrays_and_labels(recordings)).solution_
     >>> type(solution).__name__, bool(solution.lower <= solution.upper <= solution.null)

@@ -28,8 +28,8 @@ GUIDED = (
     *("structsvm.storage.archive", "structsvm.storage.codec", "structsvm.storage.limits"),
     *("structsvm.storage.typed", "structsvm.features.stored", "structsvm.learner.files"),
     *("structsvm.solvers.checkpoint", "structsvm.solvers.certificate"),
-    *("structsvm.datasets.files", "structsvm.datasets.readers", "structsvm.datasets.recording"),
-    *("structsvm.datasets.regions", "structsvm.datasets.image_folder", "csv", "json.decoder"),
+    *("structsvm.io.files", "structsvm.io.readers", "structsvm.io.recording"),
+    *("structsvm.io.regions", "structsvm.io.image_folder", "csv", "json.decoder"),
 )
 """The modules that atheris watches, in which nothing is compiled."""
 LONGEST = 30

@@ -18,10 +18,10 @@ import numpy as np
 from media_files import stripes, tone, write_media
 
 from structsvm import MetricLearner, load, save
-from structsvm.datasets import read_recordings
-from structsvm.datasets.image_folder import read_images
-from structsvm.datasets.regions import read_regions
 from structsvm.errors import StructSVMError
+from structsvm.io import read_recordings
+from structsvm.io.image_folder import read_images
+from structsvm.io.regions import read_regions
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.storage.archive import _checksum
 

@@ -9,6 +9,7 @@ ROOMS = (
     "structsvm.features",
     "structsvm.graphs",
     "structsvm.interop",
+    "structsvm.io",
     "structsvm.modeling",
     "structsvm.oracles",
     "structsvm.parallel",

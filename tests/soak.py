@@ -29,9 +29,10 @@ from structsvm import (
     load,
     save,
 )
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.features import Lags
 from structsvm.graphs import FeatureGraph
+from structsvm.io import arrays_and_labels
 from structsvm.report import report_page
 from structsvm.solvers import CuttingPlane, Stopping
 

@@ -20,15 +20,9 @@ from structsvm import (
     suggest_labels,
     weight_stability,
 )
-from structsvm.datasets import (
-    arrays_and_labels,
-    digits_recordings,
-    find_recordings,
-    read_recording,
-    read_recordings,
-    relevant_changes,
-)
+from structsvm.datasets import digits_recordings, relevant_changes
 from structsvm.interop import breakpoints_to_labels, labels_to_breakpoints
+from structsvm.io import arrays_and_labels, find_recordings, read_recording, read_recordings
 from structsvm.problems import Clustering
 from structsvm.report import feature_weights, report_page
 

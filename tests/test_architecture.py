@@ -24,7 +24,7 @@ FLOORS = (
     {"oracles", "rivals"},
     {"problems"},
     {"interop", "learner", "modeling", "plugins"},
-    {"datasets", "evaluation", "testing", "views"},
+    {"datasets", "evaluation", "io", "testing"},
     {"model_selection"},
     {"diagnosis", "plotting"},
     {"compare", "report"},

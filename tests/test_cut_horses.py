@@ -3,7 +3,7 @@
 import pytest
 
 from structsvm import MetricLearner, NormalizedCut, evaluate
-from structsvm.datasets import images_and_labels, read_images
+from structsvm.io import images_and_labels, read_images
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.quasi_newton import QuasiNewton

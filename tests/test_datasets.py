@@ -5,8 +5,9 @@ import pytest
 from sklearn.datasets import load_digits
 
 from structsvm import MetricLearner
-from structsvm.datasets import arrays_and_labels, digits_recordings, relevant_changes
+from structsvm.datasets import digits_recordings, relevant_changes
 from structsvm.errors import SettingsError
+from structsvm.io import arrays_and_labels
 
 
 def runs(y):

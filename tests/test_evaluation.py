@@ -10,9 +10,10 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from structsvm import Clustering, MetricLearner
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation, SampleScores, Scores, evaluate
+from structsvm.io import arrays_and_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.rivals import FrameClassifier

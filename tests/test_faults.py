@@ -26,8 +26,9 @@ from strategies import LONG
 
 from structsvm import MetricLearner, load, save
 from structsvm.cli import main
-from structsvm.datasets import arrays_and_labels, read_recording, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.errors import CheckpointError, DataError, ModelFileError, StructSVMError
+from structsvm.io import arrays_and_labels, read_recording
 from structsvm.parallel import Dask, cluster
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import CuttingPlane, checkpoint
@@ -103,7 +104,8 @@ class TestTwoRunsOnOneCheckpoint:
 KILLED = """
     import sys, time
     from structsvm import MetricLearner
-    from structsvm.datasets import arrays_and_labels, relevant_changes
+    from structsvm.datasets import relevant_changes
+    from structsvm.io import arrays_and_labels
     from structsvm.solvers import CuttingPlane, Stopping, checkpoint
 
     checkpoint.EVERY = 0.0

@@ -21,8 +21,6 @@ from PIL import Image
 
 from structsvm import MetricLearner, load, save
 from structsvm.cli import main
-from structsvm.datasets import read_images, read_recordings
-from structsvm.datasets.regions import read_regions
 from structsvm.errors import (
     CheckpointWarning,
     DataError,
@@ -31,6 +29,8 @@ from structsvm.errors import (
     StructSVMError,
 )
 from structsvm.graphs import GraphOfImage, from_image, images
+from structsvm.io import read_images, read_recordings
+from structsvm.io.regions import read_regions
 from structsvm.learner.files import read_header
 from structsvm.parallel import leftovers
 from structsvm.parallel.local import Processes
@@ -233,7 +233,7 @@ def big(tmp_path_factory):
 READERS = {
     "load": "from structsvm import load; load(path)",
     "header": "from structsvm.learner.files import read_header; read_header(path)",
-    "recordings": "from structsvm.datasets import read_recordings; read_recordings(path)",
+    "recordings": "from structsvm.io import read_recordings; read_recordings(path)",
     "resume": """
 import numpy as np
 from structsvm import MetricLearner
@@ -249,7 +249,7 @@ class TestArchivesThatExpand:
         code = f"""
 import sys
 from structsvm.errors import StructSVMError
-import structsvm.datasets, structsvm.learner.files
+import structsvm.io, structsvm.learner.files
 before = peak()
 path = sys.argv[1]
 try:
@@ -324,7 +324,7 @@ class TestPhotographs:
         assert path.stat().st_size < 20_000
         code = """
 import sys
-from structsvm.datasets import read_images
+from structsvm.io import read_images
 from structsvm.errors import DataError
 before = peak()
 try:

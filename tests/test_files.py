@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from structsvm.datasets import Recording, arrays_and_labels, find_recordings, read_recordings
 from structsvm.errors import DataError, MissingExtraError
+from structsvm.io import Recording, arrays_and_labels, find_recordings, read_recordings
 
 X = np.arange(12.0).reshape(6, 2) ** 2
 Y = np.array([0, 0, 0, 1, 1, 1])

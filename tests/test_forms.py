@@ -8,8 +8,9 @@ from sklearn.base import clone
 
 import structsvm
 from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV
-from structsvm.datasets import Recording, arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
+from structsvm.io import Recording, arrays_and_labels
 
 RECORDINGS = relevant_changes(4, n_samples=200, n_features=3, n_relevant=2, random_state=0)
 XS, YS = arrays_and_labels(RECORDINGS)
@@ -133,7 +134,7 @@ class TestNames:
 
     def test_rooms_are_attributes(self):
         assert structsvm.plotting.plot_weights.__name__ == "plot_weights"
-        assert structsvm.datasets.Recording is Recording
+        assert structsvm.io.Recording is Recording
         assert "plotting" in dir(structsvm)
         with pytest.raises(AttributeError, match="no attribute 'plotings'"):
             structsvm.plotings  # noqa: B018

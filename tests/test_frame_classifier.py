@@ -143,13 +143,33 @@ def test_the_price_is_tuned_on_recordings_of_people_not_seen(rng):
     assert rival.fit(Xs, [NAMES] * 6, groups).losses_.min() > 1
 
 
-def test_recordings_named_in_part_teach_but_do_not_tune(rng):
+def test_recordings_named_in_part_are_tuned_on_where_they_have_names(rng):
     Xs, some = recordings(4, rng), NAMES.astype(object)
     some[3:20] = None
-    rival = FrameClassifier("logistic", Lags((0,))).fit(Xs, [some, NAMES, NAMES, some])
+    rival = FrameClassifier("logistic", Lags((0,)), prices=[0.0, 1.0])
+    rival.fit(Xs, [some, NAMES, NAMES, some])
     assert rival.predict_states(Xs)[0].shape == (30,)
-    with pytest.raises(DataError, match="tuned on recordings with a label for every sample"):
-        FrameClassifier("logistic", Lags((0,))).fit(Xs, [some] * 4)
+    rival.fit(Xs, [some] * 4)
+    # Without a price every mistake in the labelled stretches is a change; they have one change.
+    assert rival.price_ == 1.0
+    assert 0 <= rival.losses_[1] < rival.losses_[0]
+
+
+def test_boundaries_are_tuned_on_where_they_are_known(rng):
+    Xs, some = recordings(4, rng, noise=0.3), NAMES.astype(object)
+    some[[0, 1, 22, 23]] = None  # not the boundaries themselves
+    rival = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [some] * 4)
+    assert np.isfinite(rival.loss_)
+    assert rival.predict_breakpoints(Xs[:1])[0][-1] == 30
+
+
+def test_what_has_no_two_labels_in_a_row_cannot_be_tuned_on(rng):
+    Xs, some = recordings(4, rng), NAMES.astype(object)
+    some[::2] = None
+    with pytest.raises(DataError, match="tuned on samples next to each other that have labels"):
+        FrameClassifier("logistic").fit(Xs, [some] * 4)
+    with pytest.raises(DataError, match="no recording has a change"):
+        BoundaryClassifier("logistic").fit(Xs, [some] * 4)
 
 
 def test_the_features_may_be_any_transformer_and_are_set_by_name(rng):
@@ -157,7 +177,7 @@ def test_the_features_may_be_any_transformer_and_are_set_by_name(rng):
     rival.set_params(features__windows=(3,))
     assert clone(rival).get_params()["features__windows"] == (3,)
     rival.fit(recordings(3, rng), [NAMES] * 3)
-    assert rival.model_.features.windows_.tolist() == [3]
+    assert all(model.features.windows_.tolist() == [3] for model in rival.model_.models)
     assert not hasattr(rival.features, "windows_")
 
 

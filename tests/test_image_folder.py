@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from structsvm.datasets import images_and_labels, read_images
 from structsvm.errors import DataError
+from structsvm.io import images_and_labels, read_images
 
 RNG = np.random.default_rng(0)
 

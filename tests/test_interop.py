@@ -17,8 +17,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from structsvm import EquivalenceMatrix, MetricLearner, interop
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
+from structsvm.io import arrays_and_labels
 
 NAMES = ["heart", "left hand", "noise"]
 

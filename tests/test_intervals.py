@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearner
-from structsvm.datasets import (
+from structsvm.datasets import relevant_changes
+from structsvm.errors import DataError, SettingsError
+from structsvm.io import (
     Interval,
     TimeAxis,
     arrays_and_labels,
     intervals_of,
     labels_of,
     read_intervals,
-    relevant_changes,
     write_intervals,
 )
-from structsvm.errors import DataError, SettingsError
 
 WALK = [Interval(0.0, 2.5, "rest"), Interval(2.5, 4.0, "walk"), Interval(6.0, 7.5, "rest")]
 TIMES = np.arange(20) / 2
@@ -142,6 +142,41 @@ class TestFiles:
             read_intervals(elan)
         assert read_intervals(elan, label="gait") == {"walk": WALK}
         assert read_intervals(elan, label="hands") == {"walk": [Interval(0.0, 9.0, "up")]}
+
+    @pytest.mark.parametrize("sep", ["\t", ","])
+    def test_tabular_events_of_boris_before_version_8(self, tmp_path, sep):
+        """Lines on the observation stand before the table, and Status says what happens."""
+        head = ["Time", "Media file path", "Total length", "FPS", "Subject", "Behavior"]
+        head += ["Behavioral category", "Comment", "Status"]
+        rows = [("Observation id", "walk"), (), ("Media file(s)",), ("Player #1", "walk.mp4")]
+        rows += [(), ("Observation date", "2026-11-27 01:57:26"), (), ("variable", "value"), ()]
+        events = [("rest", "START", 0.0), ("cough", "POINT", 1.0), ("rest", "STOP", 2.5)]
+        events += [("walk", "START", 2.5), ("walk", "STOP", 4.0)]
+        events += [("rest", "START", 6.0), ("rest", "STOP", 7.5)]
+        rows += [head]
+        rows += [(at, "walk.mp4", 9, 25, "ann", what, "", "", kind) for what, kind, at in events]
+        lines = [sep.join([*map(str, row), *[""] * (9 - len(row))]) for row in rows]
+        path = tmp_path / "exported.tsv"
+        path.write_text("\n".join(lines) + "\n")
+        assert read_intervals(path) == {"walk": WALK}
+        path.write_text("\n".join([*lines, lines[-1]]) + "\n")
+        with pytest.raises(DataError, match="line 18: 'rest' stops and never started"):
+            read_intervals(path)
+
+    @pytest.mark.parametrize("form", ["ss.msec", "msec", "hh:mm:ss.ms"])
+    def test_times_of_elan_in_each_form_after_lines_on_the_media(self, tmp_path, form):
+        write = {"ss.msec": float, "msec": lambda at: round(1000 * at), "hh:mm:ss.ms": clock}[form]
+        head = [f"{name} - {form}" for name in ("Begin Time", "End Time", "Duration")]
+        rows = [[write(i.start), write(i.end), write(i.end - i.start), i.label] for i in WALK]
+        lines = ["\t".join(map(str, row)) for row in ([*head, "gait"], *rows)]
+        media = '"#file:///home/ann/walk.mp4 -- offset: 0"\n#file:///home/ann/walk.wav\n'
+        (tmp_path / "walk.txt").write_text(media + "\n".join(lines) + "\n")
+        assert read_intervals(tmp_path / "walk.txt") == {"walk": WALK}
+
+    def test_text_of_elan_without_a_header_after_lines_on_the_media(self, tmp_path):
+        rows = [f"gait\t\t{clock(i.start)}\t{clock(i.end)}\t{i.label}" for i in WALK]
+        (tmp_path / "walk.txt").write_text("\n".join(["#file:///home/ann/walk.mp4", *rows]) + "\n")
+        assert read_intervals(tmp_path / "walk.txt") == {"walk": WALK}
 
     def test_what_cannot_be(self, tmp_path):
         (tmp_path / "one.json").write_text("{")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from structsvm.datasets import Recording, TimeAxis, find_recordings, with_labels
 from structsvm.errors import DataError, DataWarning
+from structsvm.io import Recording, TimeAxis, find_recordings, with_labels
 
 
 def recording(name, T, time=True):

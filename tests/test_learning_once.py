@@ -72,12 +72,12 @@ def test_a_learner_and_its_rivals_share_them_too(fits):
 
 
 def test_other_labels_samples_or_settings_are_learned_anew(fits):
-    Xs, ys = recordings(4), [NAMES] * 4
+    Xs, ys, one = recordings(4), [NAMES] * 4, ["one"] * 4  # of one person: one classifier
     with learning_once():
-        StateScores("logistic", lags=LAGS).fit(Xs, ys)
-        StateScores("logistic", lags=LAGS).fit(Xs, ys)
+        StateScores("logistic", lags=LAGS).fit(Xs, ys, one)
+        StateScores("logistic", lags=LAGS).fit(Xs, ys, one)
         assert len(fits) == 1
-        StateScores("logistic", lags=(0,)).fit(Xs, ys)
-        StateScores("logistic", lags=LAGS).fit(Xs[:3], ys[:3])
-        StateScores("logistic", lags=LAGS).fit(Xs, [NAMES[::-1]] * 4)
+        StateScores("logistic", lags=(0,)).fit(Xs, ys, one)
+        StateScores("logistic", lags=LAGS).fit(Xs[:3], ys[:3], one[:3])
+        StateScores("logistic", lags=LAGS).fit(Xs, [NAMES[::-1]] * 4, one)
         assert len(fits) == 4

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearner
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
+from structsvm.io import arrays_and_labels
 from structsvm.support.blocks import ROWS, by_rows, largest, mapping_of, mean_and_spread, release
 
 RECORDINGS = relevant_changes(4, n_samples=400, n_features=3, n_relevant=2, random_state=0)

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from structsvm import MetricLearner, margin_rates
-from structsvm.datasets import Recording, TimeAxis, arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
+from structsvm.io import Recording, TimeAxis, arrays_and_labels
 from structsvm.plotting import plot_metric, plot_segmentation
 from structsvm.report import report_page
 

@@ -298,7 +298,7 @@ class TestWhatComesIn:
             metric.transform(np.array([[1.0, np.nan]]))
 
     def test_blocks_are_reported_when_files_are_read(self, tmp_path):
-        from structsvm.datasets import read_recordings
+        from structsvm.io import read_recordings
 
         frame = pd.DataFrame({"a": [1.0, np.nan, np.nan, 4.0], "label": [0, 0, 1, 1]})
         frame.to_csv(tmp_path / "one.csv", index=False)

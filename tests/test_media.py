@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from media_files import RATE, stripes, tone, write_media
 
-from structsvm.datasets import read_media, read_recordings
-from structsvm.datasets.picture import PICTURE, describe_picture
-from structsvm.datasets.sound import SOUND, describe_second
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError
+from structsvm.io import read_media, read_recordings
+from structsvm.io.picture import PICTURE, describe_picture
+from structsvm.io.sound import SOUND, describe_second
 from structsvm.support.progress import watching
 
 

@@ -11,9 +11,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, ShuffleSplit
 
 from structsvm import ChangePoint, MetricLearner, evaluate, load, save
-from structsvm.datasets import arrays_and_labels, read_recordings
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
 from structsvm.evaluation.verdict import Contrast, Verdict, chosen, standard_error
+from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.candidates import menu
 from structsvm.model_selection.folds import split

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from enumerated import Listed, Sample, listed_risk, optimum
 
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
+from structsvm.io import arrays_and_labels
 from structsvm.modeling import StructuredHinge
 from structsvm.problems import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace

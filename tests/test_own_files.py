@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from structsvm.datasets import Recording, from_long, read_recordings
-from structsvm.datasets.columns import warn_about_columns
-from structsvm.datasets.indicators import looks_like_changes, read_labels_as
 from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.io import Recording, from_long, read_recordings
+from structsvm.io.columns import warn_about_columns
+from structsvm.io.indicators import looks_like_changes, read_labels_as
 
 
 def long_frame(ids=("ann", "ben"), T=30, seed=0):

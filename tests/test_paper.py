@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structsvm.datasets import read_media, with_labels
+from structsvm.io import read_media, with_labels
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "experiments"))

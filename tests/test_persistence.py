@@ -17,8 +17,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from structsvm import ChangePoint, MetricLearner
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.errors import ModelFileError, PluginError, SettingsError
+from structsvm.io import arrays_and_labels
 from structsvm.learner.files import load, read_header, save
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers.base import Stopping

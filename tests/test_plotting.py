@@ -13,9 +13,10 @@ from matplotlib.patches import Rectangle
 from sklearn.datasets import load_iris
 
 from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV, compare_solvers
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, MissingExtraError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation, SampleScores, perfect_in_words, score_titles
+from structsvm.io import arrays_and_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels, misplaced
 from structsvm.partitions.metric import Metric
@@ -29,7 +30,7 @@ from structsvm.plotting import (
     plot_spectrum,
     plot_weights,
 )
-from structsvm.views.words import (
+from structsvm.plotting.words import (
     certificate_in_words,
     eigenvalues,
     feature_weights,

@@ -5,7 +5,8 @@ import pytest
 from structsvm import MetricLearner
 from structsvm.cli import terminal
 from structsvm.cli.terminal import Clock
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
+from structsvm.io import arrays_and_labels
 from structsvm.support.progress import stage, tell, watching
 
 XS, YS = arrays_and_labels(

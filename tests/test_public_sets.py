@@ -11,13 +11,14 @@ import rdata
 from local_server import serving
 
 from structsvm import datasets
-from structsvm.datasets import conversions, public, read_recording
+from structsvm.datasets import conversions, public
 from structsvm.datasets.annotated import TCPD
 from structsvm.datasets.fetch import BEEDANCE, HAR_SPSW, MOCAP6, SETS
 from structsvm.datasets.images import WEIZMANN_HORSE
 from structsvm.datasets.neuroblastoma import NEUROBLASTOMA
 from structsvm.datasets.tables import IONOSPHERE, LETTER, MOVEMENT_LIBRAS
 from structsvm.errors import DownloadError, SettingsError
+from structsvm.io import read_recording
 
 NOBODY = "http://127.0.0.1:9"
 EVERY = (*SETS, TCPD, WEIZMANN_HORSE, MOVEMENT_LIBRAS, LETTER, IONOSPHERE, NEUROBLASTOMA)

@@ -6,10 +6,11 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 from structsvm import MetricLearner, load, save
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, LearningError, ModelFileError, SettingsError
 from structsvm.features import Lags, OfWindows, Rows, Series, Union, windows
 from structsvm.interop import labels_to_breakpoints
+from structsvm.io import arrays_and_labels
 
 XS, YS = arrays_and_labels(
     relevant_changes(3, n_samples=200, n_features=3, n_relevant=2, random_state=0)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearner
-from structsvm.datasets import arrays_and_labels, read_recordings, relevant_changes
+from structsvm.datasets import relevant_changes
+from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.partitions.losses import partition_loss
 
 

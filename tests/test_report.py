@@ -10,10 +10,11 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from structsvm import Clustering, MetricLearner, NormalizedCut, evaluate
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError
 from structsvm.features import HermiteMoments
 from structsvm.graphs import GraphOfImage
+from structsvm.io import arrays_and_labels
 from structsvm.report import feature_weights, report_page
 from structsvm.report.traces import envelope
 

@@ -12,9 +12,10 @@ from selenium.webdriver.support.ui import Select
 from sklearn.datasets import load_iris
 
 from structsvm import Clustering, MetricLearner, NormalizedCut, evaluate
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.features import StateScores
 from structsvm.graphs import GraphOfImage
+from structsvm.io import arrays_and_labels
 from structsvm.report import report_page
 
 TRAIN, TEST = (

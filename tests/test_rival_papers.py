@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structsvm.datasets import Annotated, Recording
+from structsvm.datasets import Annotated
+from structsvm.io import Recording
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
 

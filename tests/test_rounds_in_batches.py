@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError
+from structsvm.io import arrays_and_labels
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions.equivalence import project_all
 from structsvm.partitions.objective import MetricScorer

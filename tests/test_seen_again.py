@@ -7,8 +7,9 @@ import pytest
 from cut_cases import planted
 
 from structsvm import MetricLearner, NormalizedCut, evaluate
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.errors import DataWarning
+from structsvm.io import arrays_and_labels
 
 XS, YS = arrays_and_labels(
     relevant_changes(4, n_samples=200, n_features=3, n_relevant=2, random_state=0)

@@ -7,8 +7,9 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from structsvm import Clustering, MetricLearner, evaluate, evaluate_rows
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
+from structsvm.io import arrays_and_labels
 from structsvm.report import feature_weights
 from structsvm.support.tables import ShortTable
 

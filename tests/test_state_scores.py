@@ -72,7 +72,7 @@ def test_scores_of_training_recordings_are_as_good_as_those_of_new_ones(rng):
 def test_scores_are_centred_logarithms_of_probabilities_with_context(rng):
     Xs = recordings(4, rng)
     scores = StateScores(LogisticRegression(), lags=(-1, 0), smoothing=0.1, standardize=None)
-    scores.fit(Xs, [NAMES] * 4)
+    scores.fit(Xs, [NAMES] * 4, groups=["one"] * 4)  # nothing can be held out: one classifier
     rows = Lags((-1, 0)).fit_transform(Xs)
     model = LogisticRegression().fit(np.vstack(rows), np.tile(NAMES, 4))
     L = np.log(model.predict_proba(rows[2]) + 0.1)
@@ -98,7 +98,22 @@ def test_scores_know_states_and_are_the_same_each_time(estimator, rng):
 def test_the_classifier_is_boosting_unless_said_otherwise(rng):
     usual, named = StateScores().fit(recordings(2, rng), [NAMES] * 2), StateScores("boosting")
     named.fit(recordings(2, rng), [NAMES] * 2)
-    assert repr(usual.model_.classifier) == repr(named.model_.classifier)
+    own, other = usual.model_.models, named.model_.models
+    assert [repr(m.classifier) for m in own] == [repr(m.classifier) for m in other]
+
+
+def test_other_recordings_are_scored_by_the_mean_of_the_folds_and_of_all(rng):
+    Xs, new, ys = recordings(4, rng), recordings(2, rng), [NAMES] * 4
+    scores = StateScores("logistic", lags=(0,), n_folds=2, standardize=None)
+    scores.fit_transform(Xs, ys)
+    models = scores.model_.models
+    assert len(models) == 3
+    each = [model.classifier.predict_proba(new[0]) for model in models]
+    np.testing.assert_allclose(scores.predict_proba(new)[0], np.mean(each, axis=0))
+    of_all = LogisticRegression(C=0.05, max_iter=1000).fit(np.vstack(Xs), np.tile(NAMES, 4))
+    np.testing.assert_allclose(each[-1], of_all.predict_proba(new[0]), atol=1e-4)
+    again = clone(scores).fit(Xs, ys)
+    np.testing.assert_array_equal(again.transform(new)[1], scores.transform(new)[1])
 
 
 @pytest.mark.parametrize(
@@ -147,7 +162,7 @@ def test_columns_are_those_of_all_states_where_a_fold_has_not_seen_one(rng):
     states = States.read([y, y, rare, rare], Xs, "a test")
     recipe = StateScores("logistic", lags=(0,))._recipe()
     together = HeldOut(np.array([0, 1, 2, 2]), 3)
-    found = recipe.held_out(Xs, states, together)
+    found, _ = recipe.cross_fit(Xs, states, together)
     assert [p.shape for p in found] == [(20, 3)] * 4
     assert not found[2][:, 2].any()
     assert found[0][:, 2].all()
@@ -194,8 +209,8 @@ def test_a_classifier_that_fails_in_a_fold_is_named_with_its_fold(rng):
     message = r"Fails\(least=90\) failed in fold 0, which holds out recording \d: only 60 rows"
     with pytest.raises(LearningError, match=message):
         StateScores(Fails(90), lags=(0,)).fit_transform(Xs, [NAMES] * 3)
-    with pytest.raises(LearningError, match=r"StateScores: Fails\(least=99\) failed: only 90 rows"):
-        StateScores(Fails(99), lags=(0,)).fit(Xs, [NAMES] * 3)
+    with pytest.raises(LearningError, match=r"StateScores: Fails\(least=90\) failed: only 60 rows"):
+        StateScores(Fails(90), lags=(0,)).fit(Xs[:2], [NAMES] * 2, groups=["one"] * 2)
 
 
 def test_probabilities_that_are_not_finite_are_refused(rng):

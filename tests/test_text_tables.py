@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from structsvm.datasets import from_long, read_recording, read_recordings
-from structsvm.datasets.text import Typed, kind_of, read_text, stem_of
 from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.io import from_long, read_recording, read_recordings
+from structsvm.io.text import Typed, kind_of, read_text, stem_of
 
 ROWS = [[1.5, -2.0, "rest"], [2.25, 0.5, "rest"], [9.0, 1e-3, "walk"]]
 X = np.array([row[:2] for row in ROWS])

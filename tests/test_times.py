@@ -6,17 +6,17 @@ import pytest
 from matplotlib.dates import num2date
 
 from structsvm import MetricLearner
-from structsvm.datasets import (
+from structsvm.datasets import relevant_changes
+from structsvm.errors import DataError, DataWarning
+from structsvm.io import (
     TimeAxis,
     arrays_and_labels,
     from_long,
     read_recording,
     read_recordings,
-    relevant_changes,
     write_recording,
 )
-from structsvm.datasets.times import time_axis
-from structsvm.errors import DataError, DataWarning
+from structsvm.io.times import time_axis
 from structsvm.plotting import plot_segmentation
 from structsvm.report import report_page
 

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearner
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError
 from structsvm.features import Lags
+from structsvm.io import arrays_and_labels
 from structsvm.parallel import Auto, Processes, Serial, Threads, once
 from structsvm.parallel.once import spread, working_on
 from structsvm.partitions import sample as samples
-from structsvm.partitions.sample import batches_of
+from structsvm.partitions.deferred import batches_of
 from structsvm.support.progress import watching
 
 RECORDINGS = relevant_changes(8, n_samples=200, n_features=4, n_relevant=2, random_state=0)

@@ -2,7 +2,8 @@
 
 import cvxpy as cp
 
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
+from structsvm.io import arrays_and_labels
 from structsvm.modeling import StructuredHinge
 from structsvm.problems import ChangePoint
 

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from structsvm.datasets.readers import HowToRead, TableColumns
-from structsvm.datasets.text import Typed
+from structsvm.io.readers import HowToRead, TableColumns
+from structsvm.io.text import Typed
 
 __all__ = ["how_to_read", "labels_are", "named_columns", "table_columns"]
 

@@ -15,15 +15,15 @@ from structsvm.cli.outputs import check_outputs
 from structsvm.cli.plot import new_figure, save_figure
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.digits import SIDE, digits_recordings
-from structsvm.datasets.files import write_recording
-from structsvm.datasets.recording import Recording, arrays_and_labels
 from structsvm.errors import MissingExtraError
 from structsvm.evaluation.evaluate import evaluate
+from structsvm.io.files import write_recording
+from structsvm.io.recording import Recording, arrays_and_labels
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
 from structsvm.plotting import plot_segmentation
+from structsvm.plotting.words import certificate_in_words, feature_weights
 from structsvm.problems.change_point import ChangePoint
-from structsvm.views.words import certificate_in_words, feature_weights
 
 __all__ = ["run"]
 

@@ -15,7 +15,7 @@ from structsvm.errors import printable
 from structsvm.evaluation.evaluate import Evaluation, evaluate, perfect_in_words, score_titles
 from structsvm.evaluation.verdict import LEARNED, rival_title
 from structsvm.learner.files import load_metric_learner
-from structsvm.views.words import confused_states
+from structsvm.plotting.words import confused_states
 
 __all__ = ["about_scores", "readable", "run", "score_table", "state_table"]
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from structsvm.cli.cluster import check_options, files_of, on_cluster
 from structsvm.cli.columns import named_columns
 from structsvm.cli.context import groups_of, with_context
 from structsvm.cli.inputs import (
@@ -21,13 +22,14 @@ from structsvm.cli.inputs import (
     words_of_training,
 )
 from structsvm.cli.names import FEATURED
-from structsvm.cli.one_table import can_be_split
+from structsvm.cli.one_table import can_be_split, refuse_split
 from structsvm.cli.outputs import check_output
 from structsvm.cli.partial import labels_of, tell_unlabelled, unlabelled_samples, with_counts
 from structsvm.cli.settings import Kind, typed_metric, typed_settings
 from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError, ModelFileError, SettingsError
+from structsvm.io.text import stem_of
 from structsvm.learner.files import read_header, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import Settings
@@ -35,12 +37,12 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.margin_rates import margin_rates
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.plotting.words import certificate_in_words, question_in_words, training_in_words
 from structsvm.plugins import problem_class
 from structsvm.solvers.auto import DESCENT_NAMES, SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.storage.atomic import unwritable
 from structsvm.support.interrupts import Interrupts
-from structsvm.views.words import certificate_in_words, question_in_words, training_in_words
 
 __all__ = ["learn", "run"]
 
@@ -48,7 +50,7 @@ INTERRUPTED = 130
 OPTIONS = {"segment_count": "--known-segments", "penalty": "--penalty", "kappa": "--kappa"}
 """Settings of problems that have options of their own."""
 CHOSEN = ("metric", "regularizer", "lam", "whiten", "features")
-"""Settings of a learner that differ between the candidates for tables."""
+"""Settings of a learner that differ between the candidates of a split."""
 TOL, TOL_OF_DESCENT = 1e-2, 1e-3
 """A certified gap to reach, and, where there is none, a gradient."""
 
@@ -61,6 +63,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     SettingsError
         When an option does not suit the problem.
     """
+    args.output = args.output or named_after(args.paths[0])
     check_output(args, args.output, replaceable=_resumed(args))
     if args.checkpoint is not None:
         check_output(args, args.checkpoint, replaceable=True)
@@ -82,13 +85,26 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         backend=args.backend,
     )
     Settings.of(learner.get_params(deep=False))  # refuses before any work what cannot be
+    check_options(args, kind.problem)
+    with on_cluster(args):
+        return _learn(args, terminal, learner, kind, typed)
+
+
+def _learn(
+    args: argparse.Namespace,
+    terminal: Terminal,
+    learner: MetricLearner,
+    kind: Kind,
+    typed: Mapping[str, Any],
+) -> int:
+    """Read, learn, save, and say what came of it."""
     given = _read(args, terminal, kind.problem)
     learner.set_params(problem=with_counts(kind, typed, given, terminal).problem)
     doing = "making graphs" if takes_images(kind.problem) else "checking"
     with given.named(), terminal.working(doing):
         training = learner.read(
             given.Xs,
-            given.ys,
+            given.ys if given.files is None else None,
             feature_names=given.features,
             groups=groups_of(given, args.groups),
         )
@@ -113,6 +129,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         unlabelled = {"unlabelled_samples": unlabelled_samples(given)}
         terminal.report(describe(learner, args.output) | unlabelled)
     return INTERRUPTED if interrupted else 0
+
+
+def named_after(path: str) -> Path:
+    """The model file of a command that names none: called as what it first learns from."""
+    return Path(f"{stem_of(Path(path).resolve())}.structsvm")
 
 
 def learn(
@@ -225,6 +246,8 @@ def _solver(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
 
 def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> Given:
     """What is learned from, with its labels, full or partial."""
+    if args.scheduler is not None:
+        return files_of(args, terminal, problem)
     some = args.regions is not None or args.chunk_column is not None
     given = read(
         args,
@@ -271,7 +294,7 @@ def _chosen_lam(
 def _chosen_by_parts(
     learner: MetricLearner, training: TrainingSet, split: str, given: Given, terminal: Terminal
 ) -> TrainingSet:
-    """Give the learner what does best on held-out parts of tables, and tell what that is worth.
+    """Give the learner what does best on what is held out, and tell what that is worth.
 
     Returns what it learns from, which knows the question from now on.
     """
@@ -290,10 +313,7 @@ def _check_split(args: argparse.Namespace, problem: PartitionProblem) -> None:
     """Refuse --split where nothing can be split, and beside what it chooses."""
     if args.split is None:
         return
-    if problem.traits.contiguous or takes_images(problem):
-        raise SettingsError(
-            f"--split is for tables, whose rows have no order, not for {args.problem}: leave it out"
-        )
+    refuse_split(args.split, args.problem, problem)
     typed = {"metric": args.metric not in (None, "full"), "lam": args.lam is not None}
     typed["regularizer"] = args.regularizer != "squared"
     for name in (name for name, given in typed.items() if given):
@@ -335,7 +355,7 @@ def _tell(
         terminal.note(learner.alternated_.summary)
     called = words_of_training(learner.problem_)
     where, on = "PATH", f"{words.whole}s it was not learned from"
-    if training.is_complete and can_be_split(learner, training.samples, given.ys):
+    if training.is_complete and can_be_split(learner, training.samples, training.given or ()):
         on = f"{learner.question_} held out, each clustered as learned from the others"
         where = args.paths[0]
     question = question_in_words(learner)

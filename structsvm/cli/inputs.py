@@ -13,13 +13,6 @@ from typing import Any
 
 from structsvm.cli.columns import how_to_read, labels_are, table_columns
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets.columns import warn_about_columns
-from structsvm.datasets.files import find_recordings, formats_in_words, read_file
-from structsvm.datasets.image_folder import LabelledImage, find_images, read_images
-from structsvm.datasets.indicators import looks_like_changes, read_labels_as
-from structsvm.datasets.label_tables import with_labels
-from structsvm.datasets.recording import Recording, share_features
-from structsvm.datasets.times import TimeAxis, warn_about_steps
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -29,6 +22,13 @@ from structsvm.errors import (
     printable,
     warn,
 )
+from structsvm.io.columns import warn_about_columns
+from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_file
+from structsvm.io.image_folder import LabelledImage, find_images, read_images
+from structsvm.io.indicators import looks_like_changes, read_labels_as
+from structsvm.io.label_tables import with_labels
+from structsvm.io.recording import Recording, share_features
+from structsvm.io.times import TimeAxis, warn_about_steps
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
@@ -73,7 +73,16 @@ class Given:
     called: Words
     """What the problem calls them in its messages."""
     ys: Sequence[Any]
-    """Labels, None where there are none."""
+    """Labels, None where there are none; nothing where they come with what is read later."""
+    files: RecordingFiles | None = None
+    """What reads the recordings, of which the items have the names alone."""
+
+    @classmethod
+    def later(
+        cls, items: Sequence[Recording], files: RecordingFiles, problem: PartitionProblem
+    ) -> Given:
+        """Recordings that are read when they are needed."""
+        return cls(items, words_for(problem), problem.traits.words, (), files)
 
     @classmethod
     def of(cls, items: Sequence[Recording | LabelledImage], problem: PartitionProblem) -> Given:
@@ -96,8 +105,10 @@ class Given:
         return [item.where if isinstance(item, Recording) else item.source for item in self.items]
 
     @property
-    def Xs(self) -> list[Any]:
-        """Arrays (T, P), or pixels."""
+    def Xs(self) -> Any:
+        """Arrays (T, P), or pixels; or what reads them."""
+        if self.files is not None:
+            return self.files
         return [item.X if isinstance(item, Recording) else item.image for item in self.items]
 
     @property
@@ -109,7 +120,8 @@ class Given:
     def features(self) -> tuple[str, ...] | None:
         """The names of the columns; None for images, whose features the problem makes."""
         first = self.items[0]
-        return first.features if isinstance(first, Recording) else None
+        is_read = isinstance(first, Recording) and self.files is None
+        return first.features if is_read and isinstance(first, Recording) else None
 
     @contextmanager
     def named(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""The verdict on a single table, which is about its rows or about new clusters."""
+"""What --split asks, and the verdict on a single table: about its rows or about new clusters."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from structsvm.cli.inputs import Given
+from structsvm.cli.inputs import Given, takes_images
 from structsvm.cli.terminal import Terminal
-from structsvm.errors import DataWarning
+from structsvm.errors import DataWarning, SettingsError
 from structsvm.evaluation import evaluate as evaluation
 from structsvm.evaluation.evaluate import Evaluation
 from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection.rows import evaluate_rows
-from structsvm.model_selection.splits import fewest_rows
-from structsvm.partitions.problem import has_rows
+from structsvm.model_selection.splits import STATES, fewest_rows
+from structsvm.partitions.problem import PartitionProblem, has_rows
 from structsvm.partitions.sample import Sample
 from structsvm.storage.unstored import Unstored
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["Shown", "can_be_split", "evaluate"]
+__all__ = ["Shown", "can_be_split", "evaluate", "refuse_split"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,24 @@ class Shown:
     verdict: str
 
 
+def refuse_split(split: str, name: str, problem: PartitionProblem) -> None:
+    """Refuse a question that samples of another kind answer.
+
+    Raises
+    ------
+    SettingsError
+        For states of what has no segments, and for rows or clusters of what is no table.
+    """
+    contiguous = problem.traits.contiguous
+    if split == STATES and not contiguous:
+        raise SettingsError(f"--split states is for recordings, not for {name}: leave it out")
+    if split != STATES and (contiguous or takes_images(problem)):
+        raise SettingsError(
+            f"--split {split} is for tables, whose rows have no order, not for {name}: leave it "
+            f"out{', or ask about new states, --split states' if contiguous else ''}"
+        )
+
+
 def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence[Any]) -> bool:
     """Whether this is one table, with rows to hold out, and not one of several learned from.
 
@@ -43,7 +61,7 @@ def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence
     problem = learner.problem_
     if not has_rows(problem, samples) or len(samples) != 1:
         return False
-    if samples[0].X in learner.training_data_:
+    if samples[0].data in learner.training_data_:
         unstored = any(isinstance(value, Unstored) for value in learner.get_params(False).values())
         if unstored or len(learner.training_data_) > 1:
             return False  # nothing can be learned again, or other tables would be missing

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from structsvm.cli.inputs import takes_images
-from structsvm.datasets.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, LabelledImage
-from structsvm.datasets.readers import read_frame
-from structsvm.datasets.recording import Recording
-from structsvm.datasets.text import TextFormat, Typed
-from structsvm.datasets.times import TimeAxis
 from structsvm.errors import SettingsError
+from structsvm.io.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, LabelledImage
+from structsvm.io.readers import read_frame
+from structsvm.io.recording import Recording
+from structsvm.io.text import TextFormat, Typed
+from structsvm.io.times import TimeAxis
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.traits import IMAGES, Words

@@ -11,9 +11,9 @@ import numpy as np
 from structsvm.cli.inputs import Given, takes_images
 from structsvm.cli.settings import Kind, settings_of
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets.recording import Recording, listed
-from structsvm.datasets.regions import read_regions
 from structsvm.errors import DataError
+from structsvm.io.recording import Recording, listed
+from structsvm.io.regions import read_regions
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.traits import IMAGES
 
@@ -73,6 +73,8 @@ def with_counts(kind: Kind, typed: Mapping[str, Any], given: Given, terminal: Te
 
 def unlabelled_samples(given: Given) -> int:
     """How many samples, rows or pixels have no label."""
+    if given.files is not None:
+        return 0  # those that are read later are labelled in full
     sizes = _sizes(given)
     return sum(
         size if y is None else int(unlabelled(np.ravel(y)).sum())

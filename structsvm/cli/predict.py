@@ -10,8 +10,8 @@ from structsvm.cli.inputs import Given, measured, names_before_reading, read_for
 from structsvm.cli.outputs import Answer, Writer, check_output, check_outputs, writer_for
 from structsvm.cli.partial import labels_of as labels_of_regions
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets.recording import Recording
 from structsvm.errors import SettingsError
+from structsvm.io.recording import Recording
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.rivals import partitions_of

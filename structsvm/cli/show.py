@@ -16,14 +16,14 @@ from structsvm.cli.terminal import Terminal
 from structsvm.diagnosis import diagnose
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.support.plain import counted, finite
-from structsvm.views.words import (
+from structsvm.plotting.words import (
     certificate_in_words,
     feature_weights,
     question_in_words,
     spectrum_in_words,
     training_in_words,
 )
+from structsvm.support.plain import counted, finite
 
 __all__ = ["describe", "run"]
 

@@ -20,18 +20,19 @@ from structsvm.cli.columns import named_columns
 from structsvm.cli.context import groups_of
 from structsvm.cli.evaluate import readable
 from structsvm.cli.inputs import Given, read, refuse_foreign_options, takes_images
+from structsvm.cli.one_table import refuse_split
 from structsvm.cli.outputs import check_outputs, writer_for
 from structsvm.cli.predict import answers_of
 from structsvm.cli.settings import Kind, typed_settings
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets.recording import Recording
 from structsvm.errors import DataError, SettingsError, VerdictWarning, printable
 from structsvm.evaluation.evaluate import Evaluation, evaluate
 from structsvm.evaluation.verdict import rival_in_words
+from structsvm.io.recording import Recording
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.model_selection.splits import CLUSTERS, ROWS, fewest_rows
+from structsvm.model_selection.splits import CLUSTERS, ROWS, STATES, fewest_rows
 from structsvm.report import report_page
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.interrupts import Interrupts
@@ -125,15 +126,17 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 def _split(
     given: Given, args: argparse.Namespace, kind: Kind
 ) -> tuple[str | None, Given, Given, list[str] | None]:
-    """How a table is split, what is learned from, what is held out, and the groups of the former.
+    """What is asked, what is learned from, what is held out, and the groups of the former.
 
     Whole samples are held out, by groups if there are any; of a single table rows or clusters.
     """
     tables = not (kind.problem.traits.contiguous or takes_images(kind.problem))
-    if args.split is not None and not (tables and len(given) == 1):
+    if args.split is not None:
+        refuse_split(args.split, args.problem, kind.problem)
+    if args.split not in (None, STATES) and len(given) != 1:
         raise SettingsError(
-            f"--split is for a single table: of {given.words.wholes(len(given))} whole ones are "
-            "held out"
+            f"--split {args.split} is for a single table: of {given.words.wholes(len(given))} "
+            "whole ones are held out"
         )
     if tables and len(given) == 1:
         if args.groups is not None:
@@ -157,7 +160,7 @@ def _split(
         else [name for name, out in zip(groups, away, strict=True) if not out]
     )
     return (
-        None,
+        args.split,
         _at(given, np.flatnonzero(~away), kind),
         _at(given, np.flatnonzero(away), kind),
         kept,
@@ -198,13 +201,17 @@ def _at(given: Given, which: Ints, kind: Kind) -> Given:
 
 def _about(train: Given, test: Given, split: str | None, groups: Sequence[str] | None) -> str:
     """What is learned from and what is held out, and what to do if they are not independent."""
-    if split is not None:
+    if split in (ROWS, CLUSTERS):
         sizes = [len(X) for X in (train.Xs[0], test.Xs[0])]
         what = "rows of the same clusters" if split == ROWS else "clusters of their own"
         return f"learning from {sizes[0]} rows; held out: {sizes[1]} {what}"
     told = f"learning from {train.words.wholes(len(train))}; held out: {len(test)}"
     if groups is not None:
-        return f"{told}, of other groups"
+        told += ", of other groups"
+    if split == STATES:
+        told += "\nto choose, each state in turn is hidden from what is learned from"
+    if groups is not None:
+        return told
     return (
         f"{told}\n{train.words.whole}s are taken to be independent: if several are of one person "
         "or machine, say so with --groups, a pattern that finds whose they are in their names"

@@ -75,7 +75,7 @@ def _fit(commands: Any) -> None:
 examples:
   structsvm fit change-point recordings/ -o my.structsvm
   structsvm fit change-point recordings/ --regions regions.csv -o my.structsvm
-  structsvm fit change-point show.mkv --labels show.csv -o show.structsvm
+  structsvm fit change-point show.mkv --labels show.csv    # writes show.structsvm
   structsvm fit normalized-cut images/ --masks masks/ -o cuts.structsvm
 
 Recordings and tables are .npz files (X, and y or bkps, and features if they have names), or tables
@@ -92,7 +92,11 @@ learning and saves the best metric so far with its certificate.
     parser.add_argument("problem", choices=kind_names(), help="kind of problem")
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders to learn from")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="MODEL", required=True, help="model file to write"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="MODEL",
+        help="model file to write (default: NAME.structsvm in this folder, after the first PATH)",
     )
     force_option(parser)
     _partial_options(parser.add_argument_group("partial labels"))
@@ -593,10 +597,11 @@ def _groups_option(group: argparse._ActionsContainer, what: str) -> None:
 def _split_option(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--split",
-        choices=("rows", "clusters"),
-        help="choose kind of metric, whitening and lam on held-out parts of the tables: on rows, "
-        "for further rows of the same clusters, or on whole clusters, for tables of new ones "
-        "(clustering)",
+        choices=("rows", "clusters", "states"),
+        help="choose kind of metric, features and lam on what is held out: rows of tables, for "
+        "further rows of the same clusters, or whole clusters, for tables of new ones "
+        "(clustering); or recordings with a state that is hidden from the others, for recordings "
+        "with new states (change-point)",
     )
 
 
@@ -658,6 +663,12 @@ def _running_options(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--backend", choices=BACKENDS, default="auto", help="how workers run (default: auto)"
+    )
+    group.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="with --backend dask: the scheduler of a Dask cluster, such as tcp://10.0.0.1:8786. "
+        "Its workers read the files, one at a time, and must find them under the same paths",
     )
     group.add_argument(
         "--checkpoint",

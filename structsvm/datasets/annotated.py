@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from structsvm.datasets.public import PublicSet
-from structsvm.datasets.recording import Recording
 from structsvm.errors import SettingsError
+from structsvm.io.recording import Recording
 
 __all__ = ["Annotated", "fetch_tcpd"]
 
@@ -34,7 +34,8 @@ class Annotated:
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.datasets import Annotated, Recording
+    >>> from structsvm.datasets import Annotated
+    >>> from structsvm.io import Recording
     >>> series = Recording("nile", np.arange(6.0).reshape(6, 1), None, ("flow",))
     >>> annotated = Annotated(series, {"6": [3, 6], "7": [6]})
     >>> annotated.breakpoints["6"]

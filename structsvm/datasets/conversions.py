@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.datasets.public import Fetch
-from structsvm.datasets.recording import Recording
+from structsvm.io.recording import Recording
 from structsvm.support.extras import require
 
 __all__ = ["activity", "bee", "exercise", "fault", "hasc", "series", "session", "water_loop"]

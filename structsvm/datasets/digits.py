@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
-from structsvm.datasets.recording import Recording
 from structsvm.errors import SettingsError
+from structsvm.io.recording import Recording
 from structsvm.support.checks import refuse_bad_seed
 from structsvm.support.typed import refuse_other_types
 

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 
 from structsvm.datasets import conversions
 from structsvm.datasets.public import PublicSet
-from structsvm.datasets.recording import Recording
 from structsvm.errors import SettingsError
+from structsvm.io.recording import Recording
 
 __all__ = [
     "fetch_beedance",
@@ -190,7 +190,8 @@ def fetch_mocap6(*, data_home: Home = None) -> list[Recording]:
 
     Examples
     --------
-    >>> from structsvm.datasets import arrays_and_labels, fetch_mocap6
+    >>> from structsvm.datasets import fetch_mocap6
+    >>> from structsvm.io import arrays_and_labels
     >>> def exercises():  # the first call downloads them
     ...     return arrays_and_labels(fetch_mocap6())
     """
@@ -216,7 +217,8 @@ def fetch_mocap86(*, data_home: Home = None) -> list[Recording]:
 
     Examples
     --------
-    >>> from structsvm.datasets import arrays_and_labels, fetch_mocap86
+    >>> from structsvm.datasets import fetch_mocap86
+    >>> from structsvm.io import arrays_and_labels
     >>> def sessions():  # the first call downloads them
     ...     return arrays_and_labels(fetch_mocap86())
     """
@@ -246,7 +248,8 @@ def fetch_beedance(*, data_home: Home = None) -> list[Recording]:
 
     Examples
     --------
-    >>> from structsvm.datasets import arrays_and_labels, fetch_beedance
+    >>> from structsvm.datasets import fetch_beedance
+    >>> from structsvm.io import arrays_and_labels
     >>> def dances():  # the first call downloads them
     ...     return arrays_and_labels(fetch_beedance())
     """

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets.recording import Recording
 from structsvm.errors import DataError, SettingsError
+from structsvm.io.recording import Recording
 from structsvm.support.extras import require
 
 __all__ = ["read_has2023"]

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.datasets.public import PublicSet, read_r
-from structsvm.datasets.recording import Recording, listed
 from structsvm.errors import DataError
+from structsvm.io.recording import Recording, listed
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Region
@@ -59,7 +59,8 @@ class AnnotatedProfile:
     --------
     >>> import numpy as np
     >>> from structsvm import Region
-    >>> from structsvm.datasets import AnnotatedProfile, Recording
+    >>> from structsvm.datasets import AnnotatedProfile
+    >>> from structsvm.io import Recording
     >>> recording = Recording("1.2", np.zeros((5, 1)), None, ("logratio",))
     >>> profile = AnnotatedProfile("1", recording, 1000.0 * np.arange(5), (Region(0, 4, 1),))
     >>> profile.labels.regions
@@ -190,7 +191,8 @@ def annotation_errors(
     --------
     >>> import numpy as np
     >>> from structsvm import EquivalenceMatrix, Region
-    >>> from structsvm.datasets import AnnotatedProfile, Recording, annotation_errors
+    >>> from structsvm.datasets import AnnotatedProfile, annotation_errors
+    >>> from structsvm.io import Recording
     >>> recording = Recording("1.2", np.zeros((5, 1)), None, ("logratio",))
     >>> regions = (Region(0, 4, 1), Region(3, 5, 0))
     >>> profile = AnnotatedProfile("1", recording, 1000.0 * np.arange(5), regions)

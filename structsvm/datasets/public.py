@@ -14,9 +14,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-from structsvm.datasets.files import read_recording, write_recording
-from structsvm.datasets.recording import Recording, share_features
 from structsvm.errors import DownloadError
+from structsvm.io.files import read_recording, write_recording
+from structsvm.io.recording import Recording, share_features
 from structsvm.support.extras import require
 
 __all__ = ["DATA_VARIABLE", "MIRROR_VARIABLE", "Fetch", "PublicSet", "read_r"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.datasets.public import PublicSet, read_r
-from structsvm.datasets.recording import Recording
+from structsvm.io.recording import Recording
 
 __all__ = ["balance_scale", "fetch_ionosphere", "fetch_letter", "fetch_movement_libras"]
 

@@ -82,7 +82,8 @@ def diagnose(
     Examples
     --------
     >>> from structsvm import MetricLearner, diagnose
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> recordings = relevant_changes(6, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> in_mm = [X * [1.0, 1.0, 1.0, 1000.0] for X in Xs]

@@ -53,9 +53,10 @@ class BoundaryScores(RecordingTransformer):
 
     The classifier is that of :class:`structsvm.rivals.BoundaryClassifier`, which learns from change
     points alone. :meth:`fit_transform` cross-fits: each training recording is scored by a
-    classifier that has not seen it, nor any other recording of its group. How probable a boundary
-    is, given the height of its peak, is learned from these scores by logistic regression; a peak
-    is right if a labelled boundary is at most twice the tolerance away.
+    classifier that has not seen it, nor any other recording of its group; others are scored by the
+    mean of the probabilities of these classifiers and of one that learned from all. How probable a
+    boundary is, given the height of its peak, is learned from these scores by logistic regression;
+    a peak is right if a labelled boundary is at most twice the tolerance away.
 
     Parameters
     ----------
@@ -135,7 +136,7 @@ class BoundaryScores(RecordingTransformer):
         return [self._wave(p) for p in self._learn(read_recordings(Xs), ys, groups)]
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Waves by the classifier that has learned from all training recordings, (T_i, 2) each."""
+        """Waves by the mean of the classifiers, (T_i, 2) each."""
         check_is_fitted(self)
         arrays = read_recordings(Xs, self.n_features_in_)
         return [self._wave(p[:, 1]) for p in self.model_.probabilities(arrays, "BoundaryScores")]
@@ -157,9 +158,9 @@ class BoundaryScores(RecordingTransformer):
         folds = HeldOut.draw(
             self.n_folds, len(arrays), groups, self.random_state, states, owner, every_state=False
         )
-        found = [p[:, 1] for p in recipe.held_out(arrays, near, folds, groups)]
+        held_out, self.model_ = recipe.cross_fit(arrays, near, folds, groups)
+        found = [p[:, 1] for p in held_out]
         self.slope_, self.intercept_ = _calibrated(found, widened(states, 2 * tolerance).codes)
-        self.model_ = recipe.fit(arrays, near, groups)
         self.n_features_in_ = int(arrays[0].shape[1])
         return found
 

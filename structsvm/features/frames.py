@@ -23,6 +23,7 @@ from structsvm.solvers.fingerprint import fingerprint
 __all__ = [
     "CLASSIFIERS",
     "FrameModel",
+    "FrameModels",
     "FrameRecipe",
     "HeldOut",
     "classifier_from",
@@ -140,6 +141,27 @@ class FrameModel:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class FrameModels:
+    """Several models of frames, of which the mean is taken: of the folds, and of all recordings.
+
+    The scores of training recordings come from the models of the folds, so that what was learned
+    from those scores meets the same kind of scores in new recordings; one model of all recordings
+    is surer of its answers. With ten people the mean lowered the loss of a metric on people that no
+    model had seen. The model of all is among them for the sake of few recordings, of which the
+    model of a fold has seen the half.
+    """
+
+    models: list[FrameModel]
+
+    def probabilities(
+        self, Xs: Sequence[Floats], owner: str, words: Words = RECORDINGS
+    ) -> list[Floats]:
+        """As those of a :class:`FrameModel`."""
+        found = [model.probabilities(Xs, owner, words) for model in self.models]
+        return [np.mean(of_one, axis=0) for of_one in zip(*found, strict=True)]
+
+
 _LEARNED: ContextVar[dict[str, FrameModel] | None] = ContextVar("learned", default=None)
 """The classifiers that were learned so far, where these are to be learned once."""
 
@@ -174,6 +196,8 @@ class FrameRecipe:
     """Who learns it, for messages."""
     words: Words = RECORDINGS
     """What recordings are called there."""
+    averaged: bool = True
+    """Whether new recordings are scored by the mean of the models, see :class:`FrameModels`."""
 
     def fit(
         self, Xs: Sequence[Floats], states: States, groups: Any = None, where: str = ""
@@ -220,23 +244,29 @@ class FrameRecipe:
             ) from error
         return FrameModel(features, standardizer, classifier, known, states.n_classes)
 
-    def held_out(
+    def cross_fit(
         self, Xs: Sequence[Floats], states: States, folds: HeldOut, groups: Any = None
-    ) -> list[Floats]:
-        """Probabilities of the states of each recording by a model that has not seen its fold."""
+    ) -> tuple[list[Floats], FrameModel | FrameModels]:
+        """Probabilities of the states of each recording by a model that has not seen its fold.
+
+        And what others are to be scored by: the mean of these models and one of all, or the latter.
+        """
         found: list[Any] = [None] * len(Xs)
+        models = []
         for k in range(folds.n_folds):
             test = np.flatnonzero(folds.fold == k).tolist()
             train = np.flatnonzero(folds.fold != k).tolist()
-            whole = self.words.whole + ("s" if len(test) > 1 else "")
-            where = f" in fold {k}, which holds out {whole} " + (", ".join(map(str, test)))
+            noun = self.words.whole + ("s" if len(test) > 1 else "")
+            where = f" in fold {k}, which holds out {noun} " + (", ".join(map(str, test)))
             some = States(states.classes, [states.codes[i] for i in train])
             its = None if groups is None else [groups[i] for i in train]
             model = self.fit([Xs[i] for i in train], some, its, where)
             scored = model.probabilities([Xs[i] for i in test], f"{self.owner}{where}", self.words)
             for i, p in zip(test, scored, strict=True):
                 found[i] = p
-        return found
+            models.append(model)
+        whole = self.fit(Xs, states, groups)
+        return found, FrameModels([*models, whole]) if self.averaged else whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,6 +36,11 @@ class Deviations(RecordingTransformer):
     [[1.0, -1.0], [3.0, 1.0]]
     """
 
+    @property
+    def learns(self) -> bool:
+        """Whether anything is learned; nothing is."""
+        return False
+
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Note the number of columns; nothing else is learned."""
         self.n_features_in_ = int(read_recordings(Xs)[0].shape[1])
@@ -128,4 +133,5 @@ def region_recipe(
         raise SettingsError(f"relative must be True or False, got {relative!r}")
     context = Deviations() if relative else Columns()
     classifier = classifier_from(estimator, "forest", random_state, owner)
-    return FrameRecipe(context, "training", classifier, owner, GRAPHS)
+    # A forest is a mean itself, and five of them would make a model file five times as large.
+    return FrameRecipe(context, "training", classifier, owner, GRAPHS, averaged=False)

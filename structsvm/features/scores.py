@@ -14,7 +14,13 @@ from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import read_recordings
 from structsvm.features.context import Lags
-from structsvm.features.frames import FrameRecipe, HeldOut, classifier_from
+from structsvm.features.frames import (
+    FrameModel,
+    FrameModels,
+    FrameRecipe,
+    HeldOut,
+    classifier_from,
+)
 from structsvm.features.names import States
 from structsvm.partitions.samples import STANDARDIZE
 from structsvm.partitions.traits import RECORDINGS, Words
@@ -35,7 +41,7 @@ class NamedScores(RecordingTransformer):
     random_state: int | None
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Learn one classifier from all recordings.
+        """Learn the classifiers; one of all recordings where none can be held out.
 
         Parameters
         ----------
@@ -56,7 +62,13 @@ class NamedScores(RecordingTransformer):
         """
         recipe, arrays = self._recipe(), read_recordings(Xs)
         states = States.read(ys, arrays, recipe.owner, recipe.words)
-        return self._keep(recipe, arrays, states, groups)
+        model: FrameModel | FrameModels
+        if recipe.averaged and HeldOut.is_possible(len(arrays), groups):
+            folds = self._folds(recipe, arrays, states, groups, every_state=False)
+            _, model = recipe.cross_fit(arrays, states, folds, groups)
+        else:
+            model = recipe.fit(arrays, states, groups)
+        return self._keep(model, arrays, states)
 
     def fit_transform(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
@@ -74,21 +86,13 @@ class NamedScores(RecordingTransformer):
         """
         recipe, arrays = self._recipe(), read_recordings(Xs)
         states = States.read(ys, arrays, recipe.owner, recipe.words)
-        folds = HeldOut.draw(
-            self.n_folds,
-            len(arrays),
-            groups,
-            self.random_state,
-            states,
-            recipe.owner,
-            words=recipe.words,
-        )
-        probabilities = recipe.held_out(arrays, states, folds, groups)
-        self._keep(recipe, arrays, states, groups)
+        folds = self._folds(recipe, arrays, states, groups)
+        probabilities, model = recipe.cross_fit(arrays, states, folds, groups)
+        self._keep(model, arrays, states)
         return [self._scores(p) for p in probabilities]
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Scores by the classifier that has learned from all training recordings, (T_i, C) each."""
+        """Scores of recordings that were not learned from, (T_i, C) each."""
         return self.transform_with_states(Xs)[0]
 
     def transform_with_states(self, Xs: Sequence[Floats]) -> tuple[list[Floats], list[Floats]]:
@@ -116,8 +120,27 @@ class NamedScores(RecordingTransformer):
         if isinstance(s, bool | str) or not 0 < s < 1:
             raise SettingsError(f"smoothing must be between 0 and 1, such as 0.02, got {s!r}")
 
-    def _keep(self, recipe: FrameRecipe, arrays: list[Floats], states: States, groups: Any) -> Self:
-        self.model_ = recipe.fit(arrays, states, groups)
+    def _folds(
+        self,
+        recipe: FrameRecipe,
+        arrays: list[Floats],
+        states: States,
+        groups: Any,
+        every_state: bool = True,
+    ) -> HeldOut:
+        return HeldOut.draw(
+            self.n_folds,
+            len(arrays),
+            groups,
+            self.random_state,
+            states,
+            recipe.owner,
+            every_state,
+            recipe.words,
+        )
+
+    def _keep(self, model: FrameModel | FrameModels, arrays: list[Floats], states: States) -> Self:
+        self.model_ = model
         self.classes_ = states.classes
         self.n_features_in_ = int(arrays[0].shape[1])
         return self
@@ -133,8 +156,8 @@ class StateScores(NamedScores):
     The score of a state is ``log(p + smoothing)``, minus the mean of that over the states, where
     ``p`` is its probability. :meth:`fit_transform` cross-fits: it scores each training recording by
     a classifier that has not seen it, nor any other recording of its group, because a classifier
-    is surer of what it has seen than it will be of new recordings. :meth:`transform` scores by one
-    classifier trained on all of them.
+    is surer of what it has seen than it will be of new recordings. :meth:`transform` scores others
+    by the mean of the probabilities of these classifiers and of one that learned from all.
 
     The columns are those of ``classes_`` in every fold. Folds are drawn so that each one's
     classifier has seen every state; where no such folds are found, a state that it has not seen has

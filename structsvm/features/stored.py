@@ -19,10 +19,11 @@ from sklearn.base import BaseEstimator
 
 from structsvm.errors import ModelFileError
 from structsvm.features.boundaries import BoundaryScores, Surroundings
+from structsvm.features.components import Components
 from structsvm.features.compose import Chain, Rows, Union
 from structsvm.features.context import Columns, Lags, MovingStatistics
 from structsvm.features.foreign import OfWindows, Series
-from structsvm.features.frames import FrameModel
+from structsvm.features.frames import FrameModel, FrameModels
 from structsvm.features.moments import HermiteMoments
 from structsvm.features.regions import Deviations, RegionScores
 from structsvm.features.scores import StateScores
@@ -40,6 +41,7 @@ STAGES: dict[str, type] = {
             BoundaryScores,
             Chain,
             Columns,
+            Components,
             Deviations,
             HermiteMoments,
             Lags,
@@ -53,7 +55,9 @@ STAGES: dict[str, type] = {
 
 NOTHING: Mapping[str, type] = MappingProxyType({})
 
-VALUES: dict[str, type] = {value.__name__: value for value in (FrameModel, Standardizer)}
+VALUES: dict[str, type] = {
+    value.__name__: value for value in (FrameModel, FrameModels, Standardizer)
+}
 
 STORED_TREES: dict[str, tuple[str, str, Any]] = {
     "ExtraTreesClassifier": ("sklearn.ensemble", "estimators_", Forest),

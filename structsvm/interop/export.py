@@ -43,7 +43,8 @@ def export_metric(learner: MetricLearner, path: str | PathLike[str], what: str =
     >>> import tempfile
     >>> from pathlib import Path
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.interop import export_metric
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)

@@ -112,7 +112,8 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
     >>> import tempfile
     >>> from pathlib import Path
     >>> from structsvm import MetricLearner, load, save
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
@@ -215,7 +216,8 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from structsvm import MetricLearner, load, save
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> learner = MetricLearner(metric="diagonal").fit(*arrays_and_labels(recordings))
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -32,12 +32,13 @@ from structsvm.learner.weights import heaviest_features
 from structsvm.parallel import Backend, backend_from
 from structsvm.parallel.once import spread, working_on
 from structsvm.partial_labels.complete import read_labels
+from structsvm.partitions.deferred import batches_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import boundary_margins
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample, batches_of, is_prepared
+from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, check_weights, cluster_counts
 from structsvm.partitions.values import refuse_hidden
 from structsvm.problem import Risk
@@ -166,7 +167,8 @@ class MetricLearner(ProblemParameters):
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
@@ -233,7 +235,7 @@ class MetricLearner(ProblemParameters):
         ----------
         Xs : list of arrays or data frames of shape (T_i, P), or whatever the problem reads
             One array or data frame is one sample, and a mapping has samples by name; predictions
-            come back in the same form. A :class:`~structsvm.datasets.Recording`, or a list of
+            come back in the same form. A :class:`~structsvm.io.Recording`, or a list of
             them, brings its labels along. A :class:`~structsvm.learner.TrainingSet` holds labels
             and weights already.
         ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
@@ -375,7 +377,10 @@ class MetricLearner(ProblemParameters):
         DataError
             Naming the sample and what is wrong with it.
         """
-        return TrainingSet.read(self._problem, Xs, ys, feature_names, sample_weight, groups=groups)
+        with self._workers():
+            return TrainingSet.read(
+                self._problem, Xs, ys, feature_names, sample_weight, groups=groups
+            )
 
     def risk(self, Xs: Any, ys: Any = None, *, sample_weight: Any = None) -> Risk:
         """The objective that :meth:`fit` minimises, of fully labelled samples.
@@ -419,7 +424,8 @@ class MetricLearner(ProblemParameters):
         --------
         >>> import numpy as np
         >>> from structsvm import MetricLearner, PartialLabels
-        >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+        >>> from structsvm.datasets import relevant_changes
+        >>> from structsvm.io import arrays_and_labels
         >>> recordings = relevant_changes(5, n_samples=200, n_features=4, n_relevant=2)
         >>> Xs, ys = arrays_and_labels(recordings)
         >>> learner = MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4])
@@ -514,7 +520,7 @@ class MetricLearner(ProblemParameters):
         -------
         list of lists of dict
             In the form of ``Xs``, as :meth:`predict`. For each change ``at`` (its segment begins
-            there), ``time`` if it is known (of a :class:`~structsvm.datasets.Recording` with
+            there), ``time`` if it is known (of a :class:`~structsvm.io.Recording` with
             times, or a pandas frame whose index has dates), ``margin``, what the best
             segmentation without a change near it costs more, in units of the price of a change
             (infinite where the rules force it), and ``rate`` if the learner has ``margin_rates_``
@@ -539,7 +545,8 @@ class MetricLearner(ProblemParameters):
         Examples
         --------
         >>> from structsvm import MetricLearner
-        >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+        >>> from structsvm.datasets import relevant_changes
+        >>> from structsvm.io import arrays_and_labels
         >>> recordings = relevant_changes(5, n_samples=200, n_features=4, n_relevant=2)
         >>> Xs, ys = arrays_and_labels(recordings)
         >>> learner = MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4])
@@ -645,7 +652,7 @@ class MetricLearner(ProblemParameters):
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         samples = Form.of(Xs, names).samples
-        with asked(self.problem_, "read"):
+        with self._workers(), asked(self.problem_, "read"):
             return self.problem_.read(samples, names, self.n_features_in_)[0]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
@@ -741,10 +748,11 @@ class MetricLearner(ProblemParameters):
         own = getattr(self, "_sklearn_output_config", {})
         kind = str(own.get("transform", get_config()["transform_output"]))
         if kind != "default":
-            originals = list(form.samples)
+            held = form.samples if isinstance(form.samples, list | tuple) else ()
+            indices = [getattr(X, "index", None) for X in held] or [None] * len(transformed)
             names = list(self.get_feature_names_out())
-            pairs = zip(transformed, originals, strict=True)
-            transformed = [data_frame(kind, Z, names, getattr(X, "index", None)) for Z, X in pairs]
+            pairs = zip(transformed, indices, strict=True)
+            transformed = [data_frame(kind, Z, names, index) for Z, index in pairs]
         return form.answer(transformed)
 
     def fit_transform(self, Xs: Any, ys: Any = None, **given: Any) -> Any:
@@ -936,7 +944,8 @@ class MetricLearner(ProblemParameters):
 
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once."""
-        return TrainingSet.of(self._problem, Xs, ys, **given)
+        with self._workers():
+            return TrainingSet.of(self._problem, Xs, ys, **given)
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         """Take what was learned."""

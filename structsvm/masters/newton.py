@@ -67,7 +67,8 @@ class NewtonMaster(Master):
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.solvers import CuttingPlane, NewtonMaster
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> solver = CuttingPlane(master=NewtonMaster(max_steps=100))

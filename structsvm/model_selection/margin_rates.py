@@ -65,7 +65,8 @@ def margin_rates(
     Examples
     --------
     >>> from structsvm import MetricLearner, margin_rates
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> recordings = relevant_changes(6, n_samples=200, n_features=4, n_relevant=2, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs[:5], ys[:5])
@@ -79,7 +80,7 @@ def margin_rates(
     words = data.problem.traits.words
     if not data.problem.traits.contiguous:
         raise DataError(f"margins are those of changes, and a {words.whole} has none")
-    numbers = contents(data.arrays)
+    numbers = contents([sample.data for sample in data.samples])
     folds = split(cv, data.truths, data.groups, learner.random_state, words, data.weights, numbers)
     margins, right = [], []
     for k in stage("folds", list(range(len(folds)))):

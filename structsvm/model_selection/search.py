@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.errors import DataWarning, SettingsError, VerdictWarning, warn
+from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.form import same_form
@@ -47,6 +47,9 @@ Floats = NDArray[np.float64]
 
 WHOLE = "tables"
 """What is asked about tables if they are held out as a whole."""
+MANY = 5
+"""Folds of the choice from which on they serve the features of the final metric too: fewer would
+score the recordings by classifiers that have seen less of the others than its own folds allow."""
 CHOOSING = 0.9
 """What part of the time goes into choosing, about; the rest into learning the choice."""
 
@@ -74,11 +77,12 @@ class MetricLearnerCV(ProblemParameters):
         Number of folds of samples, one for each if there are fewer; with ``groups``, a group is
         never split. Or a scikit-learn splitter that holds every sample out once. None is 5, but 3
         where clusters are held out.
-    split : {None, "rows", "clusters"}
-        What is held out of tables, which is the question that is answered: whole tables, groups of
+    split : {None, "rows", "clusters", "states"}
+        What is held out, which is the question that is answered. Of tables: whole ones, groups of
         rows of the clusters that are known ("rows"), or all rows of some clusters ("clusters", two
-        or more at a time, in several draws of ``cv`` folds). One table is enough for the latter
-        two.
+        or more at a time, in several draws of ``cv`` folds); one table is enough for the latter
+        two. Of recordings of named states: whole ones, or whole ones while one of their states has
+        no labels in the others ("states", one after the other in each fold).
     n_clusters : {None, "true"}
         Judge the partitions of held-out samples by the calibrated price, or those with the number
         of clusters of their labels. The choice is made by the mean loss of both, which is less
@@ -126,12 +130,15 @@ class MetricLearnerCV(ProblemParameters):
 
     In a fold, each kind of metric goes along its ``lam``, the largest first, from the cuts of the
     one before; every certificate is its own. What ``lam`` has no part in is done once. The choice
-    is learned again from all recordings as :class:`MetricLearner` does it.
+    is learned again from all recordings as :class:`MetricLearner` does it; features that learn from
+    labels, such as scores, are then cross-fitted in the folds of the choice if these are five or
+    more, whose classifiers are known.
 
     Examples
     --------
     >>> from structsvm import MetricLearnerCV
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> recordings = relevant_changes(8, n_samples=200, n_features=20, n_relevant=2, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> candidates = ["untrained", "diagonal"]
@@ -560,20 +567,36 @@ class MetricLearnerCV(ProblemParameters):
         settings = Settings.of(self._parameters(candidate))
         return settings.scaled_as_training if of_rows else settings
 
-    def _folded(self, data: TrainingSet) -> TrainingSet:
-        """The samples with the folds of the choice for groups: what was learned then is known."""
-        if self.split is not None or len(np.unique(self.fold_)) <= FEWEST_INNER:
-            return data.counted()
-        return replace(data, groups=self.fold_.tolist()).counted()
+    def _folded(self, data: TrainingSet, fewest: int) -> TrainingSet:
+        """The samples with the folds of the choice for groups: what was learned then is known.
+
+        As they are where there are fewer folds than that, or the folds are of parts of tables.
+        """
+        if self.split is not None or len(np.unique(self.fold_)) < fewest:
+            return data
+        return replace(data, groups=self.fold_.tolist())
+
+    def _learn_best(self, learner: MetricLearner, data: TrainingSet, tuned: list[str]) -> None:
+        """Learn the choice, what it cross-fits in the folds of the choice if these are many."""
+        folded = self._folded(data, MANY)
+        if folded is not data:
+            try:
+                learner.fit(folded, rivals=tuned)
+                return
+            except DataError:  # what is needed in two groups is in one fold only
+                pass
+        learner.fit(data, rivals=tuned)
 
     def _learn(self, learner: MetricLearner, data: TrainingSet) -> None:
         """Learn the choice from all samples, and tune what it was chosen from."""
         plain = [c.baseline for c in self.candidates_ if c.baseline and not c.settings]
         tuned = [name for name in plain if name != "untrained"]
-        self.best_estimator_ = learner.fit(data, rivals=tuned)
+        self._learn_best(learner, data, tuned)
+        self.best_estimator_ = learner
+        folded = self._folded(data, FEWEST_INNER + 1).counted()
         for candidate in self.candidates_:
             if candidate.rival is not None:
-                learner.rivals_[candidate.name] = fit_rival(candidate.rival, self._folded(data))
+                learner.rivals_[candidate.name] = fit_rival(candidate.rival, folded)
         self._best_inputs, self._best_metric = learner.inputs_, learner.metric_
         best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
         if best.baseline is None:

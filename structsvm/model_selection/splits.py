@@ -1,9 +1,9 @@
-"""What is held out of labelled samples: whole ones, groups of their rows, or some clusters."""
+"""What is held out of labelled samples: whole ones, groups of rows, some clusters, or states."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,15 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.verdict import contents
-from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
+from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet, names_of_labels
 from structsvm.model_selection.folds import Folds, split
+from structsvm.partial_labels.complete import Known
+from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.traits import Words
+from structsvm.partitions.values import label_values
+from structsvm.rivals.recordings import are_names
 from structsvm.support.checks import among, is_whole
+from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
 
 __all__ = [
@@ -24,6 +29,7 @@ __all__ = [
     "PARTS",
     "ROWS",
     "SPLITS",
+    "STATES",
     "Split",
     "check_split",
     "fewest_rows",
@@ -32,17 +38,21 @@ __all__ = [
     "split_clusters",
     "split_rows",
     "split_samples",
+    "split_states",
 ]
 
 Ints = NDArray[np.int64]
 
-SPLITS = (ROWS, CLUSTERS)
+STATES = "states"
+SPLITS = (ROWS, CLUSTERS, STATES)
 MOST_PARTS = 10
-"""Groups of rows, or of clusters, over all draws."""
+"""Groups of rows, or of clusters, or folds without a state, over all draws."""
 ROWS_OF_A_CLUSTER = 4
 """In each group of rows, on average."""
 FEWEST_CLUSTERS = 4
 """Two to learn from and two to find."""
+FEWEST_STATES = 3
+"""Two to learn from and one to hide."""
 FOLDS: dict[str | None, int] = {CLUSTERS: 3}
 """By default, if not 5: a metric that tells two clusters apart may not tell a dozen apart, and a
 metric learned from half of the clusters is not like one that is learned from all."""
@@ -79,15 +89,15 @@ class Split:
 
 
 def check_split(split: Any) -> None:
-    """Refuse what names no way of splitting a table.
+    """Refuse what names no way of splitting.
 
     Raises
     ------
     SettingsError
-        When it is neither "rows" nor "clusters" nor None.
+        When it is none of "rows", "clusters", "states" and None.
     """
     if not among(split, (None, *SPLITS)):
-        raise SettingsError(f"split must be 'rows', 'clusters' or None, got {split!r}")
+        raise SettingsError(f"split must be 'rows', 'clusters', 'states' or None, got {split!r}")
 
 
 def question_in_words(asked: str, n: int, learned_again: bool = True) -> str:
@@ -107,12 +117,14 @@ def question_in_words(asked: str, n: int, learned_again: bool = True) -> str:
 
 
 def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: int | None) -> Split:
-    """Hold whole samples out, or groups of rows, or clusters."""
+    """Hold whole samples out, groups of rows, or clusters; or samples and one of their states."""
     cv = FOLDS.get(asked, 5) if cv is None else cv
     if asked == ROWS:
         return split_rows(data, cv, random_state)
     if asked == CLUSTERS:
         return split_clusters(data, cv, random_state)
+    if asked == STATES:
+        return split_states(data, cv, random_state)
     return _split_wholes(data, cv, random_state)
 
 
@@ -126,7 +138,7 @@ def rule_for(asked: str | None) -> str:
 
 
 def _split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
-    numbers, words = contents(data.arrays), data.problem.traits.words
+    numbers, words = contents([sample.data for sample in data.samples]), data.problem.traits.words
     folds = split(cv, data.truths, data.groups, random_state, words, data.weights, numbers)
     training = [data.at(folds.train(k)) for k in range(len(folds))]
     return Split(data, folds, training, words, numbers)
@@ -230,6 +242,104 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
     out = [[(i, np.flatnonzero(np.isin(y, part))) for i, y in enumerate(labels)] for part in held]
     shares = np.array([[bool(set(a) & set(b)) for b in held] for a in held])
     return _parts(data, out, CLUSTERS, draws=len(drawn), shares=shares)
+
+
+def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
+    """Hold whole recordings out that have a state which is hidden from what is learned from.
+
+    Hidden means that its samples have no labels: features see them, and nothing learns from them.
+    Every fold hides one state after the other, in up to as many draws as there are states.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        Recordings with a name of a state for each sample.
+    cv : int or splitter
+        As for whole recordings.
+
+    Raises
+    ------
+    DataError
+        When labels are no names of states, or of fewer than three, and as for whole recordings.
+    """
+    names = _state_names(data)
+    states = sorted({name for y in names for name in y.tolist()})
+    words = data.problem.traits.words
+    if len(states) < FEWEST_STATES:
+        raise DataError(
+            f"{counted(len(states), words.named)}: split='states' needs at least {FEWEST_STATES}, "
+            f"one to hide and two to learn from; label more {words.named}s, or leave split out"
+        )
+    wholes = _split_wholes(data, cv, random_state)
+    C, F = len(states), len(wholes.folds)
+    order = np.random.default_rng(random_state).permutation(states).tolist()
+    draws = max(1, min(C, MOST_PARTS // F))
+    pairs = [(k, order[(k + draw) % C]) for draw in range(draws) for k in range(F)]
+    judged: list[Ints] = []
+    training: list[TrainingSet] = []
+    kept: list[tuple[int, str]] = []
+    for k, state in pairs:
+        test = np.array([i for i in wholes.folds.test(k) if state in names[i]], dtype=np.int64)
+        rest = _without(data, np.flatnonzero(wholes.folds.held_out != k), names, state)
+        if test.size and any(M.n_clusters > 1 for M in rest.parts.truths):
+            judged.append(test)
+            training.append(rest)
+            kept.append((k, state))
+    if len({k for k, _ in kept}) < 2 or len({state for _, state in kept}) < 2:
+        raise DataError(
+            f"no two {words.named}s can be hidden in turn: without one, some labelled "
+            f"{words.whole} must still change, and another must have it; label more {words.whole}s"
+        )
+    which = np.concatenate(judged)
+    shares = np.array([[a[0] == b[0] or a[1] == b[1] for b in kept] for a in kept])
+    held_out = np.repeat(np.arange(len(kept)), [test.size for test in judged])
+    units = np.unique(wholes.folds.units[which], return_inverse=True)[1]
+    folds = Folds(held_out, units, wholes.folds.grouped, shares=shares)
+    shown = ", ".join(sorted({state for _, state in kept}))
+    question = (
+        f"This says what the metric is worth where a {words.named} appears that it was not learned "
+        f"from: while {words.whole}s were held out, one of their {words.named}s had no labels in "
+        f"the others ({shown} in turn)."
+    )
+    return Split(data.at(which), folds, training, words, np.arange(which.size), question)
+
+
+def _state_names(data: TrainingSet) -> list[NDArray[Any]]:
+    """The name of the state of each sample as text, (T_i,) each."""
+    words = data.problem.traits.words
+    if not data.problem.traits.contiguous:
+        raise DataError(
+            f"split='states' is for recordings: {words.wholes(len(data))} have no segments of "
+            "named states; leave split out"
+        )
+    labels = data.item_labels
+    if labels is None or not are_names(data.samples, labels):
+        raise DataError(
+            "split='states' hides one state after the other: give a name for each sample, the same "
+            "in several recordings; change points have none"
+        )
+    data.problem.check_training(data.truths)
+    return [np.array(names_of_labels(y)) for y in labels]
+
+
+def _without(
+    data: TrainingSet, which: Ints, names: Sequence[NDArray[Any]], state: str
+) -> TrainingSet:
+    """Some of the recordings, a state having no labels in them; without those of it alone."""
+    assert data.given is not None
+    kept, given, labels = [], [], []
+    for i in which.tolist():
+        hidden = names[i] == state
+        if hidden.all():
+            continue
+        values = label_values(data.given[i]).astype(object)
+        values[hidden] = None
+        T = values.size
+        known = Known(T, PartialLabels(values).constraint(T, contiguous=True), None, True)
+        kept.append(i)
+        given.append(values)
+        labels.append(known if hidden.any() else data.labels[i])
+    return replace(data.at(kept), given=given, labels=labels)
 
 
 def fewest_rows(y: Any) -> int:

@@ -99,7 +99,8 @@ def weight_stability(
     Examples
     --------
     >>> from structsvm import MetricLearner, weight_stability
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> recordings = relevant_changes(6, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> learner = MetricLearner(metric="diagonal")
     >>> found = weight_stability(learner, *arrays_and_labels(recordings), n_resamples=5)

@@ -134,6 +134,7 @@ def see(settings: Settings, fold: Fold) -> SeenFold | DataError | LearningError:
                 partial(Inputs.fit, settings.features, settings.standardize)
             )
             test = inputs(fold.test.samples)
+            data = data.parts  # features see what has no labels, and metrics do not
     except (DataError, LearningError) as error:
         return error
     untrained = baselines.fit(

@@ -94,7 +94,8 @@ class StructuredHinge(OracleAtom):
     A diagonal metric for change points whose weights add up to one:
 
     >>> import cvxpy as cp
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.modeling import StructuredHinge
     >>> from structsvm.problems import ChangePoint
     >>> recordings = relevant_changes(4, n_samples=200, n_features=3, n_relevant=1, random_state=0)

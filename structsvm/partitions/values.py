@@ -31,9 +31,7 @@ def no_array(X: Any) -> str | None:
     if hasattr(type(X), "collect") and hasattr(type(X), "columns"):  # asking one for them warns
         return f"is a {type(X).__name__}, which has not been read yet: give X.collect()"
     if isinstance(X, str | bytes | PathLike):
-        return (
-            f"is {X!r}, a text: give arrays; structsvm.datasets.read_recordings(path) reads files"
-        )
+        return f"is {X!r}, a text: give arrays; structsvm.io.read_recordings(path) reads files"
     if isinstance(X, Mapping | Set):
         return f"is a {type(X).__name__}: give arrays or data frames"
     return None

@@ -1,4 +1,4 @@
-"""Pictures of segmentations, of metrics and of learning.
+"""Pictures of segmentations, of metrics and of learning; what a learner has learned, in words.
 
 Every function draws on the axes given as ``ax``, or on new ones, and returns them; matplotlib is
 imported when the first picture is drawn.

@@ -62,7 +62,8 @@ def plot_gap(
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.plotting import plot_gap
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
@@ -157,7 +158,8 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> from structsvm import MetricLearnerCV
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.plotting import plot_path
     >>> recordings = relevant_changes(8, n_samples=200, n_features=20, n_relevant=2, random_state=0)
     >>> candidates = ["untrained", "diagonal"]

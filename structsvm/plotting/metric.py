@@ -9,8 +9,8 @@ import numpy as np
 
 from structsvm.learner.learner import MetricLearner
 from structsvm.plotting.style import LEARNED, UNTRAINED, new_axes, plain, plain_text
+from structsvm.plotting.words import eigenvalues, feature_weights, scaled_metric, unit_in_words
 from structsvm.support.extras import require
-from structsvm.views.words import eigenvalues, feature_weights, scaled_metric, unit_in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,8 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.plotting import plot_weights
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
@@ -94,7 +95,8 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.plotting import plot_metric
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
@@ -158,7 +160,8 @@ def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.plotting import plot_spectrum
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)

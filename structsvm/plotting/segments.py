@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets.times import TimeAxis, time_axis
 from structsvm.features.names import read_names
+from structsvm.io.times import TimeAxis, time_axis
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.states import names_by_metric
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts, asked_counts
+from structsvm.plotting.states import NO_STATE, StateMark, state_marks
 from structsvm.plotting.style import (
     LEARNED,
     TRACE,
@@ -29,7 +30,6 @@ from structsvm.plotting.style import (
 from structsvm.plotting.traces import check_drawable, traces
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
-from structsvm.views.states import NO_STATE, StateMark, state_marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,7 +140,8 @@ def plot_segmentation(
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.plotting import plot_segmentation
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)

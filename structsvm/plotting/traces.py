@@ -12,7 +12,7 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import is_image, unscaled
 from structsvm.partitions.gaps import in_metric
 from structsvm.partitions.sample import Sample
-from structsvm.views.words import feature_weights, heaviest_directions
+from structsvm.plotting.words import feature_weights, heaviest_directions
 
 __all__ = ["check_drawable", "traces"]
 

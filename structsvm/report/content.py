@@ -13,11 +13,7 @@ from structsvm.evaluation.evaluate import perfect_in_words, score_titles
 from structsvm.evaluation.verdict import rival_in_words, rival_title
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plugins import problem_name
-from structsvm.report.held_out import HeldOut
-from structsvm.report.pictures import Pictures
-from structsvm.support.plain import counted, finite
-from structsvm.views.words import (
+from structsvm.plotting.words import (
     certificate_in_words,
     eigenvalues,
     feature_weights,
@@ -28,6 +24,10 @@ from structsvm.views.words import (
     training_in_words,
     unit_in_words,
 )
+from structsvm.plugins import problem_name
+from structsvm.report.held_out import HeldOut
+from structsvm.report.pictures import Pictures
+from structsvm.support.plain import counted, finite
 
 __all__ = ["content", "notes"]
 

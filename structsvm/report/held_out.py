@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets.times import TimeAxis, time_axis
 from structsvm.errors import DataError
 from structsvm.evaluation.evaluate import (
     Evaluation,
@@ -19,6 +18,7 @@ from structsvm.evaluation.evaluate import (
     warn_of_new_clusters,
 )
 from structsvm.graphs.inputs import as_list
+from structsvm.io.times import TimeAxis, time_axis
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import is_image
 from structsvm.partial_labels.complete import labels_of_each

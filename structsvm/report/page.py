@@ -74,7 +74,7 @@ def report_page(
     measured : sequence of Sample, optional
         The same samples as ``learner.measured`` has them, if they have been checked already.
     times : sequence, optional
-        Of each recording when its samples were measured: a :class:`~structsvm.datasets.TimeAxis`,
+        Of each recording when its samples were measured: a :class:`~structsvm.io.TimeAxis`,
         numbers or dates of shape (T_i,), or None.
 
     Returns
@@ -90,7 +90,8 @@ def report_page(
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.report import report_page
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)

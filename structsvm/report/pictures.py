@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets.times import TimeAxis
 from structsvm.features.names import read_names
+from structsvm.io.times import TimeAxis
 from structsvm.learner.samples import partition_of, unscaled
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.gaps import in_metric
 from structsvm.partitions.matching import matched_labels
 from structsvm.partitions.traits import IMAGES, Words
 from structsvm.plotting.cuts import overlay
+from structsvm.plotting.states import HATCHES, NO_STATE, StateMark, state_marks
+from structsvm.plotting.words import feature_weights, heaviest_directions
 from structsvm.report.held_out import HeldOut
 from structsvm.report.traces import envelope
 from structsvm.support.extras import require
-from structsvm.views.states import HATCHES, NO_STATE, StateMark, state_marks
-from structsvm.views.words import feature_weights, heaviest_directions
 
 __all__ = ["Pictures"]
 

@@ -22,13 +22,12 @@ from structsvm.features.boundaries import (
 )
 from structsvm.features.checks import integers, read_recordings
 from structsvm.features.frames import HeldOut
-from structsvm.features.names import UNNAMED
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import (
     Counts,
     cluster_counts,
 )
-from structsvm.rivals.tuning import mean_loss, some_truth
+from structsvm.rivals.tuning import Stretch, mean_loss, stretches_to_tune_on
 
 __all__ = ["BoundaryClassifier"]
 
@@ -57,8 +56,9 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
     to either side; a boundary is a peak of the sums above a threshold. The spread of the sum, the
     threshold and the distance between peaks are those with the smallest mean loss
     ``|M - M_i|_F^2`` on the training recordings, each scored by a classifier that has not seen it,
-    nor its group. One recording, or one group, leaves nothing to choose by: then they are 3, 0.5
-    and 5.
+    nor its group. Other recordings are scored by the mean of the probabilities of these classifiers
+    and of one that learned from all. One recording, or one group, leaves nothing to choose by: then
+    they are 3, 0.5 and 5.
 
     Parameters
     ----------
@@ -131,8 +131,8 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         SettingsError
             When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
         DataError
-            When labels cannot be read, when there is no change, or none of the recordings has all
-            of its labels.
+            When labels cannot be read, when there is no change, or no two samples next to each
+            other have a label.
         LearningError
             When the classifier fails, naming the fold.
         """
@@ -143,8 +143,7 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         arrays = read_recordings(Xs)
         (tolerance,) = integers("tolerance", self.tolerance, "1", least=0)
         states = read_boundaries(ys, arrays, owner)
-        truths = [_truth(code) for code in states.codes]
-        some_truth(truths, owner)
+        known = stretches_to_tune_on(states.codes, owner)
         near = widened(states, tolerance)
         self.spread_, self.threshold_, self.distance_ = USUAL
         self.loss_ = np.nan
@@ -158,9 +157,10 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
                 owner,
                 every_state=False,
             )
-            held_out = recipe.held_out(arrays, near, folds, groups)
-            self._tune([p[:, 1] for p in held_out], truths)
-        self.model_ = recipe.fit(arrays, near, groups)
+            held_out, self.model_ = recipe.cross_fit(arrays, near, folds, groups)
+            self._tune([p[:, 1] for p in held_out], known)
+        else:
+            self.model_ = recipe.fit(arrays, near, groups)
         self.n_features_in_ = int(arrays[0].shape[1])
         return self
 
@@ -200,17 +200,17 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
             for total, K in zip(sums, counts, strict=True)
         ]
 
-    def _tune(self, probabilities: list[Floats], truths: list[EquivalenceMatrix | None]) -> None:
+    def _tune(self, held_out: list[Floats], known: list[Stretch]) -> None:
         """Choose how peaks are picked."""
+        probabilities = [part.of(held_out) for part in known]
         best = np.inf
         for spread, distance in product(SPREADS, DISTANCES):
             sums = [sums_of(p, spread) for p in probabilities]
             thresholds = np.unique(np.quantile(np.concatenate(sums), QUANTILES))
             losses = np.mean(
                 [
-                    _losses(truth, peaks_of(total, distance), thresholds)
-                    for total, truth in zip(sums, truths, strict=True)
-                    if truth is not None
+                    _losses(part.truth, peaks_of(total, distance), thresholds)
+                    for total, part in zip(sums, known, strict=True)
                 ],
                 axis=0,
             )
@@ -218,13 +218,6 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
                 best, self.spread_, self.distance_ = losses.min(), spread, distance
                 self.threshold_ = float(thresholds[losses.argmin()])
         self.loss_ = float(best)
-
-
-def _truth(begins: Ints) -> EquivalenceMatrix | None:
-    """The segmentation of a recording all of whose boundaries are known."""
-    if (begins[1:] == UNNAMED).any():
-        return None
-    return EquivalenceMatrix.from_breakpoints([*np.flatnonzero(begins == 1).tolist(), begins.size])
 
 
 def _ends(peaks: tuple[Ints, Floats], threshold: float, T: int) -> list[int]:

@@ -17,9 +17,8 @@ from structsvm.features.checks import read_recordings
 from structsvm.features.context import Lags
 from structsvm.features.frames import FrameRecipe, HeldOut, classifier_from
 from structsvm.features.names import UNNAMED, States
-from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import STANDARDIZE, Counts, cluster_counts
-from structsvm.rivals.tuning import breakpoints, mean_loss, some_truth
+from structsvm.rivals.tuning import Stretch, breakpoints, mean_loss, stretches_to_tune_on
 from structsvm.rivals.viterbi import best_path, best_path_of
 
 __all__ = ["FrameClassifier"]
@@ -39,8 +38,9 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
     The names of a recording maximise the sum of ``log(p + smoothing)`` over its samples minus a
     price for each change. The price is the one with the smallest mean loss ``|M - M_i|_F^2`` on the
     training recordings, each scored by a classifier that has not seen it, nor its group. A state
-    that occurs in one of them only has probability 0 there. One recording, or one group, leaves
-    nothing to choose by: then the price is 3.
+    that occurs in one of them only has probability 0 there. Other recordings are named by the mean
+    of the probabilities of these classifiers and of one that learned from all. One recording, or
+    one group, leaves nothing to choose by: then the price is 3.
 
     It needs the names of the states, and knows no others.
 
@@ -120,50 +120,44 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         SettingsError
             When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
         DataError
-            When names are missing, or no recording has a name for every sample.
+            When names are missing, or no two samples next to each other have one.
         LearningError
             When the classifier fails, naming the fold.
         """
         recipe, prices = self._recipe(), self._prices()
         arrays = read_recordings(Xs)
         states = States.read(ys, arrays, "FrameClassifier")
-        truths = [_truth(code) for code in states.codes]
-        some_truth(truths, "FrameClassifier")
-        self.prices_, self.losses_ = self._losses(recipe, arrays, states, truths, groups, prices)
-        self.model_ = recipe.fit(arrays, states, groups)
+        known = stretches_to_tune_on([_begins(code) for code in states.codes], "FrameClassifier")
+        self.prices_, self.losses_ = np.array([USUAL_PRICE]), np.array([np.nan])
+        if HeldOut.is_possible(len(arrays), groups):
+            folds = HeldOut.draw(
+                self.n_folds,
+                len(arrays),
+                groups,
+                self.random_state,
+                states,
+                "FrameClassifier",
+                every_state=False,
+            )
+            held_out, self.model_ = recipe.cross_fit(arrays, states, folds, groups)
+            self.prices_, self.losses_ = np.array(prices), self._losses(held_out, known, prices)
+        else:
+            self.model_ = recipe.fit(arrays, states, groups)
         self.classes_, self.n_features_in_ = states.classes, int(arrays[0].shape[1])
         # Of prices that do equally well the largest, which says the least.
         best = np.flatnonzero(self.losses_ == self.losses_.min()) if self.losses_.size > 1 else [0]
         self.price_ = float(self.prices_[best[-1]])
         return self
 
-    def _losses(
-        self,
-        recipe: FrameRecipe,
-        arrays: list[Floats],
-        states: States,
-        truths: list[EquivalenceMatrix | None],
-        groups: Any,
-        prices: list[float],
-    ) -> tuple[Floats, Floats]:
-        """Prices and their mean losses on held-out recordings."""
-        if not HeldOut.is_possible(len(arrays), groups):
-            return np.array([USUAL_PRICE]), np.array([np.nan])
-        folds = HeldOut.draw(
-            self.n_folds,
-            len(arrays),
-            groups,
-            self.random_state,
-            states,
-            "FrameClassifier",
-            every_state=False,
-        )
-        scores = [self._scores(p) for p in recipe.held_out(arrays, states, folds, groups)]
+    def _losses(self, held_out: list[Floats], known: list[Stretch], prices: list[float]) -> Floats:
+        """The mean loss of each price on what is known of held-out recordings."""
+        scores = [self._scores(part.of(held_out)) for part in known]
+        truths = [part.truth for part in known]
         losses = [
             mean_loss(truths, [breakpoints(best_path(L, price)) for L in scores])
             for price in prices
         ]
-        return np.array(prices), np.array(losses)
+        return np.array(losses)
 
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Probabilities of the states ``classes_`` at each sample, not smoothed, (T_i, C) each."""
@@ -263,8 +257,9 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         return FrameRecipe(features, self.standardize, classifier, owner)
 
 
-def _truth(code: Ints) -> EquivalenceMatrix | None:
-    """The segmentation of a recording all of whose samples have names."""
-    if (code == UNNAMED).any():
-        return None
-    return EquivalenceMatrix.from_breakpoints(breakpoints(code))
+def _begins(code: Ints) -> Ints:
+    """Whether a segment begins at each sample; -1 where it or the one before has no name."""
+    begins = np.zeros(code.size, dtype=np.int64)
+    begins[1:] = code[1:] != code[:-1]
+    begins[1:][(code[1:] == UNNAMED) | (code[:-1] == UNNAMED)] = UNNAMED
+    return begins

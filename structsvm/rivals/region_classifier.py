@@ -155,8 +155,10 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
                 every_state=False,
                 words=recipe.words,
             )
-            self._tune(recipe.held_out(arrays, regions, folds, groups), regions)
-        self.model_ = recipe.fit(arrays, regions, groups)
+            held_out, self.model_ = recipe.cross_fit(arrays, regions, folds, groups)
+            self._tune(held_out, regions)
+        else:
+            self.model_ = recipe.fit(arrays, regions, groups)
         self.classes_, self.n_features_in_ = regions.classes, int(arrays[0].shape[1])
         return self
 

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
+from structsvm.features.names import UNNAMED
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 
-__all__ = ["breakpoints", "mean_loss", "occurrences", "some_truth"]
+__all__ = ["Stretch", "breakpoints", "mean_loss", "occurrences", "stretches_to_tune_on"]
 
 Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Samples of a recording, next to each other, whose segmentation is known."""
+
+    recording: int
+    start: int
+    end: int
+    truth: EquivalenceMatrix
+
+    def of(self, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """The part of what every recording has for its samples, (end - start, ...)."""
+        return values[self.recording][self.start : self.end]
 
 
 def breakpoints(codes: Ints) -> list[int]:
@@ -31,29 +47,45 @@ def occurrences(names: Iterable[Iterable[Hashable]]) -> dict[Any, int]:
     return counts
 
 
-def mean_loss(truths: Sequence[EquivalenceMatrix | None], guesses: Sequence[list[int]]) -> float:
-    """Mean of ``|M - M_i|_F^2`` over the recordings whose segmentation is known."""
+def mean_loss(truths: Sequence[EquivalenceMatrix], guesses: Sequence[list[int]]) -> float:
+    """Mean of ``|M - M_i|_F^2``."""
     return float(
         np.mean(
             [
                 partition_loss(truth, EquivalenceMatrix.from_breakpoints(guess))
                 for truth, guess in zip(truths, guesses, strict=True)
-                if truth is not None
             ]
         )
     )
 
 
-def some_truth(truths: Sequence[EquivalenceMatrix | None], owner: str) -> None:
-    """Refuse labels of which no recording has all.
+def stretches_to_tune_on(begins: Sequence[Ints], owner: str) -> list[Stretch]:
+    """The stretches whose segmentation is known: whole recordings, and parts of others.
+
+    Parameters
+    ----------
+    begins : sequence of arrays (T_i,)
+        1 where a segment begins and 0 where none does, -1 where that is not known. The first
+        sample of a recording is not looked at.
 
     Raises
     ------
     DataError
-        When no segmentation is known.
+        When there is none of two samples or more.
     """
-    if all(truth is None for truth in truths):
+    found = []
+    for i, code in enumerate(begins):
+        known = (code != UNNAMED).astype(np.int8)
+        known[0] = 0
+        edges = np.flatnonzero(np.diff(known, prepend=0, append=0))
+        for first, end in edges.reshape(-1, 2).tolist():
+            inside = np.flatnonzero(code[first:end] == 1) + 1
+            ends = [*inside.tolist(), end - first + 1]
+            truth = EquivalenceMatrix.from_breakpoints(ends)
+            found.append(Stretch(i, first - 1, end, truth))
+    if not found:
         raise DataError(
-            f"{owner} is tuned on recordings with a label for every sample, and there is none: "
-            "label one to the end"
+            f"{owner} is tuned on samples next to each other that have labels, and there are none: "
+            "label a stretch that has a change"
         )
+    return found

@@ -37,7 +37,8 @@ class ProjectedSubgradient(ConvexSolver):
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.solvers import ProjectedSubgradient, Stopping
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> solver = ProjectedSubgradient(Stopping(tol=0.1, max_iter=500))

@@ -4,7 +4,7 @@ import pytest
 from cli_kit import TEST, TRAIN
 
 from structsvm.cli import main
-from structsvm.datasets import write_recording
+from structsvm.io import write_recording
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import pytest
 from cli_kit import TEST, TRAIN, table
 
 import structsvm
-from structsvm.datasets import read_recording, write_recording
+from structsvm.io import read_recording, write_recording
 
 
 class TestBadInput:

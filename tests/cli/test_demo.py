@@ -3,7 +3,7 @@
 import json
 import sys
 
-from structsvm.datasets import read_recordings
+from structsvm.io import read_recordings
 
 
 class TestDemo:

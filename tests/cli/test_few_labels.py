@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from structsvm import load
-from structsvm.datasets import relevant_changes, write_recording
+from structsvm.datasets import relevant_changes
+from structsvm.io import write_recording
 
 
 @pytest.fixture

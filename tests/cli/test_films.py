@@ -52,6 +52,19 @@ def test_from_a_film_to_times(run, films, tmp_path):
     assert json.loads(out)["learned"]["loss"] == 0
 
 
+def test_a_film_and_its_labels_are_enough(run, films, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    film, labels = films / "show.mkv", films / "changes" / "show.csv"
+    code, _, err = run("fit change-point", film, "--labels", labels)
+    assert code == 0, err
+    assert "saved in show.structsvm" in err
+    code, out, _ = run("predict show.structsvm", films / "new.mkv")
+    assert (code, out.startswith("new: "), "(seconds " in out) == (0, True, True)
+    code, _, err = run("fit change-point", film, "--labels", labels)
+    assert code == 1
+    assert "--force" in err
+
+
 def test_one_stream_is_remembered(run, films, tmp_path):
     model = tmp_path / "sound.structsvm"
     fit = "fit change-point --stream audio --metric diagonal --rivals none --quiet -o"

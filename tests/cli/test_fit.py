@@ -7,7 +7,7 @@ import pytest
 from cli_kit import TRAIN
 
 import structsvm
-from structsvm.datasets import Recording, write_recording
+from structsvm.io import Recording, write_recording
 from structsvm.learner.files import load
 from structsvm.masters.auto import master_from
 from structsvm.solvers.base import Stopping

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from structsvm import load
-from structsvm.datasets import read_recordings
+from structsvm.io import read_recordings
 
 
 @pytest.fixture(scope="module")

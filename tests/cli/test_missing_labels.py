@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from structsvm import load
-from structsvm.datasets import read_recordings
 from structsvm.errors import DataError
+from structsvm.io import read_recordings
 
 NAMES = ["null", "None", "NA", "nan", "n/a", "NULL", "walk"]
 T = 42

@@ -12,7 +12,7 @@ from cli_kit import TEST, paint
 from PIL import Image
 
 from structsvm.cli import main
-from structsvm.datasets import read_recordings, write_recording
+from structsvm.io import read_recordings, write_recording
 from structsvm.learner.files import load
 
 

@@ -10,10 +10,10 @@ from PIL import Image
 from structsvm import MetricLearner, MetricLearnerCV, NormalizedCut, load
 from structsvm.cli import main
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets import read_images
-from structsvm.datasets.image_folder import images_and_labels
 from structsvm.errors import VerdictWarning
 from structsvm.graphs.images import GraphOfImage
+from structsvm.io import read_images
+from structsvm.io.image_folder import images_and_labels
 from structsvm.support.progress import share, stage, watching
 
 HUES = np.array([[1.0, 0.8, 0.6], [0.6, 0.8, 1.0], [0.7, 1.0, 0.6], [1.0, 1.0, 0.5]])

@@ -18,7 +18,7 @@ from strategies import examples
 
 from structsvm.cli import main
 from structsvm.cli.usage import build_parser
-from structsvm.datasets import Recording, write_recording
+from structsvm.io import Recording, write_recording
 
 COMMANDS = ("fit", "predict", "evaluate", "report", "show", "diagnose", "compare", "plot")
 WORDS = [

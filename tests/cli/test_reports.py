@@ -9,7 +9,7 @@ import pytest
 from cli_kit import TEST, TRAIN, table
 
 import structsvm
-from structsvm.datasets import arrays_and_labels
+from structsvm.io import arrays_and_labels
 from structsvm.learner.files import load, save
 
 

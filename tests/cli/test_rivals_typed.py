@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from structsvm.datasets import Recording, write_recording
+from structsvm.io import Recording, write_recording
 from structsvm.learner.files import load
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [16, 20, 14, 10])

@@ -78,8 +78,9 @@ def test_a_default_fit_says_what_it_answers(run):
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("change-point learn.csv --split rows", "--split is for tables, whose rows have no order"),
-        ("normalized-cut learn.csv --split rows", "--split is for tables"),
+        ("change-point learn.csv --split rows", "for tables, whose rows have no order"),
+        ("clustering learn.csv --split states", "--split states is for recordings"),
+        ("normalized-cut learn.csv --split rows", "--split rows is for tables"),
         ("clustering learn.csv --split rows --lam 1", "--split chooses what --lam gives"),
         ("clustering learn.csv --split rows --metric diagonal", "chooses what --metric gives"),
     ],

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearner, save
-from structsvm.datasets import Recording
 from structsvm.features import Lags, StateScores, Union
+from structsvm.io import Recording
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [12, 15, 10, 8])
 LEVELS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0), "[red]sit": (-2.0, -2.0)}

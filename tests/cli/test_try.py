@@ -7,7 +7,7 @@ import pytest
 from cli_kit import TEST, TRAIN
 from sklearn.datasets import load_iris
 
-from structsvm.datasets.files import write_recording
+from structsvm.io.files import write_recording
 from structsvm.learner.files import load
 
 
@@ -53,7 +53,7 @@ def test_a_table_is_split_by_its_rows(run, iris, tmp_path):
         ("--groups (", "--groups '(' is no regular expression"),
         ("--groups ^q", "--groups '^q' finds nothing in the name 'p0_0'"),
         ("--groups ^p", "1 group: holding any out leaves too few to choose from"),
-        ("--split rows", "--split is for a single table"),
+        ("--split rows", "--split rows is for tables, whose rows have no order"),
     ],
 )
 def test_what_cannot_be_split_is_refused(refused, recordings, tmp_path, options, message):

@@ -55,7 +55,7 @@ class TestHelpAndUsage:
         [
             ("learn", "invalid choice: 'learn'"),
             ("fit classes train -o x", "invalid choice: 'classes' (choose from"),
-            ("fit change-point train", "the following arguments are required: -o/--output"),
+            ("try change-point train", "the following arguments are required: -o/--output"),
             ("fit change-point train -o x --metric round", "(choose from full, diagonal)"),
             ("fit change-point train -o x --regularizer l3", "(choose from squared, trace)"),
             ("fit change-point train -o x --lam much", "expected a number > 0 or 'cv', got 'much'"),

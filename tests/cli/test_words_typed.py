@@ -12,8 +12,8 @@ from structsvm.cli import names
 from structsvm.cli.parser import strength
 from structsvm.cli.settings import FEATURES, Kind
 from structsvm.compare import DEFAULT_SOLVERS
-from structsvm.datasets.indicators import LABELS_ARE
 from structsvm.features import HermiteMoments
+from structsvm.io.indicators import LABELS_ARE
 from structsvm.learner.settings import REGULARIZERS
 from structsvm.parallel.auto import BACKEND_NAMES
 from structsvm.problems.change_point import ChangePoint
@@ -24,7 +24,7 @@ def test_names_are_those_of_the_library():
     assert set(names.SOLVERS) == {*SOLVER_NAMES, *DESCENT_NAMES}
     assert names.COMPARED == DEFAULT_SOLVERS
     assert sorted(names.REGULARIZERS) == sorted(REGULARIZERS)
-    assert names.BACKENDS == tuple(name for name in BACKEND_NAMES if name != "dask")
+    assert names.BACKENDS == BACKEND_NAMES
     assert names.LABELS_ARE == LABELS_ARE
     assert names.FEATURED.keys() == FEATURES.keys()
 

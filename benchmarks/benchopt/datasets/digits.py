@@ -2,7 +2,8 @@
 
 from benchopt import BaseDataset
 
-from structsvm.datasets import arrays_and_labels, digits_recordings
+from structsvm.datasets import digits_recordings
+from structsvm.io import arrays_and_labels
 
 
 class Dataset(BaseDataset):

@@ -2,7 +2,8 @@
 
 from benchopt import BaseDataset
 
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
+from structsvm.io import arrays_and_labels
 
 
 class Dataset(BaseDataset):

@@ -6,8 +6,8 @@ import csv
 from collections.abc import Mapping
 from os import PathLike
 
-from structsvm.datasets.times import TimeAxis
 from structsvm.errors import DataError
+from structsvm.io.times import TimeAxis
 from structsvm.partial_labels.labels import region_from
 from structsvm.partitions.oracle import Region
 

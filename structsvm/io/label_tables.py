@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets.intervals import Interval, labels_of, read_intervals
-from structsvm.datasets.recording import Recording, listed
-from structsvm.datasets.times import TimeAxis
 from structsvm.errors import DataError, DataWarning, printable, warn
+from structsvm.io.intervals import Interval, labels_of, read_intervals
+from structsvm.io.recording import Recording, listed
+from structsvm.io.times import TimeAxis
 from structsvm.support.typed import refuse_other_types
 
 __all__ = ["LABEL_KINDS", "label_files", "with_labels"]
@@ -60,7 +60,7 @@ def with_labels(
     >>> import tempfile
     >>> from pathlib import Path
     >>> import numpy as np
-    >>> from structsvm.datasets import Recording, TimeAxis, with_labels
+    >>> from structsvm.io import Recording, TimeAxis, with_labels
     >>> seconds = TimeAxis("seconds", np.arange(6.0), lasting=1.0)
     >>> show = Recording("show", np.zeros((6, 2)), None, ("x", "y"), time=seconds)
     >>> with tempfile.TemporaryDirectory() as folder:

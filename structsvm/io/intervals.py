@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.datasets.times import TimeAxis, time_axis
 from structsvm.errors import DataError, SettingsError, printable
+from structsvm.io.times import TimeAxis, time_axis
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.oracle import Region
 from structsvm.storage.atomic import write_atomically
@@ -30,20 +30,26 @@ COLUMNS: tuple[Mapping[str, str], ...] = (
         "start": "Start (s)",
         "end": "Stop (s)",
     },
-    {
-        "recording": "File Path",
-        "label": "Annotation",
-        "start": "Begin Time - ss.msec",
-        "end": "End Time - ss.msec",
-    },
+    *(
+        {
+            "recording": "File Path",
+            "label": "Annotation",
+            "start": f"Begin Time - {form}",
+            "end": f"End Time - {form}",
+        }
+        for form in ("ss.msec", "msec", "hh:mm:ss.ms")
+    ),
     {"recording": "recording", "label": "label", "start": "start", "end": "end"},
 )
-"""Names of columns: of BORIS's aggregated events, of ELAN's tab-delimited text, and our own."""
-EVENTS = ("Behavior", "Behavior type", "Time")
-"""Columns of BORIS's tabular events, in which a state has a row where it starts and one where it
-stops."""
+"""Names of columns: of BORIS's aggregated events, of ELAN's tab-delimited text with times in each
+of its forms, and our own."""
+STATUS = ("Behavior type", "Status")
+"""The column of BORIS's tabular events that says whether a state starts or stops there: from
+version 8 on, and before."""
 OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Path", "File Name")
 """How the columns of ELAN's text begin that are no tiers."""
+COMMENT = ("#", '"#')
+"""How the lines begin in which ELAN names the media, before its table."""
 CLOCK = re.compile(r"\d+:\d\d:\d\d\.\d+")
 """A time as ELAN writes it beside the one in seconds."""
 LABELS = "timeserieslabels"
@@ -56,7 +62,7 @@ class Interval:
 
     Examples
     --------
-    >>> from structsvm.datasets import Interval
+    >>> from structsvm.io import Interval
     >>> Interval(0.5, 2.0, "walk").label
     'walk'
     """
@@ -98,7 +104,7 @@ def labels_of(
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.datasets import Interval, labels_of
+    >>> from structsvm.io import Interval, labels_of
     >>> marked = [Interval(0, 3, "rest"), Interval(3, 6, "walk")]
     >>> labels_of(marked, np.arange(6)).codes.tolist()
     [0, 0, 0, 1, 1, 1]
@@ -155,7 +161,7 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.datasets import intervals_of
+    >>> from structsvm.io import intervals_of
     >>> intervals_of(["rest", "rest", "walk"], np.array([0.0, 0.5, 1.0]))[1]
     Interval(start=1.0, end=1.5, label='walk')
     """
@@ -190,7 +196,7 @@ def read_intervals(
     path : path
         ``.json``: tasks of Label Studio with labels of time series; the name of a recording is that
         of its file. ``.txt`` without a header: a label track of Audacity, or the tab-delimited text
-        of ELAN with times in seconds; the name is that of the file. Otherwise a table with a
+        of ELAN with times on a clock; the name is that of the file. Otherwise a table with a
         header, such as the aggregated or the tabular events of BORIS, or ELAN's text with a column
         for each tier.
     start, end, label, recording : str, optional
@@ -203,11 +209,21 @@ def read_intervals(
     DataError
         Naming the file and the line.
 
+    Notes
+    -----
+    What BORIS writes was compared with the files of its own tests, of versions 3 to 7, whose
+    tabular events have lines on the observation before the table and a column ``Status``, and with
+    the sources of version 9.12.3, which write one table with a column ``Behavior type``. What ELAN
+    writes was compared with its manuals (6.2 to 7.1), with what its sources take for headers, and
+    with programs of others that read it: times in seconds, in milliseconds or on a clock, and lines
+    that begin with ``#`` before the table. Its headers are in the language of its windows, of which
+    only English is known here: name others by ``start``, ``end`` and ``label``.
+
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from structsvm.datasets import read_intervals
+    >>> from structsvm.io import read_intervals
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     track = Path(folder) / "walk.txt"
     ...     _ = track.write_text("0.0\t2.5\trest\n2.5\t9.0\twalk\n")
@@ -257,7 +273,7 @@ def write_intervals(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from structsvm.datasets import Interval, read_intervals, write_intervals
+    >>> from structsvm.io import Interval, read_intervals, write_intervals
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "labels.json"
     ...     write_intervals(path, {"walk": [Interval(0.0, 2.5, "rest")]}, predictions=True)
@@ -357,8 +373,9 @@ def _from_audacity(path: Path, text: str) -> list[Interval]:
 
 
 def _is_plain_elan(text: str) -> bool:
-    """Whether the first line is one of ELAN's text without a header: it has times on a clock."""
-    parts = text.partition("\n")[0].split("\t")
+    """Whether this is ELAN's text without a header: its first line has times on a clock."""
+    lines = (line for line in text.splitlines() if line and not line.startswith(COMMENT))
+    parts = next(lines, "").split("\t")
     return len(parts) >= 4 and any(CLOCK.fullmatch(part) for part in parts[:3])
 
 
@@ -371,7 +388,7 @@ def _from_elan(path: Path, text: str, tier: str | None) -> list[Interval]:
     for number, line in enumerate(text.splitlines(), start=1):
         parts = line.split("\t")
         clocks = [k for k, part in enumerate(parts) if CLOCK.fullmatch(part)]
-        if not line.strip():
+        if not line.strip() or line.startswith(COMMENT):
             continue
         if len(clocks) < 2:
             raise DataError(f"{path}: line {number}: no begin and end as hh:mm:ss.ms")
@@ -390,27 +407,61 @@ def _seconds(clock: str) -> float:
     return round(3600 * int(hours) + 60 * int(minutes) + float(seconds), 6)
 
 
-def _from_events(path: Path, rows: csv.DictReader[str], name: str) -> dict[str, list[Interval]]:
+@dataclass(frozen=True)
+class _Table:
+    """A table in a text, and the lines before it."""
+
+    before: Sequence[str]
+    header: Sequence[str]
+    rows: Sequence[tuple[int, Mapping[str, str]]]
+    """The number of its line in the file, and the values of each row by column."""
+
+    @classmethod
+    def of(cls, text: str) -> _Table:
+        lines = text.splitlines(keepends=True)
+        first = _line_of_header(lines)
+        delimiter = "\t" if lines and "\t" in lines[first] else ","
+        reader = csv.DictReader(
+            io.StringIO("".join(lines[first:])), delimiter=delimiter, skipinitialspace=True
+        )
+        header = [name for name in reader.fieldnames or () if name]
+        rows = [(first + reader.line_num, row) for row in reader]
+        return cls(lines[:first], header, rows)
+
+
+def _line_of_header(lines: Sequence[str]) -> int:
+    """The first line that is not about media, or that of BORIS's events before version 8."""
+    for number, line in enumerate(lines):
+        if {"Time", "Behavior", "Status"} <= set(_values(line)):
+            return number
+    return next((k for k, line in enumerate(lines) if not line.startswith(COMMENT)), 0)
+
+
+def _values(line: str) -> list[str]:
+    """What is between the tabs or the commas of a line."""
+    return re.split("[\t,]", line.strip())
+
+
+def _from_events(path: Path, table: _Table, status: str, name: str) -> dict[str, list[Interval]]:
     """BORIS's tabular events: rows in which a behaviour of a subject starts, and stops."""
     found: dict[str, list[Interval]] = {}
     open_ones: dict[tuple[str, ...], float] = {}
-    for row in rows:
-        kind, behavior = (
-            (row["Behavior type"] or "").strip().upper(),
-            (row["Behavior"] or "").strip(),
-        )
+    before = [_values(line) for line in table.before]
+    of_all = next((values[1] for values in before if values[0] == "Observation id"), name)
+    for number, row in table.rows:
+        kind, behavior = (row[status] or "").strip().upper(), (row["Behavior"] or "").strip()
         if kind not in ("START", "STOP"):
             continue  # a point event is no stretch
-        own = row.get("Observation id") or name
+        own = row.get("Observation id") or of_all
         which = (own, row.get("Subject") or "", behavior)
-        at = _time(path, rows.line_num, row["Time"])
+        at = _time(path, number, row["Time"])
         if kind == "START":
             open_ones[which] = at
         elif which in open_ones:
             stretch = Interval(open_ones.pop(which), at, behavior)
             found.setdefault(PurePosixPath(own).stem, []).append(stretch)
         else:
-            raise DataError(f"{path}: line {rows.line_num}: {behavior!r} stops and never started")
+            raise DataError(f"{path}: line {number}: {behavior!r} stops and never started")
     if open_ones:
         _, _, behavior = next(iter(open_ones))
         raise DataError(f"{path}: {behavior!r} starts and never stops")
@@ -420,15 +471,15 @@ def _from_events(path: Path, rows: csv.DictReader[str], name: str) -> dict[str, 
 def _from_table(
     path: Path, text: str, name: str, asked: Mapping[str, str]
 ) -> dict[str, list[Interval]]:
-    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
-    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
-    header = rows.fieldnames or ()
-    if not asked and set(EVENTS) <= set(header) and "Start (s)" not in header:
-        return _from_events(path, rows, name)
+    table = _Table.of(text)
+    header = table.header
+    status = next((column for column in STATUS if column in header), None)
+    if not asked and status and {"Behavior", "Time"} <= set(header) and "Start (s)" not in header:
+        return _from_events(path, table, status, name)
     usual = next((c for c in COLUMNS if c["start"] in header and c["end"] in header), COLUMNS[-1])
     columns = {**usual, **asked}
     if columns["label"] == "Annotation" and "Annotation" not in header:  # a column for each tier
-        tiers = [column for column in header if column and not column.startswith(OF_ELAN)]
+        tiers = [column for column in header if not column.startswith(OF_ELAN)]
         if len(tiers) > 1:
             raise DataError(f"{path}: several tiers, {', '.join(tiers)}: name one with label=")
         columns["label"] = tiers[0] if tiers else columns["label"]
@@ -439,15 +490,25 @@ def _from_table(
             f"it with {missing[0]}="
         )
     found: dict[str, list[Interval]] = {}
-    for row in rows:
+    for number, row in table.rows:
         own = row.get(columns["recording"]) or name
-        start, end = (_time(path, rows.line_num, row[columns[key]]) for key in ("start", "end"))
+        start, end = (
+            _time_in(columns[key], path, number, row[columns[key]]) for key in ("start", "end")
+        )
         if start != end:  # a point event is no stretch
             label = (row[columns["label"]] or "").strip()
             if not label and columns["start"].startswith(OF_ELAN):
                 continue  # what another tier says
             found.setdefault(PurePosixPath(own).stem, []).append(Interval(start, end, label))
     return found
+
+
+def _time_in(column: str, path: Path, line: int, text: str | None) -> float:
+    """A time in seconds, in the form that it has or that the name of its column says."""
+    if text is not None and CLOCK.fullmatch(text):
+        return _seconds(text)
+    at = _time(path, line, text)
+    return at / 1000 if column.endswith("- msec") else at
 
 
 def _time(path: Path, line: int, text: str | None) -> float:

@@ -28,7 +28,7 @@ class TimeAxis:
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.datasets import TimeAxis
+    >>> from structsvm.io import TimeAxis
     >>> axis = TimeAxis("seconds", np.array([0.0, 0.5, 1.0]))
     >>> axis.text(1), axis.sample_at(0.4)
     ('0.5', 1)

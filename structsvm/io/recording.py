@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets.times import TimeAxis
 from structsvm.errors import DataError
+from structsvm.io.times import TimeAxis
 from structsvm.support.typed import refuse_other_types
 
 __all__ = ["Origin", "Recording", "arrays_and_labels", "listed", "share_features"]
@@ -48,7 +48,7 @@ class Recording:
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.datasets import Recording
+    >>> from structsvm.io import Recording
     >>> recording = Recording("anna", np.zeros((4, 2)), np.array([0, 0, 1, 1]), ("x", "y"))
     >>> recording.with_features(["y", "x"], "the metric").features
     ('y', 'x')
@@ -140,7 +140,8 @@ def arrays_and_labels(
 
     Examples
     --------
-    >>> from structsvm.datasets import arrays_and_labels, digits_recordings
+    >>> from structsvm.datasets import digits_recordings
+    >>> from structsvm.io import arrays_and_labels
     >>> Xs, ys = arrays_and_labels(digits_recordings(2, random_state=0))
     >>> [X.shape for X in Xs], [y.shape for y in ys]
     ([(134, 61), (121, 61)], [(134,), (121,)])

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets.picture import PICTURE, SIZE, describe_picture
-from structsvm.datasets.recording import Recording, listed
-from structsvm.datasets.sound import RATE, SOUND, WINDOW, Samples, describe_second
-from structsvm.datasets.times import TimeAxis
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
+from structsvm.io.picture import PICTURE, SIZE, describe_picture
+from structsvm.io.recording import Recording, listed
+from structsvm.io.sound import RATE, SOUND, WINDOW, Samples, describe_second
+from structsvm.io.times import TimeAxis
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
 from structsvm.support.progress import tell
@@ -95,7 +95,7 @@ def read_media(
     >>> import tempfile, wave
     >>> from pathlib import Path
     >>> import numpy as np
-    >>> from structsvm.datasets import read_media
+    >>> from structsvm.io import read_media
     >>> tone = (9000 * np.sin(2 * np.pi * 440 * np.arange(48_000) / 16_000)).astype("<i2")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "tone.wav"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets.recording import Recording
 from structsvm.errors import DataError, SettingsError
+from structsvm.io.recording import Recording
 
 __all__ = ["LABELS_ARE", "looks_like_changes", "read_labels_as"]
 

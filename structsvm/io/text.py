@@ -16,8 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from structsvm.datasets.recording import listed
 from structsvm.errors import DataError, SettingsError
+from structsvm.io.recording import listed
 from structsvm.storage import limits
 from structsvm.support.plain import counted
 

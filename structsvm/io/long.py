@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from structsvm.datasets.columns import warn_about_columns
-from structsvm.datasets.indicators import read_labels_as
-from structsvm.datasets.readers import HowToRead, TableColumns, table_recordings, with_levels
-from structsvm.datasets.recording import Recording
-from structsvm.datasets.times import warn_about_steps
 from structsvm.errors import DataError, SettingsError
+from structsvm.io.columns import warn_about_columns
+from structsvm.io.indicators import read_labels_as
+from structsvm.io.readers import HowToRead, TableColumns, table_recordings, with_levels
+from structsvm.io.recording import Recording
+from structsvm.io.times import warn_about_steps
 from structsvm.support.extras import require
 
 __all__ = ["from_long"]
@@ -49,9 +49,9 @@ def from_long(
     ignore : sequence of str
         Leave these columns out.
     missing : {"error", "interpolate", "mask"}
-        As for :func:`structsvm.datasets.read_recordings`.
+        As for :func:`structsvm.io.read_recordings`.
     labels_are : {"states", "changes"} or None
-        As for :func:`structsvm.datasets.read_recordings`.
+        As for :func:`structsvm.io.read_recordings`.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def from_long(
     Examples
     --------
     >>> import pandas as pd
-    >>> from structsvm.datasets import from_long
+    >>> from structsvm.io import from_long
     >>> frame = pd.DataFrame(
     ...     {"who": ["ann", "ann", "ben"], "t": [0, 1, 0], "x": [1.0, 2.0, 3.0], "label": [1, 0, 0]}
     ... )

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets.recording import Recording
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.io.recording import Recording
 from structsvm.partitions.gaps import blocks
 from structsvm.partitions.samples import MISSING
 from structsvm.support.plain import counted

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets.gaps import without_gaps
-from structsvm.datasets.recording import Origin, Recording, listed
-from structsvm.datasets.text import (
+from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError, warn
+from structsvm.io.gaps import without_gaps
+from structsvm.io.recording import Origin, Recording, listed
+from structsvm.io.text import (
     AS_DETECTED,
     TEXT_KINDS,
     TextFormat,
@@ -26,8 +27,7 @@ from structsvm.datasets.text import (
     kind_of,
     read_text,
 )
-from structsvm.datasets.times import TimeAxis, read_times
-from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError, warn
+from structsvm.io.times import TimeAxis, read_times
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.storage import limits
 from structsvm.support.extras import require
@@ -61,7 +61,7 @@ class HowToRead:
 
     typed: Typed = AS_DETECTED
     missing: str = "error"
-    """What is done about missing values, a word of :data:`structsvm.datasets.gaps.MISSING`."""
+    """What is done about missing values, a word of :data:`structsvm.io.gaps.MISSING`."""
     missing_labels: Sequence[str] = ()
     """Labels that mean none, besides a blank."""
     blanks: bool = False

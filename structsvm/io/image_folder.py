@@ -47,7 +47,7 @@ class LabelledImage:
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.datasets import LabelledImage
+    >>> from structsvm.io import LabelledImage
     >>> image = LabelledImage("sky", np.zeros((2, 3, 3), dtype=np.uint8), None, "sky.png")
     >>> image.labels is None
     True
@@ -102,7 +102,7 @@ def read_images(
     >>> from pathlib import Path
     >>> import numpy as np
     >>> from PIL import Image
-    >>> from structsvm.datasets import read_images
+    >>> from structsvm.io import read_images
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Image.fromarray(np.zeros((4, 6, 3), dtype=np.uint8)).save(Path(folder) / "sky.png")
     ...     (image,) = read_images(folder, need_labels=False)
@@ -152,7 +152,7 @@ def images_and_labels(
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.datasets import LabelledImage, images_and_labels
+    >>> from structsvm.io import LabelledImage, images_and_labels
     >>> pixels, labels = np.zeros((2, 3, 3), dtype=np.uint8), np.array([[0, 0, 1], [0, 1, 1]])
     >>> Xs, ys = images_and_labels([LabelledImage("sky", pixels, labels, "sky.png")])
     >>> Xs[0].shape, ys[0].shape

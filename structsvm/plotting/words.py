@@ -43,7 +43,8 @@ def feature_weights(learner: MetricLearner) -> Floats:
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.report import feature_weights
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
@@ -65,7 +66,8 @@ def scaled_metric(learner: MetricLearner) -> Floats:
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.report import scaled_metric
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
@@ -83,7 +85,8 @@ def eigenvalues(learner: MetricLearner) -> Floats:
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.report import eigenvalues
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
@@ -108,7 +111,8 @@ def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floa
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.report import heaviest_directions
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
@@ -134,7 +138,8 @@ def spectrum_in_words(learner: MetricLearner) -> str:
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.report import spectrum_in_words
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
@@ -159,7 +164,8 @@ def certificate_in_words(solution: Solution) -> str:
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.report import certificate_in_words
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
@@ -192,7 +198,7 @@ def confused_states(confusion: Confusion) -> list[tuple[str, int, float, str]]:
     --------
     >>> import numpy as np
     >>> from structsvm.evaluation.confusion import Confusion
-    >>> from structsvm.views.words import confused_states
+    >>> from structsvm.plotting.words import confused_states
     >>> found = Confusion(("rest", "walk", "sit"), np.array([[6, 1, 1], [0, 4, 0], [0, 0, 0]]))
     >>> confused_states(found)
     [('rest', 8, 0.75, 'walk 1, sit 1'), ('walk', 4, 1.0, '')]
@@ -214,7 +220,8 @@ def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.report import training_in_words
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
@@ -258,7 +265,8 @@ def unit_in_words(learner: MetricLearner) -> str:
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import arrays_and_labels, relevant_changes
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.report import unit_in_words
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)

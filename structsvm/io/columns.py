@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets.recording import Recording, listed
 from structsvm.errors import DataWarning, warn
+from structsvm.io.recording import Recording, listed
 
 __all__ = ["warn_about_columns"]
 

@@ -1,1 +1,0 @@
-"""What a fitted learner looks like: names, weights, words."""

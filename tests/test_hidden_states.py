@@ -1,0 +1,196 @@
+"""Choosing for states that nobody labelled: folds in which one state has no labels."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from tables import table
+
+from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV
+from structsvm.errors import DataError, SettingsError, VerdictWarning
+from structsvm.features import Lags, StateScores, Union
+from structsvm.learner.training_set import TrainingSet
+from structsvm.model_selection.splits import split_states
+from structsvm.partitions import Candidate, Rival
+from structsvm.rivals import BoundaryClassifier
+
+LEVELS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0), "sit": (-2.0, -2.0)}
+NAMES = list(LEVELS)
+
+
+def recordings(n=8, names=NAMES, seed=0):
+    rng = np.random.default_rng(seed)
+    Xs, ys = [], []
+    for _ in range(n):
+        y = np.repeat(rng.permutation(names), 10)
+        Xs.append(np.array([LEVELS[name] for name in y]) + rng.normal(scale=0.4, size=(y.size, 2)))
+        ys.append(y)
+    return Xs, ys
+
+
+def read(Xs, ys, problem=None, **given):
+    return TrainingSet.of(problem or ChangePoint(), Xs, ys, **given)
+
+
+MENU = (
+    "untrained",
+    "frame-logistic",
+    Candidate("boundaries", rival=Rival("boundaries", BoundaryClassifier("logistic", (3,)))),
+    Candidate("plain", settings={"metric": "diagonal"}),
+    Candidate(
+        "named",
+        settings={
+            "metric": "diagonal",
+            "features": Union(Lags((0,)), StateScores("logistic", lags=(0,))),
+        },
+    ),
+)
+
+
+def search(**settings):
+    usual = {"candidates": MENU, "lams": (0.1,), "split": "states", "random_state": 0}
+    return MetricLearnerCV(**(usual | settings))
+
+
+def hidden_in(training, states=frozenset(NAMES)):
+    """The states that are named nowhere in what is learned from."""
+    return states - {name for y in training.given for name in y.tolist() if name is not None}
+
+
+def test_each_fold_hides_a_state_from_what_is_learned_from_and_is_tried_on_it():
+    Xs, ys = recordings()
+    split = split_states(read(Xs, ys), 4, 0)
+    assert len(split.training) == len(split.folds) == 8  # two draws of four folds
+    hidden = [hidden_in(training) for training in split.training]
+    assert all(len(states) == 1 for states in hidden)
+    assert sorted(name for states in hidden for name in states) == sorted(NAMES * 2)
+    for k, (training, (state,)) in enumerate(zip(split.training, hidden, strict=True)):
+        test = split.test(k)
+        assert all(state in y for y in test.given)
+        shown = {X.tobytes() for X in training.arrays}
+        assert shown.isdisjoint(X.tobytes() for X in test.arrays)
+        assert not training.is_complete
+
+
+def test_features_see_what_is_hidden_and_metrics_learn_from_the_rest():
+    Xs, ys = recordings()
+    split = split_states(read(Xs, ys), 4, 0)
+    for training in split.training:
+        (state,) = hidden_in(training)
+        assert all(X.shape == (40, 2) for X in training.arrays)
+        named = sum(int((y != state).sum()) for y in ys[: len(training)])
+        assert sum(truth.n_samples for truth in training.parts.truths) == named
+
+
+def test_a_choice_is_judged_by_folds_with_other_recordings_and_other_states():
+    Xs, ys = recordings()
+    split = split_states(read(Xs, ys), 4, 0)
+    hidden = [hidden_in(training) for training in split.training]
+    names = [X.tobytes() for X in split.held_out.arrays]
+    for k in range(len(split.folds)):
+        others = split.folds.train(k)
+        assert others.size
+        own = {names[i] for i in split.folds.test(k)}
+        assert own.isdisjoint(names[i] for i in others)
+        assert all(hidden[j] != hidden[k] for j in np.unique(split.folds.held_out[others]))
+
+
+def test_a_recording_that_is_tried_twice_is_one_unit():
+    Xs, ys = recordings()
+    folds = split_states(read(Xs, ys), 4, 0).folds
+    assert folds.units.size == 16
+    assert folds.units.max() == 7
+    people = ["a", "b", "c", "d"] * 2
+    folds = split_states(read(Xs, ys, groups=people), 4, 0).folds
+    assert folds.grouped
+    assert folds.units.max() == 3
+
+
+def test_recordings_that_lack_the_state_are_not_tried():
+    Xs, ys = recordings(6)
+    more_Xs, more_ys = recordings(6, NAMES[:3], seed=1)
+    split = split_states(read(Xs + more_Xs, ys + more_ys), 4, 0)
+    for k, training in enumerate(split.training):
+        (state,) = hidden_in(training)
+        assert all(state in y for y in split.test(k).given)
+
+
+def test_the_search_chooses_and_says_what_it_was_asked():
+    Xs, ys = recordings(10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VerdictWarning)
+        found = search().fit(Xs, ys)
+    assert "a state appears that it was not learned from" in str(found.verdict_)
+    assert "(rest, sit, turn, walk in turn)" in found.verdict_.question
+    assert json.loads(json.dumps(found.verdict_.to_dict()))["question"] == found.verdict_.question
+    assert not any(found.cv_results_["failure"])
+    assert found.losses_.shape[0] == found.fold_.size
+    # What is learned in the end has seen every state.
+    assert found.rivals_["frame-logistic"].classes_.tolist() == sorted(NAMES)
+
+
+def test_numbers_are_names_too_and_a_known_number_of_segments_is_no_hindrance():
+    Xs, ys = recordings()
+    codes = [np.array([NAMES.index(name) + 1 for name in y]) for y in ys]
+    split = split_states(read(Xs, codes, ChangePoint("known")), 4, 0)
+    assert len(split.training) == 8
+    assert {type(code) for y in split.training[0].given for code in y} == {int, type(None)}
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ("breakpoints", "change points have none"),
+        ("two", "2 states: split='states' needs at least 3"),
+        ("numbered", "change points have none"),
+    ],
+)
+def test_labels_without_enough_names_are_refused(labels, message):
+    Xs, ys = recordings()
+    found = {
+        "breakpoints": [[10, 20, 30, 40]] * 8,
+        "two": [np.where(y == "rest", "rest", "other") for y in ys],
+        "numbered": [np.repeat(range(4), 10)] * 8,
+    }
+    with pytest.raises(DataError, match=message):
+        search(candidates=("untrained", "diagonal")).fit(Xs, found[labels])
+
+
+def test_states_without_which_nothing_changes_are_refused():
+    y = np.repeat(["rest", "walk", "rest", "turn", "rest"], 8)
+    rng = np.random.default_rng(0)
+    Xs = [np.array([LEVELS[name] for name in y]) + rng.normal(size=(40, 2)) for _ in range(4)]
+    split = split_states(read(Xs, [y] * 4), 2, 0)
+    assert {name for training in split.training for name in hidden_in(training, set(y))} == {
+        "walk",
+        "turn",
+    }
+    ys = [np.full(40, "turn")] * 2 + [np.where(y == "turn", "walk", y)] * 2
+    with pytest.raises(DataError, match="no two states can be hidden in turn"):
+        split_states(read(Xs, ys), 4, 0)
+
+
+def test_tables_have_no_states():
+    X, y = table(5, 100)
+    with pytest.raises(DataError, match="split='states' is for recordings"):
+        search(problem=Clustering(), candidates=("untrained", "diagonal")).fit([X], [y])
+    with pytest.raises(SettingsError, match="'rows', 'clusters', 'states' or None"):
+        search(split="state").fit(*recordings())
+
+
+def test_a_partly_labelled_recording_is_refused_as_by_every_search():
+    Xs, ys = recordings()
+    codes = [np.array([NAMES.index(name) + 1 for name in y]) for y in ys]
+    codes[0][3] = -1
+    with pytest.raises(DataError, match="labelled in part"):
+        search().fit(Xs, codes)
+
+
+def test_the_learner_itself_does_not_change():
+    Xs, ys = recordings(10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VerdictWarning)
+        found = search(candidates=("untrained", "diagonal")).fit(Xs, ys)
+    again = MetricLearner(metric="diagonal", lam=0.1, random_state=0).fit(Xs, ys)
+    assert np.allclose(found.metric_.matrix, again.metric_.matrix)
