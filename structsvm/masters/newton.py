@@ -110,7 +110,7 @@ class NewtonMaster(Master):
             found = _ascend(restricted, cuts.multipliers, request.tol, self.max_steps)
         if not found.relative_gap <= acceptable(request.tol):
             raise MasterError(f"newton stalled at a relative gap of {found.relative_gap:.1g}")
-        return MasterSolution(found.w, found.alpha, "newton")
+        return MasterSolution(found.w, found.alpha, "newton", is_projected=True)
 
     def _proximal_point(
         self,
@@ -226,10 +226,11 @@ class _Restricted:
         """``F`` with ``F F^T`` the curvature of the dual in these multipliers, (C, f), f <= C."""
         kind = np.float32 if at.relative_gap > COARSE else np.float64
         step = max(1, CHUNK // (8 * self.curvature.size))
-        sizes, parts = np.ones(active.size), []
+        root, sizes, parts = np.sqrt(self.curvature), np.ones(active.size), []
         for k in range(0, max(1, active.size), step):
-            rows = self.cuts.slopes[active[k : k + step]] / np.sqrt(self.curvature)
-            norms = np.linalg.norm(rows, axis=1)  # single precision has few exponents
+            rows = self.cuts.slopes[active[k : k + step]]
+            rows /= root
+            norms = np.sqrt(np.einsum("cd,cd->c", rows, rows))  # single precision: few exponents
             sizes[k : k + step] = np.where(norms > 0, norms, 1.0)
             rows /= sizes[k : k + step, None]
             parts.append(at.projection.factor(rows.astype(kind, copy=False)))
