@@ -34,7 +34,8 @@ from structsvm.partitions.metric import penalty_grid
 FIRST_FIT = """
 import time
 from structsvm import MetricLearner
-from structsvm.datasets import arrays_and_labels, relevant_changes
+from structsvm.datasets import relevant_changes
+from structsvm.io import arrays_and_labels
 Xs, ys = arrays_and_labels(relevant_changes(4, n_samples=200, n_features=4, n_relevant=2))
 start = time.process_time()
 MetricLearner().fit(Xs, ys)
