@@ -50,6 +50,8 @@ LEGIBLE = 0.035
 """Part of the width that a segment must have to carry its label."""
 LETTER = 0.0095
 """Part of the width that a letter of a label takes, about."""
+USUAL = 9.0
+"""Inches of a figure in which it does."""
 SIZES = {"medium": 1.4, "x-small": 1.0}
 """Sizes of labels, and how wide their capitals are then."""
 IN_LEGEND = 24
@@ -373,8 +375,9 @@ def _write_labels(ax: Axes, lane: int, truth: EquivalenceMatrix, y: Any, edges: 
     if labels.size != truth.n_samples:
         return
     starts = [0, *truth.breakpoints[:-1]]
+    widths = ax.figure.bbox.width / ax.figure.dpi * ax.get_position().width / (0.775 * USUAL)
     for k, (start, end) in enumerate(zip(starts, truth.breakpoints, strict=True)):
-        share = (edges[end] - edges[start]) / (edges[-1] - edges[0])
+        share = widths * (edges[end] - edges[start]) / (edges[-1] - edges[0])
         written, size = _fitting(plain_text(labels[start]), share)
         color = ax.get_facecolor() if SHADES[k % 2] > 0.5 else text_color()
         middle = (edges[start] + edges[end]) / 2
