@@ -165,6 +165,19 @@ def known_k() -> list[Goal]:
     return goals
 
 
+def every_k() -> list[Goal]:
+    """All numbers of segments up to 50 at once, against one after the other."""
+    Z, _ = recording(1_000, 10, 40)
+    objective, most = plain(Z), 50
+
+    def one_by_one() -> list[Argmax]:
+        return [ORACLE.maximize(objective, Constraint(K)) for K in range(1, most + 1)]
+
+    ours, theirs = seconds_in_turns(partial(ORACLE.count_path, Z, most), one_by_one)
+    name = f"plain, every K up to {most}, T = 1,000, r = 10 | each K alone"
+    return [Goal.at_least(name, ours, theirs, 5)]
+
+
 def skchange_pelt() -> list[Goal]:
     if find_spec("skchange") is None:
         return []
@@ -307,6 +320,7 @@ def main() -> None:
         loss_augmented,
         plain_decoding,
         known_k,
+        every_k,
         skchange_pelt,
         growth,
         memory,

@@ -28,7 +28,7 @@ from structsvm.masters.bounds import lower_bound
 from structsvm.masters.working_set import WorkingSet
 from structsvm.partitions import Sample
 from structsvm.problem import RegularizedRisk
-from structsvm.regularizers import SquaredNorm
+from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.solvers import CuttingPlane, CvxpyMaster, NewtonMaster, Solver, Stopping
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.run import Run
@@ -38,18 +38,21 @@ Floats = NDArray[np.float64]
 LIMIT = 120.0
 """Wall time, in seconds, that a run may take."""
 LAM = 0.1
+SQUARED = SquaredNorm()
 SUITE = {"auto": LIMIT, "one-slack": LIMIT, "frank-wolfe": 30.0, "subgradient": 15.0}
 """Solvers by name, and their wall time: those that would take minutes are stopped before."""
 
 
-def make_risk(N: int, T: int, P: int, metric: str) -> RegularizedRisk:
+def make_risk(
+    N: int, T: int, P: int, metric: str, regularizer: Regularizer = SQUARED
+) -> RegularizedRisk:
     """N recordings of T samples and P features, each z-scored."""
     problem = ChangePoint()
     recordings = relevant_changes(N, n_samples=T, n_features=P, random_state=0)
     objective = problem.objective(metric, P)
     samples = [Sample((r.X - r.X.mean(0)) / r.X.std(0) / np.sqrt(P)) for r in recordings]
     truths = [problem.encode(r.y, x) for r, x in zip(recordings, samples, strict=True)]
-    return objective.risk(samples, truths, objective.regularizer(SquaredNorm(), LAM))
+    return objective.risk(samples, truths, objective.regularizer(regularizer, LAM))
 
 
 def cpu_seconds(run: Callable[[], Any], repeats: int = 3) -> float:

@@ -3,9 +3,14 @@
     .venv/bin/python experiments/_figures.py            # write all tables again, after a merge
     .venv/bin/python experiments/_figures.py --check    # as `make check` does
 
-A page shows the file NAME.json between the comments ``begin NAME`` and ``end NAME``. A number in
-the text is tied to a cell by a comment behind it that holds the name of the file, the first cells
-of the row, and the column: ``2.71<!-- har_spsw; learned, full; loss, K unknown -->``.
+A page shows the file NAME.json between the comments ``begin NAME`` and ``end NAME``. Numbers of a
+paragraph are tied to cells by a comment below it, with a line for each number: the number as it is
+printed, the name of the file, the first cells of the row, and the column::
+
+    With a full metric the loss is 2.71.
+    <!-- numbers
+    2.71: har_spsw; learned, full; loss, K unknown
+    -->
 """
 
 from __future__ import annotations
@@ -19,6 +24,8 @@ from typing import Any
 
 from _origin import DOCS, ROOT, UNKNOWN, USUAL, Origin
 
+from structsvm.storage.atomic import write_atomically
+
 PAPER = DOCS / "paper"
 KEYS = {"command", "commits", "date", "machine"}
 
@@ -26,8 +33,9 @@ Row = Mapping[str, Any]
 
 BLOCK = re.compile(r"<!-- begin (\S+) -->\n(.*?)<!-- end \1 -->", re.DOTALL)
 NUMBER = r"[+-]?\d+(?:\.\d+)?"
-MARK = re.compile(rf"({NUMBER}(?: (?:±|\+-) {NUMBER})?)(?: %)?<!-- ([^>]*?;[^>]*?) -->")
-ANY_MARK = re.compile(r"<!-- [^>]*?;[^>]*? -->")
+TIED = re.compile(r"^ *<!-- numbers\n(.*?)^ *-->", re.DOTALL | re.MULTILINE)
+LINE = re.compile(rf"^ *({NUMBER}(?: (?:±|\+-) {NUMBER})?): (.+)$")
+IN_TEXT = re.compile(r"<!-- [^>\n]*?;[^>]*? -->")
 TABLE = re.compile(r"^\|.*\d?\.\d.*$", re.MULTILINE)
 RENDERED = ("README.md", "paper.md", "results.md", "peers.md")
 """Pages all of whose tables of numbers are written from files."""
@@ -88,7 +96,7 @@ def write_again(page: Path, folder: Path = PAPER) -> None:
     before = page.read_text(encoding="utf-8")
     after = BLOCK.sub(again, before)
     if after != before:
-        page.write_text(after, encoding="utf-8")
+        write_atomically(page, after.encode())
 
 
 def _framed(name: str, folder: Path) -> str:
@@ -106,16 +114,29 @@ def faults(page: Path, folder: Path = PAPER) -> Iterator[str]:
     content = BLOCK.sub("", content)
     if page.name in RENDERED:
         yield from (f"{page.name}: no file has the row {row}" for row in TABLE.findall(content))
-    tied = list(MARK.finditer(content))
-    if len(tied) != len(ANY_MARK.findall(content)):
-        alone = set(ANY_MARK.findall(content)) - {found[0][found[0].index("<") :] for found in tied}
-        yield f"{page.name}: no number in front of {sorted(alone)}"
-    for found in tied:
-        cell = _cell(found[2], folder)
-        if cell is None:
-            yield f"{page.name}: docs/paper has no cell {found[2]!r}"
-        elif not _shows(cell, found[1]):
-            yield f"{page.name}: {found[1]} is printed where {found[2]!r} is {text(cell)}"
+    yield from (f"{page.name}: {mark} is no comment below" for mark in IN_TEXT.findall(content))
+    for found in TIED.finditer(content):
+        paragraph = re.split(r"\n\s*\n|-->", content[: found.start()])[-1]
+        for line in found[1].splitlines():
+            yield from (
+                f"{page.name}: {fault}" for fault in _faults_of_line(line, paragraph, folder)
+            )
+
+
+def _faults_of_line(line: str, paragraph: str, folder: Path) -> Iterator[str]:
+    """What is wrong with one number that is tied to a cell."""
+    parts = LINE.match(line)
+    if parts is None:
+        yield f"no number in front of {line.strip()!r}"
+        return
+    printed, mark = parts.groups()
+    if not re.search(rf"(?<![\d.]){re.escape(printed)}(?!\.?\d)", " ".join(paragraph.split())):
+        yield f"the paragraph above does not print {printed}"
+    cell = _cell(mark, folder)
+    if cell is None:
+        yield f"docs/paper has no cell {mark!r}"
+    elif not _shows(cell, printed):
+        yield f"{printed} is printed where {mark!r} is {text(cell)}"
 
 
 def faults_of_file(path: Path) -> Iterator[str]:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 USUAL = ROOT / "docs"
 DOCS = Path(os.environ.get("STRUCTSVM_PAPER") or USUAL)
 """Where figures and pages are: elsewhere for trial runs, which keep their pieces there, too."""
-CODE = ("structsvm", "oracles", "problems", "experiments", "benchmarks")
+CODE = ("structsvm", "oracles", "problems", "experiments", "benchmarks", ":!benchmarks/results")
 UNKNOWN = "unknown"
 """Of figures that were made before this was recorded."""
 

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.oracles._clusters.starts import ward_levels
 from structsvm.oracles.clustering import ClusteringOracle
+from structsvm.partitions.deferred import Data, of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import Calibration
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.support.progress import stage
 
 __all__ = ["ClusterDecoder", "calibrate_tree"]
 
@@ -58,7 +59,7 @@ class ClusterDecoder(Oracle):
 
 
 def calibrate_tree(
-    Zs: Sequence[Floats],
+    Zs: Sequence[Data],
     truths: Sequence[EquivalenceMatrix],
     penalties: Floats,
     weights: Floats | None,
@@ -69,19 +70,22 @@ def calibrate_tree(
     Parameters
     ----------
     Zs : sequence of arrays (T_i, r)
-        The tables in the metric.
+        The tables in the metric, in memory or not.
     penalties : array of shape (n,)
         Increasing.
     weights : array of shape (N,), optional
         Of the tables in the means.
     """
-    pairs = stage("calibrating the penalty", list(zip(Zs, truths, strict=True)))
-    curves = [
-        _curves(ward_levels(Z - Z.mean(axis=0), penalties, random_state), truth)
-        for Z, truth in pairs
-    ]
+    task = partial(_tree_curves, penalties=penalties, random_state=random_state)
+    curves = of_each("calibrating the penalty", task, Zs, truths)
     losses, agreements = np.average(curves, axis=0, weights=weights)
     return Calibration(penalties, losses, criterion=-agreements)
+
+
+def _tree_curves(
+    Z: Floats, truth: EquivalenceMatrix, penalties: Floats, random_state: int
+) -> Floats:
+    return _curves(ward_levels(Z - Z.mean(axis=0), penalties, random_state), truth)
 
 
 def _curves(levels: Sequence[NDArray[np.int64]], truth: EquivalenceMatrix) -> Floats:

@@ -186,6 +186,33 @@ class SequentialOracle(BatchOracle):
                 known[path.tobytes()] = _segmentation(path)
         return [known[path.tobytes()] for path in paths]
 
+    def count_path(self, Z: Floats, most: int) -> list[EquivalenceMatrix]:
+        """The best segmentation of a recording (T, r) in the metric into 1, 2, ..., ``most`` parts.
+
+        One dynamic program finds all of them, in O(T^2 (r + most)) operations and
+        ``8 T (most + 1)`` bytes. Each is what the oracle answers if it is given that number alone.
+
+        Raises
+        ------
+        OracleError
+            If there are fewer than ``most`` samples, or ``most`` is below 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from structsvm.oracles import SequentialOracle
+        >>> Z = np.array([[0.0], [0.0], [9.0], [9.0], [5.0]])
+        >>> [M.breakpoints for M in SequentialOracle().count_path(Z, 3)]
+        [[5], [2, 5], [2, 4, 5]]
+        """
+        T = Z.shape[0]
+        if not 1 <= most <= T:
+            raise OracleError(f"{T} samples have segmentations into 1 to {T} parts, not {most}")
+        everything = np.arange(T + 1, dtype=np.int64)
+        objective = _without_null_columns(TraceObjective(Z))
+        search = SegmentSearch(objective, everything, np.array([0, T]))
+        return [_segmentation(path) for path in search.every_layered(most)]
+
     def loss_curves(
         self, Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], prices: Floats
     ) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -20,8 +21,10 @@ from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.candidates import Candidate, Rival
+from structsvm.partitions.deferred import derived, of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
+from structsvm.partitions.gaps import in_metric
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import Calibration, calibrate, penalties_for
@@ -59,6 +62,11 @@ PART_CANDIDATES = (
         "centred",
         settings={"metric": "full", "whiten": 0.5, "regularizer": CENTRED},
         lams=(100.0, 10.0, 1.0),
+    ),
+    Candidate(
+        "centred-fifth",
+        settings={"metric": "full", "whiten": 0.2, "regularizer": CENTRED},
+        lams=(1.0, 0.1),
     ),
     Candidate(
         "centred-whitened",
@@ -180,14 +188,14 @@ class Clustering(PartitionProblem):
             return CompressedSample(CompressedData.from_samples(sample.X, truth))
         if kind == "rounded":
             search = ClusteringOracle(1, LEARNING_SWEEPS, random_state=self.random_state)
-            return SearchedSample(sample.X, truth, search)
+            return SearchedSample(sample.data, truth, search)
         semidefinite = SemidefiniteOracle(random_state=self.random_state)
         if truth.n_samples > semidefinite.max_samples:
             raise SettingsError(
                 f"oracle='semidefinite' takes at most {semidefinite.max_samples} rows, a table has "
                 f"{truth.n_samples}: use 'relaxed' or 'rounded'"
             )
-        return SearchedSample(sample.X, truth, semidefinite)
+        return SearchedSample(sample.data, truth, semidefinite)
 
     def unit(
         self,
@@ -201,9 +209,9 @@ class Clustering(PartitionProblem):
         one.
         """
         if self.traits.given_k:
-            pairs = list(zip(samples, truths, strict=True))
             changes = [(M.n_clusters - 1) / M.n_samples for M in truths]
-            scatter = np.average([_scatter(x.X, M) for x, M in pairs], axis=0, weights=weights)
+            found = of_each("measuring the tables", _scatter, [x.data for x in samples], truths)
+            scatter = np.average(found, axis=0, weights=weights)
             total, within = scatter / np.average(changes, weights=weights)
             return float(max(within, 1e-6 * total))
         return None
@@ -219,7 +227,8 @@ class Clustering(PartitionProblem):
 
         Not by the loss: one single cluster pays K - 1, often less than any other partition.
         """
-        Zs = [sample.X @ factor for sample in samples]
+        step, rank = partial(in_metric, factor=factor), factor.shape[1]
+        Zs = [derived(sample.data, step, rank) for sample in samples]
         penalties = penalties_for(Zs, truths, weights)
         if penalties is None:
             return calibrate([self.decoder(x) for x in samples], Zs, truths, weights)

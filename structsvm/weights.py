@@ -312,15 +312,17 @@ def _spectral_factor(rows: Floats, values: Floats, vectors: Floats) -> Floats:
     """Rows (n, d) in svec form to the square root of the derivative of the PSD projection.
 
     In the eigenbasis the derivative multiplies entry (j, k) by 1 if both eigenvalues are positive,
-    by ``e_k / (e_k - e_j)`` if only ``e_k`` is, else by 0. The mixed entries stand for two.
+    by ``e_k / (e_k - e_j)`` if only ``e_k`` is, else by 0. The mixed entries stand for two. The
+    precision is that of ``rows``.
     """
     P, n, positive = values.size, rows.shape[0], values > 0
     r = int(positive.sum())
     mixed = values[positive] - values[~positive][:, None]
-    root = np.sqrt(2.0 * values[positive] / mixed)
+    root = np.sqrt(2.0 * values[positive] / mixed).astype(rows.dtype)
     rows_r, cols_r, scale = _triangle(r)
     gather, shrink = _gather(P)
-    factor = np.empty((n, rows_r.size + root.size))
+    vectors, shrink = vectors.astype(rows.dtype), shrink.astype(rows.dtype)
+    factor = np.empty((n, rows_r.size + root.size), dtype=rows.dtype)
     step = max(1, 4_000_000 // (P * P))  # keeps the matrices of a chunk under 32 MB
     for start in range(0, n, step):
         chunk, block = rows[start : start + step], factor[start : start + step]

@@ -15,6 +15,7 @@ from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features import (
     Chain,
     Columns,
+    Components,
     HermiteMoments,
     Lags,
     MovingStatistics,
@@ -32,6 +33,9 @@ PLAIN = [
     Lags(lags=(-1, 0), edges="reflect"),
     MovingStatistics(windows=(2, 5), statistics=STATISTICS),
     HermiteMoments(n_moments=2),
+    Components(),
+    Components(n_components=2, standardize="training"),
+    Chain(Lags(lags=(-1, 0, 1)), Components(n_components=0.9)),
     Rows(StandardScaler()),
     Rows(PCA(n_components=1)),
     Union(Columns(), Lags(lags=(-1, 1)), MovingStatistics()),

@@ -69,34 +69,58 @@ class TestAPage:
         assert "there is no docs/paper/other.json" in "".join(faults(page, folder))
 
     @pytest.mark.parametrize(
-        "text",
+        ("printed", "mark"),
         [
-            "1.23<!-- some; ours; loss -->",
-            "1.2<!-- some; ours; full; loss -->",
-            "2<!-- some; theirs;\n  loss -->",
-            "0.10<!-- some; ours; gain -->",
-            "-0.10<!-- some; ours; gain -->",
-            "0.30 ± 0.51<!-- some; ours; gain -->",
-            "30 <!-- a remark -->",
+            ("1.23", "some; ours; loss"),
+            ("1.2", "some; ours; full; loss"),
+            ("2", "some; theirs; loss"),
+            ("0.10", "some; ours; gain"),
+            ("-0.10", "some; ours; gain"),
+            ("0.30 ± 0.51", "some; ours; gain"),
         ],
     )
-    def test_may_print_what_a_cell_has(self, folder, text):
+    def test_may_print_what_a_cell_has(self, folder, printed, mark):
+        assert (
+            list(faults(self.page(folder, tied(f"It is {printed}.", printed, mark)), folder)) == []
+        )
+
+    def test_may_have_remarks(self, folder):
+        assert list(faults(self.page(folder, "30 <!-- a remark -->"), folder)) == []
+
+    def test_may_break_a_line_within_numbers(self, folder):
+        text = tied("- It is 0.30\n  ± 0.51.", "0.30 ± 0.51", "some; ours; gain")
         assert list(faults(self.page(folder, text), folder)) == []
 
     @pytest.mark.parametrize(
-        ("text", "message"),
+        ("printed", "mark", "message"),
         [
-            ("1.24<!-- some; ours; loss -->", "1.24 is printed where"),
-            ("+0.10<!-- some; ours; gain -->", "+0.10 is printed where"),
-            ("0.30 ± 0.50<!-- some; ours; gain -->", "0.30 ± 0.50 is printed where"),
-            ("1.23<!-- some; nobody; loss -->", "has no cell"),
-            ("1.23<!-- some; ours; sum -->", "has no cell"),
-            ("1.23<!-- other; ours; loss -->", "has no cell"),
-            ("about<!-- some; ours; loss -->", "no number in front of"),
+            ("1.24", "some; ours; loss", "1.24 is printed where"),
+            ("+0.10", "some; ours; gain", "+0.10 is printed where"),
+            ("0.30 ± 0.50", "some; ours; gain", "0.30 ± 0.50 is printed where"),
+            ("1.23", "some; nobody; loss", "has no cell"),
+            ("1.23", "some; ours; sum", "has no cell"),
+            ("1.23", "other; ours; loss", "has no cell"),
+            ("about", "some; ours; loss", "no number in front of"),
         ],
     )
-    def test_with_another_number_in_the_text_is_found(self, folder, text, message):
-        assert message in "".join(faults(self.page(folder, text), folder))
+    def test_with_another_number_in_the_text_is_found(self, folder, printed, mark, message):
+        page = self.page(folder, tied(f"It is {printed}.", printed, mark))
+        assert message in "".join(faults(page, folder))
+
+    @pytest.mark.parametrize(
+        "text", ["It is 1.2.", "It is 11.23.", "It is 1.234.", "1.23\n\nThis."]
+    )
+    def test_whose_text_does_not_print_the_number_is_found(self, folder, text):
+        page = self.page(folder, tied(text, "1.23", "some; ours; loss"))
+        assert "the paragraph above does not print 1.23" in "".join(faults(page, folder))
+
+    def test_with_a_mark_in_the_text_is_found(self, folder):
+        page = self.page(folder, "1.24<!-- some; ours; loss -->")
+        assert "is no comment below" in "".join(faults(page, folder))
+
+
+def tied(text, printed, mark):
+    return f"Before 1.23.\n\n{text}\n<!-- numbers\n{printed}: {mark}\n-->\n"
 
 
 class TestAFile:

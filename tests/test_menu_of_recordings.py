@@ -8,7 +8,7 @@ from sklearn.svm import LinearSVC
 
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
-from structsvm.features import Lags, MovingStatistics, StateScores, Union
+from structsvm.features import Components, Lags, MovingStatistics, StateScores, Union
 from structsvm.partitions import Candidate, Rival, Sample
 from structsvm.problems import ChangePoint, SegmentProblem
 from structsvm.rivals import FrameClassifier, candidates_of_recordings
@@ -58,10 +58,12 @@ def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them()
     assert not {"scores-diagonal", "boundaries-diagonal"} & set(names_of([NAMES] * 3))
 
 
-def test_all_candidates_with_lags_share_them():
+def test_a_full_metric_of_lags_sees_their_principal_components():
     by_name = {candidate.name: candidate for candidate in menu_of([NAMES] * 4)}
     diagonal, full = by_name["lags-diagonal"].settings, by_name["lags-full"].settings
-    assert diagonal["features"] is full["features"]
+    assert isinstance(diagonal["features"], Lags)
+    assert [type(s) for s in full["features"].named_stages.values()] == [Lags, Components]
+    assert full["standardize"] is None
     assert diagonal["whiten"] is None
     assert isinstance(by_name["scores-diagonal"].settings["features"], Union)
 

@@ -10,7 +10,11 @@ from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
-from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -36,7 +40,7 @@ from structsvm.features import (
     Union,
 )
 from structsvm.features.stored import from_plain, to_plain
-from structsvm.features.trees import BoostedTrees
+from structsvm.features.trees import BoostedTrees, Forest
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 
@@ -135,3 +139,21 @@ def test_damaged_headers_and_strange_classes_are_refused(damage):
     header, arrays = to_plain(Lags().fit([np.zeros((9, 2))]))
     with pytest.raises(ModelFileError, match="the stored features"):
         from_plain(damage(header), arrays)
+
+
+@pytest.mark.parametrize(
+    "kind", [HistGradientBoostingClassifier(max_iter=3), RandomForestClassifier(3)]
+)
+@pytest.mark.parametrize(
+    ("array", "value"), [("left", 10**6), ("right", -5), ("left", 0), ("feature", 9), ("roots", -1)]
+)
+def test_trees_that_lead_nowhere_are_refused_before_they_are_followed(kind, array, value, rng):
+    X = rng.normal(size=(60, 2))
+    fitted = kind.fit(X, (X[:, 0] > 0).astype(int))
+    of = BoostedTrees.of if hasattr(fitted, "_predictors") else Forest.of
+    trees = of(fitted)
+    np.testing.assert_allclose(trees.predict_proba(X), fitted.predict_proba(X), atol=1e-12)
+    damaged = getattr(trees, array)
+    damaged.flat[0] = value
+    with pytest.raises(ModelFileError, match="the stored trees are damaged"):
+        trees.predict_proba(X)

@@ -118,7 +118,7 @@ def test_each_array_is_checked_and_standardised_once(problem, data, monkeypatch)
     Xs, ys = data
     if isinstance(problem, Clustering):
         Xs, ys = Xs[:3], [y % 3 for y in ys[:3]]
-    checked = counted(monkeypatch, doors, "_as_floats")
+    checked = counted(monkeypatch, doors, "as_floats")
     scaled = counted(monkeypatch, Standardizer, "__call__")
     learner = MetricLearner(problem, metric="diagonal").fit(Xs, ys, rivals=["pca", "rca"])
     assert set(learner.baselines_) == {"untrained", "pca", "rca"}

@@ -14,7 +14,7 @@ from structsvm.io import arrays_and_labels
 from structsvm.parallel import Auto, Processes, Serial, Threads, once
 from structsvm.parallel.once import spread, working_on
 from structsvm.partitions import sample as samples
-from structsvm.partitions.sample import batches_of
+from structsvm.partitions.deferred import batches_of
 from structsvm.support.progress import watching
 
 RECORDINGS = relevant_changes(8, n_samples=200, n_features=4, n_relevant=2, random_state=0)

@@ -83,15 +83,16 @@ def backtrack(previous: Ints) -> Ints:
     return path[: n + 1][::-1].copy()
 
 
-def layers(table: SegmentTable, earliest: Ints, K: int) -> Floats:
+def layers(table: SegmentTable, earliest: Ints, K: int, every: bool = False) -> Floats:
     """Best value ``F(k, t)`` of exactly ``k`` segments that end at each knot, for ``k`` up to K.
 
-    Only ``k <= t <= m - (K - k)`` can be part of an answer, so the result is the band
-    ``F(k, t) = band[k, t - k]``, (K + 1, m - K + 1). Sixteen ends go through the starts together,
-    so that a layer is read from memory once for all of them.
+    Only ``k <= t <= m - (K - k)`` can be part of an answer with K segments, so the result is the
+    band ``F(k, t) = band[k, t - k]``, (K + 1, m - K + 1). For the answers with ``every`` number of
+    segments up to K it is wider, (K + 1, m). Sixteen ends go through the starts together, so that a
+    layer is read from memory once for all of them.
     """
     m = table.ends.shape[0] - 1
-    band = np.full((K + 1, m - K + 1), -np.inf)
+    band = np.full((K + 1, m if every else m - K + 1), -np.inf)
     band[0, 0] = 0.0
     most = LANES * m * (table.sums.shape[1] + OVERHEAD + K)
     for begin, end in pieces(0, (m - 1) // LANES + 1, most):
@@ -105,7 +106,7 @@ def _layers(
     table: SegmentTable, earliest: Ints, band: Floats, first_block: int, stop_block: int
 ) -> None:
     """Fill ``band`` in for these blocks of sixteen ends."""
-    m, K = table.ends.shape[0] - 1, band.shape[0] - 1
+    m, K, width = table.ends.shape[0] - 1, band.shape[0] - 1, band.shape[1]
     tile, best = np.empty((CHUNK * LANES, LANES)), np.empty((K + 1, LANES))
     for block in range(first_block, stop_block):
         first, last = block * LANES + 1, min((block + 1) * LANES, m)
@@ -117,7 +118,7 @@ def _layers(
         _fill_tile(table, earliest, block, block + 1, first, last, tile)
         for t in range(first, last + 1):
             _raise_layers(band, t - 1, t, tile[t - first :], best)
-            for k in range(max(1, t - m + K), min(K, t) + 1):
+            for k in range(max(1, t - width + 1), min(K, t) + 1):
                 band[k, t - k] = best[k, t - first] + table.shift
 
 

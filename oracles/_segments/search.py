@@ -93,6 +93,14 @@ class SegmentSearch:
             )
         return np.asarray(layers_backtrack(self.table, self.earliest, band))
 
+    def every_layered(self, most: int) -> list[Ints]:
+        """The best path of each number of segments up to ``most``, with no boundary required."""
+        band = layers(self.table, self.earliest, most, every=True)
+        paths = (
+            layers_backtrack(self.table, self.earliest, band[: K + 1]) for K in range(1, most + 1)
+        )
+        return [np.asarray(path) for path in paths]
+
     def restricted(self, chosen: Ints) -> SegmentSearch:
         """The same search with boundaries on the knots ``chosen``, which hold the required ones."""
         required = np.searchsorted(chosen, self.required)

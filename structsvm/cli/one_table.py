@@ -61,7 +61,7 @@ def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence
     problem = learner.problem_
     if not has_rows(problem, samples) or len(samples) != 1:
         return False
-    if samples[0].X in learner.training_data_:
+    if samples[0].data in learner.training_data_:
         unstored = any(isinstance(value, Unstored) for value in learner.get_params(False).values())
         if unstored or len(learner.training_data_) > 1:
             return False  # nothing can be learned again, or other tables would be missing

@@ -22,7 +22,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     learner = load_metric_learner(args.model)
     given = read_for(learner, args, terminal, need_labels=True)
     samples = measured(learner, given, terminal)
-    learner.training_data_.warn_if_among([sample.X for sample in samples], given.words)
+    learner.training_data_.warn_if_among([sample.data for sample in samples], given.words)
     with given.named(), terminal.working("partitioning"):
         page = report_page(
             learner,

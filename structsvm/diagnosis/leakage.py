@@ -24,7 +24,7 @@ SHARED = 0.1
 
 def copies(given: Given) -> Iterator[Finding]:
     """Samples that are the same, to the last value."""
-    numbers = contents([sample.X for sample in given.measured])
+    numbers = contents([sample.data for sample in given.measured])
     places = defaultdict(list)
     for name, number in zip(given.names, numbers.tolist(), strict=True):
         places[number].append(name)
@@ -54,7 +54,9 @@ def leakage(given: Given) -> Iterator[Finding]:
 def _seen(given: Given) -> Iterator[Finding]:
     data, N = given.learner.training_data_, len(given.measured)
     seen = [
-        name for name, sample in zip(given.names, given.measured, strict=True) if sample.X in data
+        name
+        for name, sample in zip(given.names, given.measured, strict=True)
+        if sample.data in data
     ]
     if not seen or len(seen) == N:
         return  # all of them: these are the samples that were learned from, and nothing is held out
@@ -116,7 +118,7 @@ def _shared_stretches(given: Given) -> dict[tuple[int, int], float]:
     once in one sample, as a sensor that is off gives them, tell nothing.
     """
     window = WINDOW if given.learner.problem_.traits.contiguous else 1
-    numbers = contents([sample.X for sample in given.measured])
+    numbers = contents([sample.data for sample in given.measured])
     runs = _runs([sample.X for sample in given.measured], window)
     owners = defaultdict(list)
     for i, own in enumerate(runs):

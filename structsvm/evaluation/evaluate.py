@@ -383,7 +383,7 @@ def evaluate(
     if measured is not None or not is_prepared(Xs):
         measured = learner.measured(Xs) if measured is None else measured
         words = words_of(learner, measured)
-        seen = learner.training_data_.warn_if_among([sample.X for sample in measured], words)
+        seen = learner.training_data_.warn_if_among([sample.data for sample in measured], words)
         samples = learner.inputs_(measured)
     truths = learner.encode(samples, ys)
     names = [str(i) for i in range(len(truths))] if names is None else list(names)
@@ -407,7 +407,7 @@ def evaluate(
             states[name] = _found_by(name, rival, "predict_states", Xs, counts)
     named = confusions_of(learner, samples, ys, states, unseen_states)
     warn_of_new_clusters(learner, samples, ys)
-    arrays = [sample.X for sample in samples]
+    arrays = [sample.data for sample in samples]
     problem, classifiers = learner.problem_, {*learner.rivals_, *(rivals or {})}
     return Evaluation.of(
         truths, guesses, names, problem, tolerance, arrays, words, seen, named, classifiers

@@ -7,6 +7,7 @@ from structsvm.support.lazy import lazy
 if TYPE_CHECKING:
     from structsvm.features.base import RecordingTransformer as RecordingTransformer
     from structsvm.features.boundaries import BoundaryScores as BoundaryScores
+    from structsvm.features.components import Components as Components
     from structsvm.features.compose import Chain as Chain
     from structsvm.features.compose import Rows as Rows
     from structsvm.features.compose import Union as Union
@@ -30,6 +31,7 @@ else:
             "BoundaryScores": "structsvm.features.boundaries",
             "Chain": "structsvm.features.compose",
             "Columns": "structsvm.features.context",
+            "Components": "structsvm.features.components",
             "Deviations": "structsvm.features.regions",
             "HermiteMoments": "structsvm.features.moments",
             "Lags": "structsvm.features.context",

@@ -46,6 +46,16 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
     takes_gaps: ClassVar[bool] = False
     """Whether a value may be missing, NaN, of which the features are then missing too."""
 
+    @property
+    @hook
+    def learns(self) -> bool:
+        """Whether :meth:`fit` learns more from recordings than how many features they have.
+
+        A transformer that does not can be fitted to one of them, and makes features of recordings
+        that are read one at a time.
+        """
+        return True
+
     @hook
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Learn from recordings; nothing is learned by default.

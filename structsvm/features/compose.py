@@ -33,6 +33,11 @@ class _Composition(RecordingTransformer):
         self.stages = stages
 
     @property
+    def learns(self) -> bool:
+        """Whether any stage learns from recordings."""
+        return any(getattr(stage, "learns", True) for stage in self.named_stages.values())
+
+    @property
     def named_stages(self) -> dict[str, Any]:
         """The stages as given, not fitted, by name."""
         return dict(self._named())

@@ -49,6 +49,11 @@ class Columns(RecordingTransformer):
     def __init__(self, which: Sequence[int] | None = None) -> None:
         self.which = which
 
+    @property
+    def learns(self) -> bool:
+        """Whether anything is learned; nothing is."""
+        return False
+
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Note the number of columns; nothing else is learned.
 
@@ -109,6 +114,11 @@ class Lags(RecordingTransformer):
     def __init__(self, lags: Sequence[int] = (-4, -2, 0, 2, 4), edges: str = "repeat") -> None:
         self.lags = lags
         self.edges = edges
+
+    @property
+    def learns(self) -> bool:
+        """Whether anything is learned; nothing is."""
+        return False
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Check the settings against the recordings, nothing else is learned.
@@ -203,6 +213,11 @@ class MovingStatistics(RecordingTransformer):
     ) -> None:
         self.windows = windows
         self.statistics = statistics
+
+    @property
+    def learns(self) -> bool:
+        """Whether anything is learned; nothing is."""
+        return False
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Check the settings, nothing else is learned.

@@ -36,6 +36,11 @@ class Deviations(RecordingTransformer):
     [[1.0, -1.0], [3.0, 1.0]]
     """
 
+    @property
+    def learns(self) -> bool:
+        """Whether anything is learned; nothing is."""
+        return False
+
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Note the number of columns; nothing else is learned."""
         self.n_features_in_ = int(read_recordings(Xs)[0].shape[1])

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 
 from structsvm.errors import ModelFileError
 from structsvm.features.boundaries import BoundaryScores, Surroundings
+from structsvm.features.components import Components
 from structsvm.features.compose import Chain, Rows, Union
 from structsvm.features.context import Columns, Lags, MovingStatistics
 from structsvm.features.foreign import OfWindows, Series
@@ -40,6 +41,7 @@ STAGES: dict[str, type] = {
             BoundaryScores,
             Chain,
             Columns,
+            Components,
             Deviations,
             HermiteMoments,
             Lags,

@@ -6,12 +6,14 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from structsvm.errors import ModelFileError
 from structsvm.support.contract import ContractMeta
+from structsvm.support.interrupts import uninterrupted
 
 __all__ = ["BoostedTrees", "Forest"]
 
@@ -27,6 +29,8 @@ class _Trees(ClassifierMixin, BaseEstimator, metaclass=ContractMeta):  # type: i
     left: Ints
     right: Ints
     threshold: Floats
+    roots: Ints
+    value: Floats
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -47,18 +51,49 @@ class _Trees(ClassifierMixin, BaseEstimator, metaclass=ContractMeta):  # type: i
     def predict_proba(self, X: Floats) -> Floats:
         """Probabilities of the classes, (n, C), for finite rows (n, P)."""
 
+    def _check(self, rows: Floats) -> None:
+        """Refuse trees that lead out of their arrays, or never to a leaf, and other columns.
+
+        Raises
+        ------
+        ModelFileError
+            When there are such, because the file is damaged.
+        """
+        n, roots = self.feature.size, self.roots
+        numbers = (roots, self.feature, self.left, self.right)
+        node = np.flatnonzero(self.feature >= 0)
+        below = np.stack([self.left[node], self.right[node]])
+        if not (
+            all(array.dtype == np.int64 for array in numbers)
+            and self.left.size == self.right.size == self.threshold.size == len(self.value) == n
+            and ((roots >= 0) & (roots < n)).all()
+            and ((below > node) & (below < n)).all()
+            and (self.feature < rows.shape[1]).all()
+        ):
+            raise ModelFileError(
+                "the stored trees are damaged, or were learned from another number of columns: "
+                "learn the model again"
+            )
+
     def _leaves(self, rows: Floats, root: int) -> Ints:
         """The leaf of one tree that each row arrives at, (n,)."""
-        node = np.full(len(rows), root)
-        moving = np.arange(len(rows))
-        while True:
-            at = node[moving]
-            moving = moving[self.feature[at] >= 0]
-            if not moving.size:
-                return node
-            at = node[moving]
-            goes_left = rows[moving, self.feature[at]] <= self.threshold[at]
-            node[moving] = np.where(goes_left, self.left[at], self.right[at])
+        found: Ints = _arrivals(rows, root, self.feature, self.left, self.right, self.threshold)
+        return found
+
+
+@uninterrupted
+@njit(cache=True, nogil=True)
+def _arrivals(
+    rows: Floats, root: int, feature: Ints, left: Ints, right: Ints, threshold: Floats
+) -> Ints:
+    found = np.empty(len(rows), dtype=np.int64)
+    for i in range(len(rows)):
+        node = root
+        while feature[node] >= 0:
+            goes_left = rows[i, feature[node]] <= threshold[node]
+            node = left[node] if goes_left else right[node]
+        found[i] = node
+    return found
 
 
 class BoostedTrees(_Trees):
@@ -135,6 +170,7 @@ class BoostedTrees(_Trees):
     def predict_proba(self, X: Floats) -> Floats:
         """Probabilities of the classes, (n, C), for finite rows (n, P)."""
         rows = np.asarray(X, dtype=np.float64)
+        self._check(rows)
         raw = np.tile(self.baseline, (len(rows), 1))
         for trees in self.roots:
             for k, root in enumerate(trees.tolist()):
@@ -216,6 +252,7 @@ class Forest(_Trees):
     def predict_proba(self, X: Floats) -> Floats:
         """Mean over the trees of the shares of the classes, (n, C), for finite rows (n, P)."""
         rows = np.asarray(np.asarray(X, dtype=np.float32), dtype=np.float64)
+        self._check(rows)
         total = np.zeros((len(rows), self.value.shape[1]))
         for root in self.roots.tolist():
             total += self.value[self._leaves(rows, root)]

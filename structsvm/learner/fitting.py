@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm.errors import DataError, LearningError, warn
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
+from structsvm.parallel import single_threaded
 from structsvm.partial_labels.alternate import Alternated
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import has_gaps
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, certified_upper
 from structsvm.partitions.units import LearningUnits
@@ -84,7 +84,8 @@ class FitState:
             untrained = problem.untrained(samples, truths, weights)
         units = problem.units(samples, truths, untrained, settings.shrinkage, weights)
         objective = settings.objective(data.n_features)
-        scaled = [sample.with_features(units(sample.X)) for sample in samples]
+        with single_threaded():  # as where they are made by a worker
+            scaled = [sample.made_by(units) for sample in samples]
         omega = settings.weighted(objective)
         risk = objective.risk(scaled, truths, omega, settings.constraints, weights)
         return cls(data, objective, untrained, units, risk)
@@ -129,7 +130,7 @@ def _refuse_gaps(data: TrainingSet) -> None:
     """Refuse missing values, of which only a diagonal metric can be learned."""
     words = data.problem.traits.words
     for i, sample in enumerate(data.samples):
-        if has_gaps(sample.X):
+        if sample.has_gaps:
             raise DataError(
                 f"{words.whole} {i} has missing values, and a full metric mixes features: masked "
                 "values take metric='diagonal', a full metric interpolated ones"

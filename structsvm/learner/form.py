@@ -22,6 +22,7 @@ import scipy.sparse as sp
 
 from structsvm.errors import DataError
 from structsvm.graphs.inputs import is_one
+from structsvm.partitions.sources import source_of
 from structsvm.partitions.traits import GRAPHS, IMAGES
 
 __all__ = ["Form", "Recorded", "same_form"]
@@ -87,6 +88,8 @@ class Form:
         by_name = isinstance(Xs, Mapping) and not sp.issparse(Xs)  # some sparse arrays are both
         keys = tuple(Xs) if by_name else None
         single = _is_matrix(Xs) or _is_frame(Xs) or _is_recorded(Xs)
+        if by_name and not isinstance(Xs, dict):  # it may read what it gives when it is asked
+            return cls(source_of(Xs), keys)
         samples = list(Xs.values()) if by_name else [Xs] if single else Xs
         if not isinstance(samples, list | tuple):
             return cls(samples)
@@ -113,7 +116,7 @@ class Form:
         if self.recorded:
             return [getattr(getattr(one, "time", None), "values", None) for one in self.recorded]
         if not isinstance(self.samples, list | tuple):
-            return []
+            return [None] * len(self.keys or ())
         indices = [getattr(x, "index", None) for x in self.samples]
         kinds = [getattr(getattr(index, "dtype", None), "kind", "") for index in indices]
         return [index if kind == "M" else None for index, kind in zip(indices, kinds, strict=True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from structsvm.features.compose import stages_of
 from structsvm.features.scores import NamedScores
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel.once import spread
-from structsvm.partitions.gaps import has_gaps
-from structsvm.partitions.sample import Sample, batches_of
+from structsvm.partitions.deferred import batches_of, derived, of_each
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Standardizer, centred, warn_about_constant_features
 from structsvm.partitions.traits import RECORDINGS, Words
 
@@ -71,30 +72,30 @@ class Inputs:
             made = tuple(str(name) for name in features.get_feature_names_out(columns))
             data = data.with_features(found, made)
         column_names = data.names if features is None else None
-        warn_about_constant_features(data.arrays, column_names, words)
-        standardizer = Standardizer.fit(standardize, data.arrays, data.weights)
+        arrays = [sample.data for sample in data.samples]
+        warn_about_constant_features(arrays, column_names, words)
+        standardizer = Standardizer.fit(standardize, arrays, data.weights)
         inputs = cls(features, standardizer, words, made)
-        return inputs, data.with_features([centred(standardizer(X)) for X in data.arrays])
+        return inputs, data.made_by(standardizer).made_by(centred)
 
     def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
         """Samples as the metric sees them, with the probabilities of states if it knows any."""
-        Xs: Sequence[Any] = [sample.X for sample in samples]
+        made = self.made or None
         states: Sequence[Floats] | None = None
         if self.features is not None:
             _check_gaps(self.features, samples, self.words)
-            Xs, states = _transform(self.features, Xs)
-            _check_features(Xs, samples, self.words)
-        pairs = zip(samples, Xs, strict=True)
-        made = self.made or None
-        prepared = [sample.with_features(self.standardizer(X), made) for sample, X in pairs]
+            found, states = _transform(self.features, samples, len(self.made))
+            _check_features(found, samples, self.words)
+            pairs = zip(samples, found, strict=True)
+            samples = [sample.with_features(X, made) for sample, X in pairs]
+        prepared = [sample.made_by(self.standardizer) for sample in samples]
         if states is None:
             return prepared
         return [replace(sample, states=p) for sample, p in zip(prepared, states, strict=True)]
 
     def seen(self, data: TrainingSet) -> TrainingSet:
         """Labelled samples as the metric sees them, as :meth:`fit` returns them."""
-        samples = [sample.with_features(centred(sample.X)) for sample in self(data.samples)]
-        return replace(data, samples=samples)
+        return replace(data, samples=self(data.samples)).made_by(centred)
 
     @property
     def states(self) -> NDArray[Any] | None:
@@ -112,18 +113,41 @@ class Inputs:
 def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequence[Any]:
     """The features of the training samples, made by the workers where they need no more than that.
 
-    A transformer with a way of its own, such as cross-fitting, makes them itself.
+    A transformer with a way of its own, such as cross-fitting, makes them itself. One that learns
+    nothing from the samples is told of the first, where they are not in memory.
+
+    Raises
+    ------
+    DataError
+        When it learns from the samples, and they are not in memory.
     """
+    if any(sample.is_deferred for sample in data.samples):
+        if features.learns:
+            raise DataError(
+                f"{type(features).__name__} learns from all {data.problem.traits.words.whole}s at "
+                "once, and these are read one at a time: take features that learn nothing, such as "
+                "Lags() or MovingStatistics(), or give arrays in memory"
+            )
+        first = data.samples[0].X
+        features.fit([first])
+        return _transform(features, data.samples, features.transform([first])[0].shape[1])[0]
     if type(features).fit_transform is not RecordingTransformer.fit_transform:
         return features.fit_transform(data.arrays, data.item_labels, data.groups)
     fitted = features.fit(data.arrays, data.item_labels, data.groups)
-    return _transform(fitted, data.arrays)[0]
+    return _transform(fitted, data.samples)[0]
 
 
 def _transform(
-    features: RecordingTransformer, Xs: Sequence[Floats]
+    features: RecordingTransformer, samples: Sequence[Sample], n_features: int | None = None
 ) -> tuple[Sequence[Any], Sequence[Floats] | None]:
-    """Features and states of samples, of which each is transformed on its own."""
+    """Features (T, P') and states of samples, of which each is transformed on its own."""
+    if any(sample.is_deferred for sample in samples):
+        step = partial(_features, transformer=features)
+        made = [derived(sample.data, step, n_features) for sample in samples]
+        named = any(isinstance(stage, NamedScores) for stage in stages_of(features))
+        arrays = [sample.data for sample in samples]
+        return made, of_each("states", _states, arrays, [features] * len(arrays)) if named else None
+    Xs = [sample.X for sample in samples]
     parts = [Xs[a:b] for a, b in batches_of([len(X) for X in Xs])]
     found = spread("features", _features_of, parts, features)
     states = [p for _, part in found if part is not None for p in part]
@@ -136,11 +160,24 @@ def _features_of(
     return features.transform_with_states(Xs)
 
 
+def _features(X: Floats, transformer: RecordingTransformer) -> Floats:
+    """The features of one sample, which are looked at whenever they are made."""
+    (found,) = transformer.transform([X])
+    _check_features([found], [Sample(X)], RECORDINGS)
+    return np.asarray(found, dtype=np.float64)
+
+
+def _states(X: Floats, transformer: RecordingTransformer) -> Floats:
+    states = transformer.transform_with_states([X])[1]
+    assert states is not None
+    return states[0]
+
+
 def _check_gaps(features: RecordingTransformer, samples: Sequence[Sample], words: Words) -> None:
     """Refuse samples with missing values where the features cannot be made of them."""
     if features.takes_gaps:
         return
-    missing = next((i for i, sample in enumerate(samples) if has_gaps(sample.X)), None)
+    missing = next((i for i, sample in enumerate(samples) if sample.has_gaps), None)
     if missing is not None:
         raise DataError(
             f"{words.whole} {missing} has missing values, and {type(features).__name__} makes "
@@ -153,13 +190,15 @@ def _check_features(Xs: Sequence[Any], samples: Sequence[Sample], words: Words) 
     if len(Xs) != len(samples):
         raise DataError(f"{words.wholes(len(samples))} but features of {len(Xs)}")
     for i, (X, sample) in enumerate(zip(Xs, samples, strict=True)):
+        if sample.is_deferred:
+            continue  # they are looked at when they are made
         shape = np.shape(X)
         if len(shape) != 2 or shape[0] != sample.n_samples or shape[1] == 0:
             raise DataError(
                 f"{words.whole} {i} has {words.items(sample.n_samples)}, its features have shape "
                 f"{shape}: a transformer must return one row for each"
             )
-        wrong = np.isinf(X) if has_gaps(sample.X) else ~np.isfinite(X)
+        wrong = np.isinf(X) if sample.has_gaps else ~np.isfinite(X)
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             raise DataError(

@@ -32,12 +32,13 @@ from structsvm.learner.weights import heaviest_features
 from structsvm.parallel import Backend, backend_from
 from structsvm.parallel.once import spread, working_on
 from structsvm.partial_labels.complete import read_labels
+from structsvm.partitions.deferred import batches_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import boundary_margins
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample, batches_of, is_prepared
+from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, check_weights, cluster_counts
 from structsvm.partitions.values import refuse_hidden
 from structsvm.problem import Risk
@@ -376,7 +377,10 @@ class MetricLearner(ProblemParameters):
         DataError
             Naming the sample and what is wrong with it.
         """
-        return TrainingSet.read(self._problem, Xs, ys, feature_names, sample_weight, groups=groups)
+        with self._workers():
+            return TrainingSet.read(
+                self._problem, Xs, ys, feature_names, sample_weight, groups=groups
+            )
 
     def risk(self, Xs: Any, ys: Any = None, *, sample_weight: Any = None) -> Risk:
         """The objective that :meth:`fit` minimises, of fully labelled samples.
@@ -648,7 +652,7 @@ class MetricLearner(ProblemParameters):
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         samples = Form.of(Xs, names).samples
-        with asked(self.problem_, "read"):
+        with self._workers(), asked(self.problem_, "read"):
             return self.problem_.read(samples, names, self.n_features_in_)[0]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
@@ -744,10 +748,11 @@ class MetricLearner(ProblemParameters):
         own = getattr(self, "_sklearn_output_config", {})
         kind = str(own.get("transform", get_config()["transform_output"]))
         if kind != "default":
-            originals = list(form.samples)
+            held = form.samples if isinstance(form.samples, list | tuple) else ()
+            indices = [getattr(X, "index", None) for X in held] or [None] * len(transformed)
             names = list(self.get_feature_names_out())
-            pairs = zip(transformed, originals, strict=True)
-            transformed = [data_frame(kind, Z, names, getattr(X, "index", None)) for Z, X in pairs]
+            pairs = zip(transformed, indices, strict=True)
+            transformed = [data_frame(kind, Z, names, index) for Z, index in pairs]
         return form.answer(transformed)
 
     def fit_transform(self, Xs: Any, ys: Any = None, **given: Any) -> Any:
@@ -939,7 +944,8 @@ class MetricLearner(ProblemParameters):
 
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once."""
-        return TrainingSet.of(self._problem, Xs, ys, **given)
+        with self._workers():
+            return TrainingSet.of(self._problem, Xs, ys, **given)
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         """Take what was learned."""

@@ -182,6 +182,12 @@ def check_labels(data: TrainingSet) -> bool:
     if data.is_complete:
         data.problem.check_training(data.truths)
         return False
+    if data.is_deferred:
+        words = data.problem.traits.words
+        raise DataError(
+            f"{words.whole}s that are read when they are needed take full labels: give those that "
+            "are labelled in part as arrays"
+        )
     _check_partial(data.labels)
     return True
 

@@ -18,6 +18,7 @@ from structsvm.partial_labels.complete import (
     part_weights,
     read_labels,
 )
+from structsvm.partitions.deferred import Step
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, has_rows
 from structsvm.partitions.sample import Sample
@@ -181,6 +182,15 @@ class TrainingSet:
         pairs = zip(self.samples, Xs, strict=True)
         return replace(self, samples=[sample.with_features(X, made) for sample, X in pairs])
 
+    def made_by(self, step: Step) -> TrainingSet:
+        """The same samples with the features that a step makes of each, (T_i, P) as before."""
+        return replace(self, samples=[sample.made_by(step) for sample in self.samples])
+
+    @property
+    def is_deferred(self) -> bool:
+        """Whether any sample is read when it is needed."""
+        return any(sample.is_deferred for sample in self.samples)
+
     @property
     def item_labels(self) -> list[Any] | None:
         """The labels as features and rivals learn from them, one for each item; None for none."""
@@ -191,7 +201,18 @@ class TrainingSet:
 
     @property
     def arrays(self) -> list[Floats]:
-        """The features of each, (T_i, P)."""
+        """The features of each, (T_i, P).
+
+        Raises
+        ------
+        DataError
+            If they are not in memory.
+        """
+        if self.is_deferred:
+            raise DataError(
+                f"this needs all {self.problem.traits.words.whole}s at once, and these are read "
+                "one at a time: give some of them as arrays"
+            )
         return [sample.X for sample in self.samples]
 
     @property

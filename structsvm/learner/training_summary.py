@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from structsvm.errors import DataWarning, warn
+from structsvm.partitions.deferred import Data, Deferred
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.reading import content_of
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Words
 
 __all__ = ["TrainingSummary"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class TrainingSummary:
         return cls(
             tuple(sample.n_samples for sample in samples),
             tuple(truth.n_clusters for truth in truths),
-            tuple(_fingerprint(sample.X) for sample in samples),
+            tuple(_fingerprint(sample.data) for sample in samples),
             tuple(sorted(clusters)),
         )
 
@@ -57,11 +53,11 @@ class TrainingSummary:
         """Return the number of samples, N."""
         return len(self.n_samples)
 
-    def __contains__(self, X: Floats) -> bool:
+    def __contains__(self, X: Data) -> bool:
         """Whether these very values were learned from: then nothing is held out."""
         return _fingerprint(X) in self.fingerprints
 
-    def warn_if_among(self, Xs: Sequence[Floats], words: Words) -> int:
+    def warn_if_among(self, Xs: Sequence[Data], words: Words) -> int:
         """Warn if any of these was learned from, when they are to tell what learning is worth.
 
         Returns how many were.
@@ -95,6 +91,5 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
 
 
-def _fingerprint(X: Floats) -> str:
-    values = np.ascontiguousarray(X, dtype=np.float64)
-    return hashlib.sha256(repr(values.shape).encode() + values.tobytes()).hexdigest()[:16]
+def _fingerprint(X: Data) -> str:
+    return X.origin.fingerprint if isinstance(X, Deferred) else content_of(X)

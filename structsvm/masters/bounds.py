@@ -18,6 +18,9 @@ Floats = NDArray[np.float64]
 CERTIFIED = "certified"
 CONIC = "to the accuracy of the conic solver"
 
+CHUNK = 2**26
+"""Bytes of slopes whose magnitudes are in memory at a time."""
+
 SHRINKAGES = (0.0, 1e-7, 1e-6, 1e-5, 1e-4)
 """Parts of a plane that are given up, one after the other, until a conic program proves a bound."""
 
@@ -54,8 +57,15 @@ def lower_bound(
         rounded. Masters, which compare bounds of one working set, leave it out.
     """
     offset, slope = float(multipliers @ cuts.intercepts), multipliers @ cuts.slopes
-    size = None if truths is None else multipliers @ np.abs(cuts.slopes) + 2.0 * truths
+    size = None if truths is None else _magnitudes(multipliers, cuts.slopes) + 2.0 * truths
     return plane_bound(risk, offset, slope, upper, size)
+
+
+def _magnitudes(multipliers: Floats, slopes: Floats) -> Floats:
+    """``multipliers @ |slopes|``, (d,), some columns at a time: slopes may take gigabytes."""
+    step = max(1, CHUNK // (8 * max(1, len(slopes))))
+    columns = (slopes[:, k : k + step] for k in range(0, slopes.shape[1], step))
+    return np.concatenate([multipliers @ np.abs(some) for some in columns])
 
 
 def plane_bound(

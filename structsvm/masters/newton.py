@@ -44,6 +44,13 @@ their group's duality gap from the largest."""
 PATIENCE = 6
 """Proximal steps that do not halve the gap, in a row, before it is called final."""
 
+COARSE = 1e-4
+"""Relative gap down to which the quadratic model is computed in single precision. A model that is
+wrong by 1e-7 loses nothing there; values, gradients and bounds are always in double precision."""
+
+CHUNK = 2**26
+"""Bytes of slopes that are scaled at a time."""
+
 
 @dataclass(frozen=True)
 class NewtonMaster(Master):
@@ -199,9 +206,7 @@ class _Restricted:
         reach = at.best[groups] - at.gradient <= REACH * shortfall[groups]
         active = np.flatnonzero((at.alpha > 0) | reach)
         active = active[np.argsort(groups[active], kind="stable")]
-        F = at.projection.factor(self.cuts.slopes[active] / np.sqrt(self.curvature))
-        if F.shape[1] > active.size:
-            F = _square_root(F @ F.T)
+        F = self._factor(at, active)
         alpha = at.alpha[active]
         ridge = damping * max(float((F**2).sum()) / active.size, 1e-300)
         image = alpha @ F
@@ -213,6 +218,22 @@ class _Restricted:
         direction = -at.alpha
         direction[active] += maximize_on_simplices(q, F, ridge, inside, used.size, reference, tol)
         return direction
+
+    def _factor(self, at: _Point, active: NDArray[np.intp]) -> Floats:
+        """``F`` with ``F F^T`` the curvature of the dual in these multipliers, (C, f), f <= C."""
+        kind = np.float32 if at.relative_gap > COARSE else np.float64
+        step = max(1, CHUNK // (8 * self.curvature.size))
+        sizes, parts = np.ones(active.size), []
+        for k in range(0, max(1, active.size), step):
+            rows = self.cuts.slopes[active[k : k + step]] / np.sqrt(self.curvature)
+            norms = np.linalg.norm(rows, axis=1)  # single precision has few exponents
+            sizes[k : k + step] = np.where(norms > 0, norms, 1.0)
+            rows /= sizes[k : k + step, None]
+            parts.append(at.projection.factor(rows.astype(kind, copy=False)))
+        F = np.concatenate(parts)
+        if F.shape[1] <= active.size:
+            return np.asarray(sizes[:, None] * F, dtype=np.float64)
+        return _square_root((F @ F.T) * np.outer(sizes, sizes))
 
 
 def _ascend(restricted: _Restricted, alpha: Floats, tol: float, max_steps: int) -> _Point:

@@ -22,6 +22,9 @@ Labellings = tuple[Labelling, ...] | None
 
 _COLUMNS = ("_slopes", "_intercepts", "_groups", "_idle", "_multipliers")
 
+CHUNK = 2**26
+"""Bytes of slopes that are moved at a time."""
+
 ACTIVE = 1e-7
 """Part of the largest multiplier below which one is taken for that of a solver's accuracy."""
 
@@ -183,9 +186,14 @@ class WorkingSet:
         return Cut(int(self._groups[which[0]]), intercept, slope, labellings)
 
     def _keep(self, which: NDArray[np.intp]) -> None:
+        if which.size == len(self):
+            return
+        step = max(1, CHUNK // self._slopes[0].nbytes)
         for name in _COLUMNS:
             array = getattr(self, name)
-            array[: which.size] = array[which]
+            for k in range(0, which.size, step):  # in order, so that what is moved is still there
+                some = which[k : k + step]
+                array[k : k + some.size] = array[some]
         self._labellings = [self._labellings[k] for k in which]
         self._keys = [self._keys[k] for k in which]
 
@@ -194,7 +202,9 @@ class WorkingSet:
         if n == self._intercepts.size:
             for name in _COLUMNS:
                 array = getattr(self, name)
-                setattr(self, name, np.concatenate((array, np.empty_like(array[: n // 2]))))
+                larger = np.empty((n + n // 2, *array.shape[1:]), dtype=array.dtype)
+                larger[:n] = array  # the rest takes no memory before it is written
+                setattr(self, name, larger)
         self._slopes[n], self._intercepts[n] = cut.slope, cut.intercept
         self._groups[n], self._idle[n], self._multipliers[n] = cut.group, 0, 0.0
         self._labellings.append(cut.labellings)

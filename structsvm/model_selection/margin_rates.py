@@ -80,7 +80,7 @@ def margin_rates(
     words = data.problem.traits.words
     if not data.problem.traits.contiguous:
         raise DataError(f"margins are those of changes, and a {words.whole} has none")
-    numbers = contents(data.arrays)
+    numbers = contents([sample.data for sample in data.samples])
     folds = split(cv, data.truths, data.groups, learner.random_state, words, data.weights, numbers)
     margins, right = [], []
     for k in stage("folds", list(range(len(folds)))):

@@ -139,7 +139,7 @@ def evaluate_rows(
     check_is_fitted(learner)
     check_split(split)
     data = _training_set(learner, X, y)
-    again = data.arrays[0] in learner.training_data_
+    again = data.samples[0].data in learner.training_data_
     if again and len(learner.training_data_) > 1:
         raise DataError(
             f"the model was learned from this table and {len(learner.training_data_) - 1} more: "

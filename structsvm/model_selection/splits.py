@@ -138,7 +138,7 @@ def rule_for(asked: str | None) -> str:
 
 
 def _split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
-    numbers, words = contents(data.arrays), data.problem.traits.words
+    numbers, words = contents([sample.data for sample in data.samples]), data.problem.traits.words
     folds = split(cv, data.truths, data.groups, random_state, words, data.weights, numbers)
     training = [data.at(folds.train(k)) for k in range(len(folds))]
     return Split(data, folds, training, words, numbers)

@@ -27,6 +27,7 @@ from structsvm.partitions.metric import (
 from structsvm.partitions.objective import Objective
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.reading import labels_that_came
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Words
 from structsvm.problem import RegularizedRisk, Risk
@@ -224,6 +225,7 @@ def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any
     DataError
         If there are no labels, or not as many labellings as samples.
     """
+    ys = labels_that_came(samples, words) if ys is None else ys
     if ys is None:
         raise DataError(
             "there are no labels: this requires y to be passed, but the target y is None"

@@ -274,6 +274,12 @@ class EquivalenceMatrix:
         """Hash of the grouping."""
         return hash(self.key)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To other processes a segmentation travels as its boundaries."""
+        if self.is_contiguous and 2 * self.n_clusters < self.n_samples:
+            return _of_boundaries, (self.boundaries,)
+        return EquivalenceMatrix, (self.labels, self.relaxed_factor)
+
     @property
     def key(self) -> bytes:
         """The grouping as bytes: equal for equal partitions of the same samples."""
@@ -297,6 +303,12 @@ def project_all(Xs: Sequence[Floats], segmentations: Sequence[EquivalenceMatrix]
     sizes = np.diff(firsts, append=len(stacked))
     rows = np.cumsum([M.n_clusters for M in segmentations])[:-1]
     return np.split(sums / np.sqrt(sizes)[:, None], rows)
+
+
+def _of_boundaries(boundaries: Ints) -> EquivalenceMatrix:
+    sizes = np.diff(boundaries)
+    labels = np.repeat(np.arange(sizes.size, dtype=np.int64), sizes)
+    return EquivalenceMatrix.from_search(labels, boundaries)
 
 
 def _frozen(array: Any) -> Any:

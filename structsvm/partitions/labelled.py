@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.partitions.deferred import Data, Deferred, in_memory
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.gaps import has_gaps, in_metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
@@ -103,10 +104,20 @@ class SearchedSample(LabelledSample):
     [[9.0]]
     """
 
-    X: Floats
+    data: Data
+    """``X``, in memory or not."""
     M: EquivalenceMatrix
     """The truth."""
     oracle: Oracle
+
+    @property
+    def X(self) -> Floats:
+        """The samples, (T, P), read now if they are not in memory."""
+        return in_memory(self.data)
+
+    def read(self) -> SearchedSample:
+        """The same with its samples in memory, for as long as it is needed."""
+        return replace(self, data=self.X) if isinstance(self.data, Deferred) else self
 
     @property
     def truth(self) -> EquivalenceMatrix:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,12 +14,12 @@ from numpy.typing import NDArray
 
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
+from structsvm.partitions.deferred import Data, batches_of, in_memory, of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.gaps import has_gaps, in_metric, means
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, BatchOracle, Constraint, Oracle
 from structsvm.partitions.price_path import decode_between
-from structsvm.partitions.sample import batches_of
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.blocks import by_rows
 from structsvm.support.contract import asked
@@ -165,7 +166,7 @@ class Calibration:
 @single_threaded()
 def calibrate(
     oracles: Sequence[Oracle],
-    Zs: Sequence[Floats],
+    Zs: Sequence[Data],
     truths: Sequence[EquivalenceMatrix],
     weights: Floats | None = None,
 ) -> Calibration:
@@ -181,7 +182,7 @@ def calibrate(
     oracles : sequence of Oracle
         The decoder of each sample.
     Zs : sequence of arrays (T_i, r)
-        The samples in the metric, ``X L``.
+        The samples in the metric, ``X L``, in memory or not.
     weights : array of shape (N,), optional
         Of the samples in every mean; a weight of 2 stands for a sample that is there twice.
     """
@@ -195,14 +196,21 @@ def calibrate(
 
 
 def penalties_for(
-    Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], weights: Floats | None = None
+    Zs: Sequence[Data], truths: Sequence[EquivalenceMatrix], weights: Floats | None = None
 ) -> Floats | None:
     """The grid of penalties for samples in a metric; None where nothing varies."""
-    scatter = [float(np.nansum((Z - means(Z)) ** 2)) for Z in Zs]
+    scatter = of_each("measuring the samples", _scatter, Zs)
     changes = [max(1, truth.n_clusters - 1) for truth in truths]
     shares = [s / k for s, k in zip(scatter, changes, strict=True)]
     scale = float(np.average(shares, weights=weights))
     return penalty_grid(scale) if scale > 0 else None
+
+
+def _scatter(Z: Floats) -> float:
+    """The sum of squared distances from the mean, of the values there are."""
+    squares = (Z - Z.mean(axis=0)) ** 2
+    total = float(squares.sum())
+    return float(np.nansum((Z - means(Z)) ** 2)) if math.isnan(total) else total
 
 
 def penalty_grid(scale: float) -> Floats:
@@ -248,23 +256,24 @@ class _Batch:
     first: int
     """The number of the first of them."""
     oracle: Oracle
-    Zs: Sequence[Floats]
+    samples: Sequence[Data]
     truths: Sequence[EquivalenceMatrix]
 
     def curves(self, penalties: Floats) -> Floats:
         """The loss of each sample at every penalty, (n, n_penalties)."""
+        Zs = [in_memory(Z) for Z in self.samples]
         if isinstance(self.oracle, BatchOracle):
             with suppress(Exception):  # one after another, the sample that fails has a number
-                return self.oracle.loss_curves(self.Zs, self.truths, penalties)
+                return self.oracle.loss_curves(Zs, self.truths, penalties)
         samples = (
             (i, self.oracle, Z, partial(partition_loss, truth))
-            for i, (Z, truth) in enumerate(zip(self.Zs, self.truths, strict=True), start=self.first)
+            for i, (Z, truth) in enumerate(zip(Zs, self.truths, strict=True), start=self.first)
         )
         return np.array([_loss_curve(sample, penalties) for sample in samples])
 
 
 def _batches(
-    oracles: Sequence[Oracle], Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix]
+    oracles: Sequence[Oracle], Zs: Sequence[Data], truths: Sequence[EquivalenceMatrix]
 ) -> list[_Batch]:
     """The samples in their order, as many at a time as make a moment's work."""
     batches: list[_Batch] = []

@@ -250,12 +250,17 @@ class MetricObjective(Objective, Problem):
             asked(problem, "training_sample", where),
             nothing_written(f"{type(problem).__name__}.training_sample"),
         ):
-            return problem.training_sample(x.with_features(read_only(centred(x.X))), y)
+            return problem.training_sample(x.made_by(_ready), y)
 
     def _identity(self) -> Floats:
         """``B = I`` as the weight space writes it."""
         P = self.n_features
         return np.ones(P) if self.metric == "diagonal" else np.eye(P)
+
+
+def _ready(X: Floats) -> Floats:
+    """Features that rounding does little harm to, and that nobody writes to."""
+    return read_only(centred(X))
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,6 +285,7 @@ class MetricScorer(BatchScorer):
         self, xs: Sequence[SearchedSample], ys: Sequence[EquivalenceMatrix]
     ) -> list[Separation]:
         """Ask the oracles of the samples for their most violated labellings, each oracle once."""
+        xs = [x.read() for x in xs]
         objectives = [x.scored(self.scoring) for x in xs]
         found = ask_together([x.oracle for x in xs], objectives)
         answers = [found[i] for i in range(len(xs))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.partitions.candidates import Candidate, Rival, named_candidate
+from structsvm.partitions.deferred import derived
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
 from structsvm.partitions.gaps import has_gaps, in_metric
@@ -27,8 +29,9 @@ from structsvm.partitions.oracle import (
     Quality,
     ask_together,
 )
+from structsvm.partitions.reading import read_arrays
 from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import centred, read_arrays
+from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.partitions.units import LearningUnits
@@ -170,7 +173,7 @@ class PartitionProblem(Contract):
     @hook
     def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample:
         """A training sample in the units of learning, ready for separation."""
-        return SearchedSample(sample.X, truth, self.decoder(sample))
+        return SearchedSample(sample.data, truth, self.decoder(sample))
 
     @hook
     def unit(
@@ -275,7 +278,8 @@ class PartitionProblem(Contract):
         for i, sample in enumerate(samples):
             with asked(self, "decoder", f"{self.traits.words.whole} {i}"):
                 oracles.append(self.decoder(sample))
-        Zs = [in_metric(sample.X, factor) for sample in samples]
+        step, rank = partial(in_metric, factor=factor), factor.shape[1]
+        Zs = [derived(sample.data, step, rank) for sample in samples]
         return calibrate(oracles, Zs, truths, weights)
 
     # ---- evaluation

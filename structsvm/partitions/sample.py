@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Sample", "batches_of", "is_prepared"]
+from structsvm.partitions.deferred import Data, Deferred, Step, derived, in_memory
+from structsvm.partitions.gaps import has_gaps
+
+__all__ = ["Sample", "is_prepared"]
 
 Floats = NDArray[np.float64]
-
-BATCH = 10_000
-"""Items of samples that are worked on together, if there are so many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +29,8 @@ class Sample:
     (5, 2, 'a tree over the five items')
     """
 
-    X: Floats
-    """(T, P), finite."""
+    data: Data
+    """(T, P), finite: an array, or where to read one when it is needed."""
     side: Any = None
     """What else the problem has to know of it, such as a tree or the edges of a graph. If it knows
     what the features are, its method ``with_features(X, names)`` makes one that knows others."""
@@ -39,16 +38,46 @@ class Sample:
     """(T, C) how probable each named state is, if the features of a learner know states."""
 
     @property
+    def X(self) -> Floats:
+        """The features, (T, P), read now if they are not in memory."""
+        return in_memory(self.data)
+
+    @property
+    def is_deferred(self) -> bool:
+        """Whether the features are read when they are needed."""
+        return isinstance(self.data, Deferred)
+
+    @property
     def n_samples(self) -> int:
         """The number of items, T."""
-        return int(self.X.shape[0])
+        return int(self.data.shape[0])
 
     @property
     def n_features(self) -> int:
         """The number of features, P."""
-        return int(self.X.shape[1])
+        return int(self.data.shape[1])
 
-    def with_features(self, X: Floats, made: tuple[str, ...] | None = None) -> Sample:
+    @property
+    def has_gaps(self) -> bool:
+        """Whether values are missing."""
+        return self.data.has_gaps if isinstance(self.data, Deferred) else has_gaps(self.data)
+
+    def made_by(
+        self, step: Step, n_features: int | None = None, made: tuple[str, ...] | None = None
+    ) -> Sample:
+        """Return the same items with the features (T, P') that a step makes of these.
+
+        Parameters
+        ----------
+        step : callable
+            Maps an array (T, P) to one of shape (T, P').
+        n_features : int, optional
+            P', if it is not P.
+        made : as for :meth:`with_features`
+        """
+        return self.with_features(derived(self.data, step, n_features), made)
+
+    def with_features(self, X: Data, made: tuple[str, ...] | None = None) -> Sample:
         """Return the same items, or some of them, with other features, (T, P').
 
         ``made`` are their names where a stage of features has made them of those measured.
@@ -56,18 +85,7 @@ class Sample:
         side = self.side
         if made is not None and hasattr(side, "with_features"):
             side = side.with_features(X, made)
-        return replace(self, X=X, side=side, states=None)
-
-
-def batches_of(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Ranges of samples with these numbers of items, each a moment's work for a worker."""
-    ranges, begin, total = [], 0, 0
-    for end, size in enumerate(sizes, start=1):
-        total += size
-        if total >= BATCH or end == len(sizes):
-            ranges.append((begin, end))
-            begin, total = end, 0
-    return ranges
+        return replace(self, data=X, side=side, states=None)
 
 
 def is_prepared(Xs: Any) -> TypeGuard[list[Sample]]:

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
-from structsvm.partitions.gaps import blocks, filled, magnitudes, means, scales
-from structsvm.partitions.sample import Sample
+from structsvm.partitions.deferred import Data, Deferred, of_each
+from structsvm.partitions.gaps import blocks, filled, has_gaps, magnitudes, means, scales
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.partitions.values import no_array, refuse_hidden
@@ -25,14 +25,17 @@ __all__ = [
     "STANDARDIZE",
     "Counts",
     "Standardizer",
+    "as_floats",
+    "as_list",
     "asked_counts",
     "centred",
+    "check_names",
     "check_samples",
     "check_weights",
+    "check_width",
     "checked_names",
     "cluster_counts",
     "is_constant",
-    "read_arrays",
     "warn_about_constant_features",
 ]
 
@@ -74,7 +77,7 @@ def check_samples(
     DataError
         Naming the recording and the offending number.
     """
-    samples = _as_list(Xs, words)
+    samples = as_list(Xs, words)
     if not len(samples):
         raise DataError(f"no {words.whole}s were given: expected a list of arrays of shape (T, P)")
     names = None if feature_names is None else checked_names(feature_names)
@@ -91,45 +94,47 @@ def check_samples(
                     f"{words.whole} {i} has features {_shorten(columns)}, "
                     f"expected {_shorten(names)}: give the same columns in the same order"
                 )
-        arrays.append(_as_floats(X, f"{words.whole} {i}", names, missing))
+        arrays.append(as_floats(X, f"{words.whole} {i}", names, missing))
     expected = n_features if n_features is not None else arrays[0].shape[1]
     for i, array in enumerate(arrays):
-        if array.shape[1] != expected:
-            first = "the model" if n_features is not None else f"{words.whole} 0"
-            raise DataError(
-                f"{words.whole} {i} has {counted(array.shape[1], 'feature')}, {first} has "
-                f"{expected}"
-            )
+        check_width(array.shape[1], expected, f"{words.whole} {i}", words, n_features is not None)
+    check_names(names, expected, words)
+    return arrays, names
+
+
+def check_width(found: int, expected: int, which: str, words: Words, by_model: bool) -> None:
+    """Check the number of features of a recording.
+
+    Parameters
+    ----------
+    which : str
+        What to call the recording.
+    by_model : bool
+        Whether the model has so many, or the first recording.
+
+    Raises
+    ------
+    DataError
+        If it is another one.
+    """
+    if found != expected:
+        first = "the model" if by_model else f"{words.whole} 0"
+        raise DataError(f"{which} has {counted(found, 'feature')}, {first} has {expected}")
+
+
+def check_names(names: Sequence[str] | None, expected: int, words: Words) -> None:
+    """Check the number of the names of features, if they have names.
+
+    Raises
+    ------
+    DataError
+        If there are not as many names as features.
+    """
     if names is not None and len(names) != expected:
         raise DataError(
             f"feature_names has {counted(len(names), 'name')}, {words.whole} 0 has "
             f"{counted(expected, 'feature')}: give one name for each"
         )
-    return arrays, names
-
-
-def read_arrays(
-    Xs: Any,
-    feature_names: Sequence[str] | None = None,
-    n_features: int | None = None,
-    words: Words = RECORDINGS,
-    missing: str | None = None,
-) -> tuple[list[Sample], list[str] | None]:
-    """Arrays or data frames, or pairs of one and of what else is known of it, as samples.
-
-    Parameters and errors are those of :func:`check_samples`.
-    """
-    pairs = [_with_side(x) for x in _as_list(Xs)]
-    arrays, names = check_samples([X for X, _ in pairs], feature_names, n_features, words, missing)
-    sides = [side for _, side in pairs]
-    return [Sample(X, side) for X, side in zip(arrays, sides, strict=True)], names
-
-
-def _with_side(x: Any) -> tuple[Any, Any]:
-    """A sample and its side information: ``(X, side)`` with a two-dimensional X, or X alone."""
-    if isinstance(x, tuple) and len(x) == 2 and len(getattr(x[0], "shape", ())) == 2:
-        return x
-    return x, None
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +151,7 @@ class Standardizer:
 
     @classmethod
     def fit(
-        cls, kind: str | None, Xs: Sequence[Floats], weights: Floats | None = None
+        cls, kind: str | None, Xs: Sequence[Data], weights: Floats | None = None
     ) -> Standardizer:
         """Learn what has to be learned from the training recordings, of these weights (N,).
 
@@ -159,11 +164,15 @@ class Standardizer:
             raise SettingsError(f"standardize must be one of {STANDARDIZE}, got {kind!r}")
         if kind != "training":
             return cls(kind)
-        stacked = np.vstack(Xs)
-        rows = np.repeat(np.ones(len(Xs)) if weights is None else weights, [len(X) for X in Xs])
-        mean = means(stacked, rows)
-        deviation = np.sqrt(means((stacked - mean) ** 2, rows))
-        return cls(kind, mean, _inverse(deviation, stacked))
+        # Each recording is summed by itself: one of weight 2 then is the same, to the last bit, as
+        # one that is there twice, and none has to be in memory with another.
+        found = of_each("measuring the features", _spread_of, Xs)
+        counts, means_, squares, sizes = (np.array(column) for column in zip(*found, strict=True))
+        shares = counts if weights is None else counts * weights[:, None]
+        total = np.maximum(shares.sum(axis=0), np.finfo(np.float64).tiny)
+        mean = (shares * means_).sum(axis=0) / total
+        variance = (shares * (squares + (means_ - mean) ** 2)).sum(axis=0) / total
+        return cls(kind, mean, _inverse(np.sqrt(variance), sizes.max(axis=0)))
 
     def __call__(self, X: Floats) -> Floats:
         """Standardise one recording, (T, P)."""
@@ -199,7 +208,7 @@ def centred(X: Floats) -> Floats:
 
 
 def warn_about_constant_features(
-    Xs: Sequence[Floats], names: Sequence[str] | None, words: Words = RECORDINGS
+    Xs: Sequence[Data], names: Sequence[str] | None, words: Words = RECORDINGS
 ) -> None:
     """Warn when a feature is constant within every recording.
 
@@ -208,7 +217,10 @@ def warn_about_constant_features(
     DataError
         If all features are.
     """
-    constant = np.all([is_constant(X) for X in Xs], axis=0)
+    known = [X.constant for X in Xs if isinstance(X, Deferred) and X.constant is not None]
+    if len(known) < len(Xs):
+        known = of_each("measuring the features", is_constant, Xs)
+    constant = np.all(known, axis=0)
     if constant.all():
         raise DataError(
             f"every feature is constant in every {words.whole}: nothing tells {words.part}s apart"
@@ -304,7 +316,16 @@ def cluster_counts(
 
 def is_constant(X: Floats) -> NDArray[np.bool_]:
     """Which features of a sample are constant up to rounding, (P,)."""
-    return np.asarray(_inverse(_moments(X)[1], X) == 0)
+    return np.asarray(_inverse(_moments(X)[1], magnitudes(X)) == 0)
+
+
+def _spread_of(X: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """How many values each column has, their mean, variance and largest magnitude, (P,) each."""
+    mean, deviation = _moments(X)
+    n = np.full(X.shape[1], float(len(X)))
+    if has_gaps(X):
+        n -= np.isnan(X).sum(axis=0)
+    return n, mean, deviation**2, magnitudes(X)
 
 
 def _moments(X: Floats) -> tuple[Floats, Floats]:
@@ -322,25 +343,33 @@ def _standardized(X: Floats) -> Floats:
     mean = None if mapping_of(X) is not None else _mean(X)
     if mean is None or np.isnan(mean).any():
         mean, deviation = _moments(X)
-        scale = _inverse(deviation, X)
+        scale = _inverse(deviation, magnitudes(X))
         return by_rows(lambda rows: (rows - mean) * scale, X, X.shape[1])
     away = X - mean
     deviation = np.sqrt(_mean(away * away))
-    away *= _inverse(deviation, X, mean)
+    # No sample is further from the mean than sqrt(T) deviations: most features clearly vary.
+    if (deviation > 2e-12 * np.abs(mean)).all():
+        away *= 1.0 / deviation
+    else:
+        away *= _inverse(deviation, magnitudes(X))
     return away
 
 
-def _inverse(deviation: Floats, X: Floats, mean: Floats | None = None) -> Floats:
-    """One over the standard deviation, 0 for a feature that is constant up to rounding."""
-    # No sample is further from the mean than sqrt(T) deviations: most features clearly vary.
-    if mean is not None and (deviation > 2e-12 * np.abs(mean)).all():
-        return np.asarray(1.0 / deviation)
-    varies = deviation > 1e-12 * magnitudes(X)
+def _inverse(deviation: Floats, largest_of_each: Floats) -> Floats:
+    """One over the standard deviation, 0 for a feature that is constant up to rounding, (P,)."""
+    varies = deviation > 1e-12 * largest_of_each
     inverse: Floats = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
     return inverse
 
 
-def _as_list(Xs: Any, words: Words = RECORDINGS) -> list[Any]:
+def as_list(Xs: Any, words: Words = RECORDINGS) -> list[Any]:
+    """Arrays or data frames as users hold them, as a list; one of them is a list of one.
+
+    Raises
+    ------
+    DataError
+        When this is no list of arrays.
+    """
     reason = no_array(Xs)
     if reason is not None:
         raise DataError(f"expected a list of {words.whole}s, arrays of shape (T, P); this {reason}")
@@ -390,7 +419,22 @@ def checked_names(feature_names: Any) -> list[str]:
     raise DataError(f"feature_names must be a list of names, got {feature_names!r}")
 
 
-def _as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | None) -> Floats:
+def as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | None) -> Floats:
+    """A recording or a table as an array (T, P) of our own, finite but for masked values.
+
+    Parameters
+    ----------
+    which : str
+        What to call it in messages.
+    names : sequence of str, optional
+        Of its features.
+    missing : as for :func:`check_samples`
+
+    Raises
+    ------
+    DataError
+        Naming the row and the column of what cannot be used.
+    """
     if missing in ("interpolate", "mask"):
         X = _with_gaps(X)
     refuse_hidden(X, which, names)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.partitions.deferred import Data, sum_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 
 if TYPE_CHECKING:
@@ -53,8 +55,8 @@ class LearningUnits:
         """
         whitening = None
         if shrinkage is not None:
-            whitening = within_whitening([s.X for s in samples], truths, shrinkage, weights)
-            samples = [sample.with_features(sample.X @ whitening) for sample in samples]
+            whitening = within_whitening([s.data for s in samples], truths, shrinkage, weights)
+            samples = [sample.made_by(partial(_times, matrix=whitening)) for sample in samples]
         unit = problem.unit(samples, truths, weights)
         if unit is None and whitening is not None:
             identity = np.eye(whitening.shape[0])
@@ -76,7 +78,7 @@ class LearningUnits:
 
 
 def within_whitening(
-    Xs: Sequence[Floats],
+    Xs: Sequence[Data],
     truths: Sequence[EquivalenceMatrix],
     shrinkage: float,
     weights: Floats | None = None,
@@ -98,9 +100,9 @@ def within_whitening(
     array of shape (P, P)
         Symmetric: features stay what they were as far as possible.
     """
-    rows = np.repeat(np.ones(len(Xs)) if weights is None else weights, [len(X) for X in Xs])
-    deviations = np.vstack([_within(X, M) for X, M in zip(Xs, truths, strict=True)])
-    covariance = (deviations.T * rows) @ deviations / rows.sum()
+    weights = np.ones(len(Xs)) if weights is None else weights
+    scatter = sum_of_each("measuring the clusters", _scatter_within, Xs, truths, weights=weights)
+    covariance = scatter / (weights @ [X.shape[0] for X in Xs])
     P = covariance.shape[0]
     target = np.trace(covariance) / P * np.eye(P)
     values, vectors = np.linalg.eigh((1 - shrinkage) * covariance + shrinkage * target)
@@ -109,7 +111,12 @@ def within_whitening(
     return np.asarray(vectors / np.sqrt(np.maximum(values, 1e-8 * values[-1])) @ vectors.T)
 
 
-def _within(X: Floats, M: EquivalenceMatrix) -> Floats:
-    """``X - M X``: every sample less the mean of its cluster."""
+def _scatter_within(X: Floats, M: EquivalenceMatrix) -> Floats:
+    """``X^T (I - M) X``: of every sample less the mean of its cluster, (P, P)."""
     means = M.project(X) / np.sqrt(M.sizes)[:, None]
-    return np.asarray(X - means[M.labels])
+    within = X - means[M.labels]
+    return np.asarray(within.T @ within)
+
+
+def _times(X: Floats, matrix: Floats) -> Floats:
+    return np.asarray(X @ matrix)

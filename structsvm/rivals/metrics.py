@@ -8,7 +8,8 @@ newer: ``make rivals`` makes an environment for them.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import sklearn
 from numpy.typing import NDArray
 
 from structsvm.errors import MissingExtraError, SettingsError
+from structsvm.partitions.deferred import sum_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
@@ -91,8 +93,8 @@ def _pca(
 
     The components are those of all samples stacked; the price is calibrated for each number.
     """
-    centred = (x.X - x.X.mean(axis=0) for x in samples)
-    scatter = _sum((X.T @ X for X in centred), weights)
+    arrays = [x.data for x in samples]
+    scatter = sum_of_each("measuring the samples", _scatter, arrays, weights=weights)
     _, vectors = np.linalg.eigh(scatter)
     P = vectors.shape[0]
     best, least = None, np.inf
@@ -119,7 +121,7 @@ def _rca(
     identity, without which a few labelled samples do more harm than good. ``shrinkage`` 0 is plain
     RCA, 1 the identity.
     """
-    factor = within_whitening([x.X for x in samples], truths, shrinkage, weights)
+    factor = within_whitening([x.data for x in samples], truths, shrinkage, weights)
     return _calibrated(factor, problem, samples, truths, weights)
 
 
@@ -135,12 +137,25 @@ def _lda(
     Fisher (1936); of dimension ``sum_i (K_i - 1)`` or P, the less. With as many clusters as
     features it is RCA.
     """
-    whitening = within_whitening([x.X for x in samples], truths, shrinkage, weights)
-    centred = [(x.X - x.X.mean(axis=0)) @ whitening for x in samples]
-    between = _sum((M.gram(Z) for Z, M in zip(centred, truths, strict=True)), weights)
+    whitening = within_whitening([x.data for x in samples], truths, shrinkage, weights)
+    whitened = [x.made_by(partial(_whitened, whitening=whitening)).data for x in samples]
+    between = sum_of_each("measuring the samples", _between, whitened, truths, weights=weights)
     rank = min(sum(M.n_clusters - 1 for M in truths), whitening.shape[0])
     factor = whitening @ np.linalg.eigh(between)[1][:, ::-1][:, : max(rank, 1)]
     return _calibrated(factor, problem, samples, truths, weights)
+
+
+def _scatter(X: Floats) -> Floats:
+    deviations = X - X.mean(axis=0)
+    return np.asarray(deviations.T @ deviations)
+
+
+def _whitened(X: Floats, whitening: Floats) -> Floats:
+    return np.asarray((X - X.mean(axis=0)) @ whitening)
+
+
+def _between(X: Floats, M: EquivalenceMatrix) -> Floats:
+    return M.gram(X)
 
 
 def _metric_learn(
@@ -175,12 +190,6 @@ def _calibrated(
 ) -> Metric:
     """A metric with its best price."""
     return problem.calibrate(factor, samples, truths, weights).metric(factor)
-
-
-def _sum(terms: Iterable[Floats], weights: Floats | None) -> Floats:
-    """The sum over samples, weighted."""
-    stacked = np.array(list(terms))
-    return np.asarray(stacked.sum(axis=0) if weights is None else np.tensordot(weights, stacked, 1))
 
 
 OWN: dict[str, Callable[..., Metric]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from functools import cached_property
 from types import CodeType, ModuleType
 from typing import Any
@@ -57,7 +57,7 @@ def _parts(value: Any) -> Any:
     if isinstance(value, CodeType):
         return value.co_code, value.co_names, value.co_consts
     if is_dataclass(value) and not isinstance(value, type):
-        return [getattr(value, field.name) for field in fields(value) if field.init]
+        return [getattr(value, field.name) for field in fields(value) if _counts(field)]
     code = getattr(value, "__code__", None)
     if code is not None:  # a function
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
@@ -73,6 +73,11 @@ def _parts(value: Any) -> Any:
     if isinstance(reduced, str):
         return [reduced]
     return [_settings(value, part) for part in reduced if not hasattr(part, "__next__")]
+
+
+def _counts(field: Field[Any]) -> bool:
+    """Whether a field says what a value is, rather than where it is."""
+    return field.init and bool(field.metadata.get("fingerprint", True))
 
 
 def _settings(value: Any, part: Any) -> Any:

@@ -21,11 +21,13 @@ __all__ = [
     "amount",
     "check_bytes",
     "check_pixels",
+    "kept_bytes",
     "npy_shape",
     "read_npz",
 ]
 
 BYTES_VARIABLE, PIXELS_VARIABLE = "STRUCTSVM_MAX_BYTES", "STRUCTSVM_MAX_PIXELS"
+KEPT_VARIABLE = "STRUCTSVM_KEPT_BYTES"
 """Environment variables that override the limits where no argument does."""
 
 BYTES, RATIO = 2**28, 100
@@ -34,6 +36,9 @@ compress by less; a file that is made to fill the memory does by a thousand."""
 
 PIXELS = 50_000_000
 """Of an image."""
+
+KEPT = 2**28
+"""A process keeps 256 MiB of the recordings that it reads when they are needed."""
 
 
 class TooLarge(ValueError):
@@ -123,6 +128,20 @@ def read_npz(
             with archive.open(info) as member:
                 arrays[name] = npy.read_array(member, allow_pickle=False)
         return arrays, list(members)
+
+
+def kept_bytes() -> int:
+    """What a process keeps of recordings that it reads again and again, in bytes.
+
+    256 MiB, or ``$STRUCTSVM_KEPT_BYTES``.
+
+    Raises
+    ------
+    SettingsError
+        When that is no number above 0.
+    """
+    limit = _limit("kept_bytes", None, KEPT_VARIABLE)
+    return KEPT if limit is None else limit
 
 
 def npy_shape(file: BinaryIO) -> tuple[int, ...]:

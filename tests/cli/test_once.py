@@ -10,7 +10,7 @@ import pytest
 from cli_kit import TEST, TRAIN
 from sklearn.datasets import load_iris
 
-from structsvm.partitions import samples
+from structsvm.partitions import reading
 from structsvm.partitions.samples import Standardizer
 
 
@@ -18,7 +18,7 @@ from structsvm.partitions.samples import Standardizer
 def counted(monkeypatch):
     """Return counts of the arrays that were checked, and of those that were standardised."""
     counts = {"checked": 0, "standardised": 0}
-    check, standardise = samples.check_samples, Standardizer.__call__
+    check, standardise = reading.check_samples, Standardizer.__call__
 
     def checked(Xs, *args, **kwargs):
         found = check(Xs, *args, **kwargs)
@@ -29,7 +29,7 @@ def counted(monkeypatch):
         counts["standardised"] += 1
         return standardise(self, X)
 
-    monkeypatch.setattr(samples, "check_samples", checked)
+    monkeypatch.setattr(reading, "check_samples", checked)
     monkeypatch.setattr(Standardizer, "__call__", standardised)
     return counts
 

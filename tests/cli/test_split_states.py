@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from structsvm.cli import main
-from structsvm.datasets import Recording, write_recording
 from structsvm.errors import DataError
+from structsvm.io import Recording, write_recording
 from structsvm.learner.files import load
 
 LEVELS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}

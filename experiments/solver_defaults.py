@@ -1,0 +1,202 @@
+"""What the defaults of cutting planes rest on: masters, damping, the proximal term, recalls.
+
+Recordings of activities (har_spsw.py) with a diagonal or full metric in the units of learning, and
+synthetic recordings. Times are CPU seconds on one thread. With a word, only that table is made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest import mock
+
+from _report import SHARED, Row, publish
+from har_spsw import split
+
+from structsvm import ChangePoint, MetricLearner
+from structsvm.io import arrays_and_labels
+from structsvm.masters.auto import AutoMaster
+from structsvm.masters.base import DEFAULT_REQUEST, Master, MasterSolution, Request
+from structsvm.masters.interior import InteriorPointMaster
+from structsvm.masters.newton import NewtonMaster
+from structsvm.masters.working_set import WorkingSet
+from structsvm.problem import RegularizedRisk
+from structsvm.regularizers import Regularizer, SquaredNorm, Trace
+from structsvm.solution import Solution
+from structsvm.solvers import CuttingPlane, Stopping, cutting_plane
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+
+from solvers import make_risk
+
+REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
+SLACKS = {"n": "n-slack", "one": "1-slack"}
+DAMPINGS = (0.0, 0.3, 0.5, 0.7)
+MANY = 50
+"""Recalls in a round, where they are not bounded by the number of samples."""
+
+
+def activities(n: int, metric: str, regularizer: str) -> RegularizedRisk:
+    """The objective of the first n recordings of activities, with the default strength."""
+    Xs, ys = arrays_and_labels(split(SHARED / "har_spsw")[0])
+    step = max(len(Xs) // n, 1)
+    return MetricLearner(ChangePoint(), metric, regularizer).risk(Xs[::step][:n], ys[::step][:n])
+
+
+def synthetic(N: int, T: int, P: int, metric: str, regularizer: str = "squared") -> RegularizedRisk:
+    """The objective of benchmarks/solvers.py."""
+    return make_risk(N, T, P, metric, REGULARIZERS[regularizer])
+
+
+def solved(risk: RegularizedRisk, tol: float, **settings: object) -> tuple[Solution, float]:
+    """The answer of cutting planes, and CPU seconds."""
+    solver = CuttingPlane(Stopping(tol, 1000), **settings)  # type: ignore[arg-type]
+    started = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        solution = solver.solve(risk)
+    return solution, time.process_time() - started
+
+
+# -------------------------------------------------------------------------------------- masters
+
+
+@dataclass(frozen=True, eq=False)
+class Timed(Master):
+    """The usual master, which times both fast ones on every working set that it is given."""
+
+    usual: Master = field(default_factory=AutoMaster)
+    times: dict[str, list[float]] = field(default_factory=dict)
+    cuts: list[int] = field(default_factory=list)
+
+    def solve(
+        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
+    ) -> MasterSolution:
+        """Ask each master the same, and pass on what the usual one answers."""
+        self.cuts.append(len(cuts))
+        for master in (NewtonMaster(), InteriorPointMaster()):
+            started = time.process_time()
+            master.solve(risk, cuts, request)
+            took = 1e3 * (time.process_time() - started)
+            self.times.setdefault(type(master).__name__, []).append(took)
+        return self.usual.solve(risk, cuts, request)
+
+    def cell(self) -> str:
+        """Median milliseconds of both, and the median number of cuts."""
+        newton, interior = (statistics.median(times) for times in self.times.values())
+        return f"{_two(newton)} / {_two(interior)} ({statistics.median(self.cuts):.0f})"
+
+
+def _two(number: float) -> str:
+    return f"{number:.1f}" if number < 10 else f"{number:.0f}"
+
+
+MASTERS: dict[str, tuple[Callable[[str], RegularizedRisk], float]] = {
+    "har_spsw, P = 32, N = 40": (lambda r: activities(40, "diagonal", r), 1e-2),
+    "har_spsw, P = 32, N = 95": (lambda r: activities(95, "diagonal", r), 1e-2),
+    "P = 300, N = 10": (lambda r: synthetic(10, 600, 300, "diagonal", r), 1e-3),
+    "P = 10, N = 200": (lambda r: synthetic(200, 200, 10, "diagonal", r), 1e-3),
+    "P = 300, N = 200": (lambda r: synthetic(200, 200, 300, "diagonal", r), 1e-3),
+}
+
+
+def masters() -> Iterator[Row]:
+    """Newton and interior points on the working sets that whole runs go through."""
+    for name, (make, tol) in MASTERS.items():
+        row: Row = {"diagonal metric": name}
+        for regularizer in REGULARIZERS:
+            risk = make(regularizer)
+            for slack, word in SLACKS.items():
+                timed = Timed()
+                solved(risk, tol, slack=slack, master=timed)
+                row |= {f"{regularizer}, {word}": timed.cell()}
+                print(name, row, flush=True)
+        yield row
+
+
+# ------------------------------------------------------------- damping, proximal term, recalls
+
+
+def damping() -> Iterator[Row]:
+    """Rounds to a gap of 1e-2 on all recordings of activities."""
+    for metric in ("full", "diagonal"):
+        for regularizer in REGULARIZERS:
+            risk = activities(95, metric, regularizer)
+            for slack, word in SLACKS.items():
+                rounds = {
+                    f"{share:g}": str(solved(risk, 1e-2, slack=slack, damping=share)[0].n_iter)
+                    for share in DAMPINGS
+                }
+                yield {"metric, regularizer, slacks": f"{metric}, {regularizer}, {word}"} | rounds
+
+
+def proximal() -> Iterator[Row]:
+    """Rounds and seconds to a gap of 1e-2 with a trace."""
+    cases = [
+        (f"har_spsw, N = 95, {metric}, {word}", activities(95, metric, "trace"), slack)
+        for metric in ("full", "diagonal")
+        for slack, word in SLACKS.items()
+    ]
+    small = synthetic(10, 400, 30, "full", "trace")
+    for name, risk, slack in [*cases, ("P = 30, N = 10, full, n-slack", small, "n")]:
+        row: Row = {"trace, gap 1e-2": name}
+        for word, share in (("without", 0.0), ("with", 0.1)):
+            solution, seconds = solved(risk, 1e-2, slack=slack, proximal=share)
+            row |= {word: f"{solution.n_iter}, {seconds:.2g} s"}
+        yield row
+
+
+RECALLED = (
+    ("diagonal", 300, 10, 600, 1e-3),
+    ("full", 60, 10, 400, 1e-2),
+    ("full", 10, 10, 400, 1e-3),
+    ("diagonal", 30, 40, 400, 1e-3),
+    ("full", 30, 40, 400, 1e-2),
+    ("diagonal", 10, 200, 200, 1e-3),
+)
+
+
+def known_labellings() -> Iterator[Row]:
+    """Seconds and oracle calls with one slack and a Newton master."""
+    for metric, P, N, T, tol in RECALLED:
+        risk = synthetic(N, T, P, metric)
+        row: Row = {"problem, certified gap": f"{metric} P = {P}, N = {N}, {tol:g}"}
+        most = cutting_plane.CALLS_PER_MASTER
+        ways = {"no recalls": (0, most), f"up to {MANY}": (5, N / MANY), "up to N / 5": (5, most)}
+        for word, (planes, calls) in ways.items():
+            with mock.patch.object(cutting_plane, "CALLS_PER_MASTER", calls):
+                solution, seconds = solved(
+                    risk, tol, slack="one", master=NewtonMaster(), cached_planes=planes
+                )
+            row |= {word: f"{seconds:.2g} s, {solution.oracle_calls}"}
+        yield row
+
+
+TABLES: dict[str, Callable[[], Iterator[Row]]] = {
+    "masters": masters,
+    "damping": damping,
+    "proximal": proximal,
+    "known_labellings": known_labellings,
+}
+
+
+def main(names: list[str]) -> None:
+    solved(synthetic(4, 200, 10, "full", "trace"), 0.1)  # compiles
+    for name in names:
+        rows = []
+        for row in TABLES[name]():
+            print(row, flush=True)
+            rows.append(row)
+        publish(f"solvers_{name}", rows)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tables", nargs="*", default=list(TABLES), choices=[[], *TABLES])
+    main(parser.parse_args().tables or list(TABLES))

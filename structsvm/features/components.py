@@ -1,0 +1,111 @@
+"""Principal components of recordings, for full metrics of features that say nearly the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.features.base import RecordingTransformer
+from structsvm.features.checks import read_recordings
+from structsvm.partitions.samples import STANDARDIZE, Standardizer
+from structsvm.support.checks import is_number, is_whole
+
+__all__ = ["Components"]
+
+Floats = NDArray[np.float64]
+
+
+class Components(RecordingTransformer):
+    """The principal components of the standardised features, in their own scale.
+
+    Lags of a signal say nearly the same, and a full metric of ``P`` features has ``P (P + 1) / 2``
+    weights. A metric of the components is one of the features that ignores what varies least, and
+    there are far fewer of them: of 32 columns at 5 lags, recordings of activities have about 93
+    (docs/results.md has what that gains).
+
+    The components keep their variances, which say how much each of them matters. So nothing should
+    standardise them again: give the learner ``standardize=None``.
+
+    Parameters
+    ----------
+    n_components : float or int
+        Below 1 the share of the variance that they have together, at least; else their number, at
+        most that of the features.
+    standardize : {"recording", "training", None}
+        How the features are centred and scaled first.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, P)
+        Orthonormal, that of the largest variance first.
+    share_ : float
+        The share of the variance that they have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.features import Chain, Components, Lags
+    >>> X = np.cumsum(np.random.default_rng(0).normal(size=(200, 2)), axis=0)
+    >>> lagged = Chain(Lags(lags=(-1, 0, 1)), Components(n_components=0.9))
+    >>> lagged.fit_transform([X])[0].shape
+    (200, 2)
+    """
+
+    def __init__(self, n_components: float = 0.98, standardize: str | None = "recording") -> None:
+        self.n_components = n_components
+        self.standardize = standardize
+
+    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+        """Find the components of all recordings together.
+
+        Raises
+        ------
+        SettingsError
+            When a parameter has a value it cannot have.
+        DataError
+            When no feature varies, and as every transformer.
+        """
+        n = self.n_components
+        if not (is_whole(n) and n >= 1) and not (is_number(n) and 0 < n < 1):
+            raise SettingsError(
+                f"n_components must be a number of them, or a share between 0 and 1, got {n!r}"
+            )
+        if self.standardize not in STANDARDIZE:
+            raise SettingsError(
+                f"standardize must be one of {STANDARDIZE}, got {self.standardize!r}"
+            )
+        arrays = read_recordings(Xs)
+        self.standardizer_ = Standardizer.fit(self.standardize, arrays)
+        Zs = [self.standardizer_(X) for X in arrays]
+        T = sum(len(Z) for Z in Zs)
+        mean = np.sum([Z.sum(axis=0) for Z in Zs], axis=0) / T
+        scatter = np.zeros((mean.size, mean.size))
+        for Z in Zs:
+            scatter += (Z - mean).T @ (Z - mean)
+        variances, vectors = np.linalg.eigh(scatter)
+        variances, vectors = np.maximum(variances[::-1], 0.0), vectors[:, ::-1]
+        if not variances[0] > 0:
+            raise DataError("no feature varies in any recording: there are no components")
+        shares = np.cumsum(variances) / variances.sum()
+        count = int(np.searchsorted(shares, n - 1e-12)) + 1 if n < 1 else int(n)
+        kept = vectors[:, :count]
+        kept = kept * np.sign(kept[np.abs(kept).argmax(axis=0), np.arange(kept.shape[1])])
+        self.components_, self.share_ = kept.T.copy(), float(shares[kept.shape[1] - 1])
+        self.n_features_in_ = int(mean.size)
+        return self
+
+    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """The components of each sample, (T_i, n_components) each."""
+        check_is_fitted(self)
+        arrays = read_recordings(Xs, self.n_features_in_)
+        return [np.asarray(self.standardizer_(X) @ self.components_.T) for X in arrays]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return ``component 0``, ``component 1``, ..., (n_components,)."""
+        check_is_fitted(self)
+        return np.asarray([f"component {k}" for k in range(len(self.components_))], dtype=object)

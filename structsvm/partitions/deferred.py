@@ -1,0 +1,252 @@
+"""Recordings that are read when they are needed: where they are, and what is made of them.
+
+What is done to an array in memory at once is written down for one that is not, and done each time
+that it is read, by whoever reads it. A process keeps what it reads again as far as there is room.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.parallel import single_threaded
+from structsvm.parallel.once import spread
+from structsvm.storage.limits import kept_bytes
+from structsvm.support.blocks import mapping_of
+from structsvm.support.plain import read_only
+from structsvm.support.progress import stage
+
+__all__ = [
+    "Data",
+    "Deferred",
+    "Origin",
+    "Step",
+    "batches_of",
+    "derived",
+    "in_memory",
+    "of_each",
+    "sum_of_each",
+]
+
+Floats = NDArray[np.float64]
+Step = Callable[[Floats], Floats]
+"""A function of an array (T, P) that other processes can be sent; T stays what it was."""
+
+BATCH = 10_000
+"""Items of samples that are worked on together, if there are so many."""
+
+
+class Origin(ABC):
+    """A recording that can be read any number of times, with the same values each time."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """T and P."""
+
+    @property
+    @abstractmethod
+    def has_gaps(self) -> bool:
+        """Whether values are missing."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """What the values are known by."""
+
+    @property
+    @abstractmethod
+    def constant(self) -> NDArray[np.bool_]:
+        """Which features are constant, (P,)."""
+
+    @abstractmethod
+    def read(self) -> Floats:
+        """The values, (T, P), checked."""
+
+
+@dataclass(frozen=True, eq=False)
+class Deferred:
+    """An array (T, P) that is read, and made of what was read, when it is needed."""
+
+    origin: Origin
+    steps: tuple[Step, ...]
+    """What is done to what is read, in this order."""
+    n_features: int
+    """P, after all steps."""
+    labels: Any = field(default=None, metadata={"fingerprint": False})
+    """The labels that came with the recording; they stay in the process that learns."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """T and P."""
+        return self.origin.shape[0], self.n_features
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether values may be missing."""
+        return self.origin.has_gaps
+
+    @property
+    def constant(self) -> NDArray[np.bool_] | None:
+        """Which features are constant, (P,); None once anything is made of them."""
+        return None if self.steps else self.origin.constant
+
+    def then(self, step: Step, n_features: int | None = None) -> Deferred:
+        """Return what a further step makes of it, with P' features; P by default."""
+        P = self.n_features if n_features is None else n_features
+        return Deferred(self.origin, (*self.steps, step), P, self.labels)
+
+    def read(self) -> Floats:
+        """Read it, unless this process has kept it: (T, P), read-only."""
+        known = _kept.get(self)
+        if known is not None:
+            return known
+        X = self.origin.read()
+        with single_threaded():
+            for step in self.steps:
+                X = step(X)
+        X = read_only(X)
+        _kept.offer(self, X)
+        return X
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To other processes it travels as the place where it is read."""
+        return Deferred, (self.origin, self.steps, self.n_features)
+
+    def __deepcopy__(self, memo: Any) -> Deferred:
+        """Nothing in it is ever changed."""
+        return self
+
+
+Data = Floats | Deferred
+"""An array (T, P), in memory or not."""
+
+
+def in_memory(X: Data) -> Floats:
+    """An array itself, or what is read."""
+    return X.read() if isinstance(X, Deferred) else X
+
+
+def derived(X: Data, step: Step, n_features: int | None = None) -> Data:
+    """What a step makes of an array: now, or whenever it is read.
+
+    Parameters
+    ----------
+    step : callable
+        Maps (T, P) to (T, P').
+    n_features : int, optional
+        P', if it is not P.
+    """
+    return X.then(step, n_features) if isinstance(X, Deferred) else step(X)
+
+
+def of_each(
+    words: str, function: Callable[..., Any], Xs: Sequence[Data], *others: Sequence[Any]
+) -> list[Any]:
+    """``function(X, ...)`` of each: here, or by the worker that reads it.
+
+    Parameters
+    ----------
+    words : str
+        What is being done, for whoever watches.
+    function : callable
+        Of a module; takes the array, and one of each of the ``others``.
+    """
+    return [found for part in _in_batches(words, _of_part, function, Xs, others) for found in part]
+
+
+def sum_of_each(
+    words: str,
+    function: Callable[..., Any],
+    Xs: Sequence[Data],
+    *others: Sequence[Any],
+    weights: Floats | None = None,
+) -> Floats:
+    """The sum of ``function(X, ...)`` over arrays, weighted (N,); parameters of :func:`of_each`.
+
+    It is summed in the same order wherever that is done.
+    """
+    weights = np.ones(len(Xs)) if weights is None else weights
+    parts = _in_batches(words, _sum_of_part, function, Xs, (weights.tolist(), *others))
+    return np.asarray(np.add.reduce(parts))
+
+
+def _in_batches(
+    words: str,
+    task: Callable[[Any, Any], Any],
+    function: Callable[..., Any],
+    Xs: Sequence[Data],
+    others: Sequence[Sequence[Any]],
+) -> list[Any]:
+    tasks = list(zip(Xs, *others, strict=True))
+    parts = [tasks[a:b] for a, b in batches_of([X.shape[0] for X in Xs])]
+    if any(isinstance(X, Deferred) for X in Xs):
+        return spread(words, task, parts, function)
+    with single_threaded():
+        return [task(part, function) for part in stage(words, parts)]
+
+
+def _of_part(tasks: Sequence[tuple[Any, ...]], function: Callable[..., Any]) -> list[Any]:
+    return [function(in_memory(X), *others) for X, *others in tasks]
+
+
+def _sum_of_part(tasks: Sequence[tuple[Any, ...]], function: Callable[..., Any]) -> Any:
+    return sum(weight * function(in_memory(X), *others) for X, weight, *others in tasks)
+
+
+def batches_of(sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Ranges of samples with these numbers of items, each a moment's work for a worker."""
+    ranges, begin, total = [], 0, 0
+    for end, size in enumerate(sizes, start=1):
+        total += size
+        if total >= BATCH or end == len(sizes):
+            ranges.append((begin, end))
+            begin, total = end, 0
+    return ranges
+
+
+class _Kept:
+    """What was read, for as long as its owner lives: the first that have room, and the last one.
+
+    Rounds read the same recordings in the same order: the last ones of a round that are kept for
+    the next would be thrown out again before they are asked for.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: weakref.WeakKeyDictionary[Deferred, Floats] = weakref.WeakKeyDictionary()
+        self._lock = threading.RLock()  # a finalizer may run while it is held
+        self._bytes = 0
+        self._last = threading.local()
+
+    def get(self, owner: Deferred) -> Floats | None:
+        """What was kept of it."""
+        last = getattr(self._last, "array", None)
+        if last is not None and owner in last:
+            found: Floats = last[owner]
+            return found
+        return self._arrays.get(owner)
+
+    def offer(self, owner: Deferred, X: Floats) -> None:
+        """Keep it if there is room, and in any case until this thread reads another one."""
+        size = 0 if mapping_of(X) is not None else X.nbytes  # what is mapped is on the disk
+        with self._lock:
+            if self._bytes + size <= kept_bytes():
+                self._bytes += size
+                self._arrays[owner] = X
+                weakref.finalize(owner, self._give_back, size).atexit = False
+                return
+        self._last.array = weakref.WeakKeyDictionary({owner: X})
+
+    def _give_back(self, size: int) -> None:
+        with self._lock:
+            self._bytes -= size
+
+
+_kept = _Kept()

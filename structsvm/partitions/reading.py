@@ -1,0 +1,246 @@
+"""The door for recordings, in memory or not: how each of them becomes an array, checked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError, StructSVMError
+from structsvm.parallel.once import spread
+from structsvm.partitions.deferred import Deferred, Origin
+from structsvm.partitions.gaps import has_gaps
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import (
+    as_floats,
+    as_list,
+    check_names,
+    check_samples,
+    check_width,
+    checked_names,
+    is_constant,
+)
+from structsvm.partitions.sources import Source, source_of
+from structsvm.partitions.traits import RECORDINGS, Words
+
+__all__ = ["content_of", "labels_that_came", "read_arrays"]
+
+Floats = NDArray[np.float64]
+
+PARTS = 256
+"""A pass over recordings that are not in memory is in at most so many parts."""
+
+
+def read_arrays(
+    Xs: Any,
+    feature_names: Sequence[str] | None = None,
+    n_features: int | None = None,
+    words: Words = RECORDINGS,
+    missing: str | None = None,
+) -> tuple[list[Sample], list[str] | None]:
+    """Recordings as users hold them, as samples, and the names of their features.
+
+    Those in memory are arrays or data frames, or pairs of one and of what else is known of it.
+    Others are read once, one at a time, by the workers, and from then on whenever they are needed:
+    paths of files, and anything with ``__len__`` and ``__getitem__`` that is no list.
+
+    Parameters and errors are those of :func:`check_samples`.
+    """
+    source = source_of(Xs)
+    if source is not None:
+        return _read_later(source, feature_names, n_features, words, missing)
+    pairs = [_with_side(x) for x in as_list(Xs)]
+    arrays, names = check_samples([X for X, _ in pairs], feature_names, n_features, words, missing)
+    sides = [side for _, side in pairs]
+    return [Sample(X, side) for X, side in zip(arrays, sides, strict=True)], names
+
+
+def labels_that_came(samples: Sequence[Sample], words: Words = RECORDINGS) -> list[Any] | None:
+    """The labels that came with recordings that are not in memory; None if none did.
+
+    Raises
+    ------
+    DataError
+        If only some of them have labels.
+    """
+    found = [s.data.labels if isinstance(s.data, Deferred) else None for s in samples]
+    if all(y is None for y in found):
+        return None
+    for i, y in enumerate(found):
+        if y is None:
+            raise DataError(f"{words.whole} {i} has no labels, and others came with theirs")
+    return found
+
+
+def content_of(X: Floats) -> str:
+    """The first digits of the SHA-256 of an array's values."""
+    values = np.ascontiguousarray(X, dtype=np.float64)
+    digest = hashlib.sha256(repr(values.shape).encode())
+    digest.update(values.data)
+    return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class _How:
+    """How every recording of a source is read."""
+
+    words: Words
+    missing: str | None
+    names: tuple[str, ...] | None
+    """Of the features; None if they have none."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What was seen of a recording when it was first read."""
+
+    shape: tuple[int, int]
+    has_gaps: bool
+    fingerprint: str
+    constant: NDArray[np.bool_]
+    stamp: Any = field(metadata={"fingerprint": False})
+
+
+@dataclass(frozen=True, eq=False)
+class _Place(Origin):
+    """A recording of a source."""
+
+    source: Source = field(metadata={"fingerprint": False})
+    index: int = field(metadata={"fingerprint": False})
+    how: _How
+    seen: _Seen
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.seen.shape
+
+    @property
+    def has_gaps(self) -> bool:
+        return self.seen.has_gaps
+
+    @property
+    def fingerprint(self) -> str:
+        return self.seen.fingerprint
+
+    @property
+    def constant(self) -> NDArray[np.bool_]:
+        return self.seen.constant
+
+    def read(self) -> Floats:
+        """The values, as they were when they were first read.
+
+        Raises
+        ------
+        DataError
+            Naming the recording, when it cannot be read any more, or is not what it was.
+        """
+        X, _, stamp = _read(self.source, self.index, self.how)
+        before = self.seen
+        if X.shape != before.shape or stamp != before.stamp or has_gaps(X) != before.has_gaps:
+            raise DataError(
+                f"{_called(self.source, self.index, self.how.words)} has changed since it was "
+                f"first read (shape {before.shape} then, {X.shape} now): recordings that are read "
+                "when they are needed must stay as they are"
+            )
+        return X
+
+
+def _read_later(
+    source: Source,
+    feature_names: Sequence[str] | None,
+    n_features: int | None,
+    words: Words,
+    missing: str | None,
+) -> tuple[list[Sample], list[str] | None]:
+    """Samples that are read when they are needed, each of which is read and checked once now."""
+    if not len(source):
+        raise DataError(f"no {words.whole}s were given: the sequence is empty")
+    names = None if feature_names is None else checked_names(feature_names)
+    if names is None:
+        found = _item(source, 0, words).features
+        names = None if found is None else list(found)
+    how = _How(words, missing, None if names is None else tuple(names))
+    numbers = np.array_split(np.arange(len(source)), min(len(source), PARTS))
+    parts = [(source, some.tolist()) for some in numbers]
+    looks = [look for part in spread("reading", _look_at, parts, how) for look in part]
+    expected = looks[0][0].shape[1] if n_features is None else n_features
+    samples = []
+    for i, (seen, labels) in enumerate(looks):
+        check_width(seen.shape[1], expected, f"{words.whole} {i}", words, n_features is not None)
+        origin = _Place(source, i, how, seen)
+        samples.append(Sample(Deferred(origin, (), seen.shape[1], labels)))
+    check_names(names, expected, words)
+    return samples, names
+
+
+def _look_at(part: tuple[Source, list[int]], how: _How) -> list[tuple[_Seen, Any]]:
+    """Read some recordings, one at a time, and note what is to be known of each."""
+    source, numbers = part
+    found = []
+    for i in numbers:
+        X, labels, stamp = _read(source, i, how)
+        seen = _Seen((len(X), X.shape[1]), has_gaps(X), content_of(X), is_constant(X), stamp)
+        found.append((seen, _small(labels)))
+    return found
+
+
+def _read(source: Source, i: int, how: _How) -> tuple[Floats, Any, Any]:
+    """A recording, checked; the labels that came with it, and its stamp."""
+    item, called = _item(source, i, how.words), _called(source, i, how.words)
+    names = None if how.names is None else list(how.names)
+    X, columns = item.X, item.features
+    if item.recording is not None and names is not None:
+        X, columns = item.recording.with_features(names, "the others").X, how.names
+    if columns is not None and names is not None and list(columns) != names:
+        raise DataError(
+            f"{called} has features {', '.join(columns[:6])}, expected {', '.join(names[:6])}: "
+            "give the same columns in the same order"
+        )
+    return as_floats(X, called, names, how.missing), item.y, _guarded(source, i, how.words, "stamp")
+
+
+def _item(source: Source, i: int, words: Words) -> Any:
+    return _guarded(source, i, words, "item")
+
+
+def _guarded(source: Source, i: int, words: Words, method: str) -> Any:
+    """Ask a source; what its code raises becomes an error that names the recording.
+
+    Raises
+    ------
+    DataError
+        If it raises anything.
+    """
+    try:
+        return getattr(source, method)(i)
+    except StructSVMError as error:
+        raise DataError(f"{_called(source, i, words)}: {error}") from error
+    except Exception as error:
+        raise DataError(
+            f"{_called(source, i, words)} cannot be read: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _called(source: Source, i: int, words: Words) -> str:
+    """The number of a recording, and where it is."""
+    place = source.place(i)
+    return f"{words.whole} {i}" + (f" ({place})" if place else "")
+
+
+def _small(labels: Any) -> Any:
+    """Labels in few bytes: they are the only part of a recording that stays in memory."""
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu" and labels.size:
+        least, most = int(labels.min()), int(labels.max())
+        return labels.astype(np.promote_types(np.min_scalar_type(least), np.min_scalar_type(most)))
+    return labels
+
+
+def _with_side(x: Any) -> tuple[Any, Any]:
+    """A sample and its side information: ``(X, side)`` with a two-dimensional X, or X alone."""
+    if isinstance(x, tuple) and len(x) == 2 and len(getattr(x[0], "shape", ())) == 2:
+        return x
+    return x, None
