@@ -250,7 +250,11 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=Path, default=SHARED / "tables")
     parser.add_argument("tables", nargs="*", default=list(NAMES), help="only these")
     parser.add_argument("--protocol", choices=PROTOCOLS, help="only this")
+    parser.add_argument("--show", action="store_true", help="write the tables of what is there")
     arguments = parser.parse_args()
+    if arguments.show:
+        show()
+        raise SystemExit
     main(
         arguments.data, arguments.tables, [arguments.protocol] if arguments.protocol else PROTOCOLS
     )
