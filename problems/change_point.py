@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
-from structsvm.oracles.allowed_segments import AllowedSegmentsOracle
-from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
@@ -139,7 +137,11 @@ class ChangePoint(SegmentProblem):
     def decoder(self, sample: Sample) -> Oracle:
         """Exact dynamic programming; near-linear where all is allowed and nothing missing."""
         if self._allows_all and not (self.missing == "mask" and has_gaps(sample.X)):
+            from structsvm.oracles.sequential import SequentialOracle  # loads numba
+
             return SequentialOracle()
+        from structsvm.oracles.allowed_segments import AllowedSegmentsOracle
+
         return AllowedSegmentsOracle(self.allows)
 
     def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:

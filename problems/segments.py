@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
-from structsvm.oracles.allowed_segments import AllowedSegmentsOracle, rule_says
 from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Oracle
@@ -18,7 +17,6 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Traits
 from structsvm.partitions.values import label_values, refuse_missing
-from structsvm.rivals.recordings import candidates_of_recordings, rivals_of_recordings
 from structsvm.support.contract import hook
 
 __all__ = ["SegmentProblem", "segmentation"]
@@ -57,6 +55,8 @@ class SegmentProblem(PartitionProblem):
     @hook
     def decoder(self, sample: Sample) -> Oracle:
         """Return the exact dynamic program over the allowed segments."""
+        from structsvm.oracles.allowed_segments import AllowedSegmentsOracle  # loads numba
+
         return AllowedSegmentsOracle(self.allows)
 
     @hook
@@ -72,6 +72,8 @@ class SegmentProblem(PartitionProblem):
         DataError
             When it is neither, or has a segment that is not allowed.
         """
+        from structsvm.oracles.allowed_segments import rule_says
+
         M, T = segmentation(y, sample.n_samples), sample.n_samples
         for start, end in zip(M.boundaries[:-1].tolist(), M.boundaries[1:].tolist(), strict=True):
             if not rule_says(self.allows, np.array([start]), end, T)[0]:
@@ -86,6 +88,8 @@ class SegmentProblem(PartitionProblem):
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
     ) -> Sequence[Rival]:
         """A classifier of boundaries; with names of states, classifiers of samples with Viterbi."""
+        from structsvm.rivals.recordings import rivals_of_recordings
+
         return rivals_of_recordings(samples, labels, features)
 
     @hook
@@ -93,6 +97,8 @@ class SegmentProblem(PartitionProblem):
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
     ) -> Sequence[Candidate]:
         """Metrics without and with context, and the classifiers that apply to the labels."""
+        from structsvm.rivals.recordings import candidates_of_recordings
+
         return candidates_of_recordings(samples, labels, features, self.traits.candidates)
 
 

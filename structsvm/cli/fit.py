@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from structsvm.cli.cluster import check_options, files_of, on_cluster
 from structsvm.cli.columns import named_columns
 from structsvm.cli.context import groups_of, with_context
 from structsvm.cli.inputs import (
@@ -84,13 +85,26 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         backend=args.backend,
     )
     Settings.of(learner.get_params(deep=False))  # refuses before any work what cannot be
+    check_options(args, kind.problem)
+    with on_cluster(args):
+        return _learn(args, terminal, learner, kind, typed)
+
+
+def _learn(
+    args: argparse.Namespace,
+    terminal: Terminal,
+    learner: MetricLearner,
+    kind: Kind,
+    typed: Mapping[str, Any],
+) -> int:
+    """Read, learn, save, and say what came of it."""
     given = _read(args, terminal, kind.problem)
     learner.set_params(problem=with_counts(kind, typed, given, terminal).problem)
     doing = "making graphs" if takes_images(kind.problem) else "checking"
     with given.named(), terminal.working(doing):
         training = learner.read(
             given.Xs,
-            given.ys,
+            given.ys if given.files is None else None,
             feature_names=given.features,
             groups=groups_of(given, args.groups),
         )
@@ -232,6 +246,8 @@ def _solver(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
 
 def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> Given:
     """What is learned from, with its labels, full or partial."""
+    if args.scheduler is not None:
+        return files_of(args, terminal, problem)
     some = args.regions is not None or args.chunk_column is not None
     given = read(
         args,
@@ -339,7 +355,7 @@ def _tell(
         terminal.note(learner.alternated_.summary)
     called = words_of_training(learner.problem_)
     where, on = "PATH", f"{words.whole}s it was not learned from"
-    if training.is_complete and can_be_split(learner, training.samples, given.ys):
+    if training.is_complete and can_be_split(learner, training.samples, training.given or ()):
         on = f"{learner.question_} held out, each clustered as learned from the others"
         where = args.paths[0]
     question = question_in_words(learner)

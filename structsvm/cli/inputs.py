@@ -23,7 +23,7 @@ from structsvm.errors import (
     warn,
 )
 from structsvm.io.columns import warn_about_columns
-from structsvm.io.files import find_recordings, formats_in_words, read_file
+from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_file
 from structsvm.io.image_folder import LabelledImage, find_images, read_images
 from structsvm.io.indicators import looks_like_changes, read_labels_as
 from structsvm.io.label_tables import with_labels
@@ -73,7 +73,16 @@ class Given:
     called: Words
     """What the problem calls them in its messages."""
     ys: Sequence[Any]
-    """Labels, None where there are none."""
+    """Labels, None where there are none; nothing where they come with what is read later."""
+    files: RecordingFiles | None = None
+    """What reads the recordings, of which the items have the names alone."""
+
+    @classmethod
+    def later(
+        cls, items: Sequence[Recording], files: RecordingFiles, problem: PartitionProblem
+    ) -> Given:
+        """Recordings that are read when they are needed."""
+        return cls(items, words_for(problem), problem.traits.words, (), files)
 
     @classmethod
     def of(cls, items: Sequence[Recording | LabelledImage], problem: PartitionProblem) -> Given:
@@ -96,8 +105,10 @@ class Given:
         return [item.where if isinstance(item, Recording) else item.source for item in self.items]
 
     @property
-    def Xs(self) -> list[Any]:
-        """Arrays (T, P), or pixels."""
+    def Xs(self) -> Any:
+        """Arrays (T, P), or pixels; or what reads them."""
+        if self.files is not None:
+            return self.files
         return [item.X if isinstance(item, Recording) else item.image for item in self.items]
 
     @property
@@ -109,7 +120,8 @@ class Given:
     def features(self) -> tuple[str, ...] | None:
         """The names of the columns; None for images, whose features the problem makes."""
         first = self.items[0]
-        return first.features if isinstance(first, Recording) else None
+        is_read = isinstance(first, Recording) and self.files is None
+        return first.features if is_read and isinstance(first, Recording) else None
 
     @contextmanager
     def named(self) -> Iterator[None]:

@@ -27,7 +27,7 @@ SOLVERS = (
 )
 COMPARED = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")
 REGULARIZERS = ("squared", "trace")
-BACKENDS = ("auto", "serial", "threads", "processes")
+BACKENDS = ("auto", "serial", "threads", "processes", "dask")
 LABELS_ARE = ("states", "changes")
 MISSING = ("error", "interpolate", "mask")
 STREAMS = ("audio", "video", "both")

@@ -73,6 +73,8 @@ def with_counts(kind: Kind, typed: Mapping[str, Any], given: Given, terminal: Te
 
 def unlabelled_samples(given: Given) -> int:
     """How many samples, rows or pixels have no label."""
+    if given.files is not None:
+        return 0  # those that are read later are labelled in full
     sizes = _sizes(given)
     return sum(
         size if y is None else int(unlabelled(np.ravel(y)).sum())

@@ -665,6 +665,12 @@ def _running_options(group: argparse._ArgumentGroup) -> None:
         "--backend", choices=BACKENDS, default="auto", help="how workers run (default: auto)"
     )
     group.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="with --backend dask: the scheduler of a Dask cluster, such as tcp://10.0.0.1:8786. "
+        "Its workers read the files, one at a time, and must find them under the same paths",
+    )
+    group.add_argument(
         "--checkpoint",
         type=Path,
         metavar="FILE",

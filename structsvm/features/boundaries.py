@@ -7,9 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import convolve1d, maximum_filter1d
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, SettingsError
@@ -252,6 +250,8 @@ def widened(states: States, tolerance: int) -> States:
 
 def sums_of(p: Floats, spread: int) -> Floats:
     """Probabilities of boundaries, (T,), and those of their neighbours with falling weights."""
+    from scipy.ndimage import convolve1d
+
     p = p.copy()
     p[0] = 0.0
     weights = 1 - np.abs(np.arange(-spread, spread + 1)) / (spread + 1)
@@ -260,6 +260,8 @@ def sums_of(p: Floats, spread: int) -> Floats:
 
 def peaks_of(sums: Floats, distance: int) -> tuple[Ints, Floats]:
     """Where the peaks are, of those that are equal and near each other the first, and how high."""
+    from scipy.ndimage import maximum_filter1d
+
     highest = maximum_filter1d(sums, 2 * distance + 1, mode="constant")
     kept: list[int] = []
     for t in np.flatnonzero(sums == highest).tolist():
@@ -290,12 +292,16 @@ def _begins(y: Any, T: int, i: int) -> Ints:
 
 
 def _widened(begins: Ints, tolerance: int) -> Ints:
+    from scipy.ndimage import maximum_filter1d
+
     near = maximum_filter1d((begins == 1).astype(np.int64), 2 * tolerance + 1, mode="constant")
     return np.where((near == 1) & (begins != UNNAMED), 1, begins).astype(np.int64)
 
 
 def _calibrated(probabilities: Sequence[Floats], near: Sequence[Ints]) -> tuple[float, float]:
     """Slope and intercept of the probability of a boundary at a peak, by the peak's height."""
+    from sklearn.linear_model import LogisticRegression
+
     peaks = [peaks_of(sums_of(p, SPREAD), DISTANCE) for p in probabilities]
     heights = np.concatenate([height for _, height in peaks])
     right = np.concatenate([code[where] for (where, _), code in zip(peaks, near, strict=True)])

@@ -6,6 +6,7 @@ from structsvm.support.lazy import lazy
 
 if TYPE_CHECKING:
     from structsvm.io.files import Found as Found
+    from structsvm.io.files import RecordingFiles as RecordingFiles
     from structsvm.io.files import find_recordings as find_recordings
     from structsvm.io.files import read_recording as read_recording
     from structsvm.io.files import read_recordings as read_recordings
@@ -32,6 +33,7 @@ else:
             "Interval": "structsvm.io.intervals",
             "LabelledImage": "structsvm.io.image_folder",
             "Recording": "structsvm.io.recording",
+            "RecordingFiles": "structsvm.io.files",
             "TimeAxis": "structsvm.io.times",
             "arrays_and_labels": "structsvm.io.recording",
             "find_recordings": "structsvm.io.files",

@@ -32,7 +32,14 @@ from structsvm.io.times import warn_about_steps
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.typed import refuse_other_types
 
-__all__ = ["Found", "find_recordings", "read_recording", "read_recordings", "write_recording"]
+__all__ = [
+    "Found",
+    "RecordingFiles",
+    "find_recordings",
+    "read_recording",
+    "read_recordings",
+    "write_recording",
+]
 
 TABLES = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)
 """Kinds that are read; texts may be compressed."""
@@ -300,6 +307,88 @@ def read_recording(
     how = HowToRead(Typed(), missing, missing_labels, blanks, need_labels, max_bytes)
     (found,) = read_file(path, columns, how, name=name, wanted=features)
     return found
+
+
+class RecordingFiles:
+    """Recordings in files, each of which is read whenever it is asked for.
+
+    Learning from more files than fit in memory: ``fit(RecordingFiles("folder/"))``. The workers
+    read the files, so that those of other machines must find them under the same paths.
+
+    Parameters
+    ----------
+    paths : path or list of paths
+        As for :func:`read_recordings`; each file is one recording, with its labels.
+    label_column, time_column, labels_are, features, ignore, missing, max_bytes
+        As for :func:`read_recordings`.
+
+    Raises
+    ------
+    DataError
+        As :func:`find_recordings`, and, when a recording is read, naming its file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from structsvm.io import RecordingFiles
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("anna.csv", "ben.csv"):
+    ...         frame = pd.DataFrame({"x": [1.0, 2.0, 9.0], "label": [0, 0, 1]})
+    ...         frame.to_csv(Path(folder) / name, index=False)
+    ...     files = RecordingFiles(folder)
+    ...     len(files), files[1].name, files[1].X.shape
+    (2, 'ben', (3, 1))
+    """
+
+    @refuse_other_types
+    def __init__(
+        self,
+        paths: str | PathLike[str] | Iterable[str | PathLike[str]],
+        *,
+        label_column: str = "label",
+        time_column: str | None = None,
+        labels_are: str | None = None,
+        features: Sequence[str] = (),
+        ignore: Sequence[str] = (),
+        missing: str = "error",
+        max_bytes: int | None = None,
+    ) -> None:
+        columns = TableColumns(
+            label_column, time_column, features=tuple(features), ignored=tuple(ignore)
+        )
+        how = HowToRead(missing=missing, max_bytes=max_bytes)
+        self._set(find_recordings(paths), columns, how, labels_are)
+
+    @classmethod
+    def of(
+        cls, found: Found, columns: TableColumns, how: HowToRead, labels_are: str | None
+    ) -> RecordingFiles:
+        """The recordings of files that were found, read in this way."""
+        files = cls.__new__(cls)
+        files._set(found, columns, how, labels_are)
+        return files
+
+    def _set(
+        self, found: Found, columns: TableColumns, how: HowToRead, labels_are: str | None
+    ) -> None:
+        files = tuple(Path(os.path.abspath(path)) for path in found.files)  # of any process
+        self.found = replace(found, files=files)
+        self._columns, self._how, self._kind = columns, how, labels_are
+
+    def __len__(self) -> int:
+        """Return the number of files."""
+        return len(self.found.files)
+
+    def __getitem__(self, i: int) -> Recording:
+        """Read a recording."""
+        path, name = self.found.files[i], self.found.names[i]
+        recordings = read_file(path, self._columns, self._how, name=name)
+        if len(recordings) > 1:
+            raise DataError(f"{path} holds {len(recordings)} recordings: one in each file is read")
+        (recording,) = read_labels_as(recordings, self._kind, ask=True)
+        return recording
 
 
 def read_file(

@@ -24,6 +24,9 @@ __all__ = ["blocks", "filled", "has_gaps", "in_metric", "magnitudes", "means", "
 
 Floats = NDArray[np.float64]
 
+MANY = 32
+"""Features from which on it pays to see first whether a metric mixes them."""
+
 
 def has_gaps(X: Floats) -> bool:
     """Whether a value is missing."""
@@ -70,16 +73,23 @@ def in_metric(X: Floats, factor: Floats) -> Floats:
     DataError
         If values are missing and the metric mixes features.
     """
-    Z = np.asarray(X @ factor)
-    if not math.isnan(Z.sum()):
-        return Z
-    if (np.count_nonzero(factor, axis=0) > 1).any():
+    mixes = len(factor) < MANY or _mixes(factor)
+    if mixes:
+        Z = np.asarray(X @ factor)
+        if not math.isnan(Z.sum()):
+            return Z
+    if mixes and _mixes(factor):
         raise DataError(
             "values are missing (NaN), and this metric mixes features: masked values take "
             "metric='diagonal'; interpolate them for a full metric"
         )
     feature = np.abs(factor).argmax(axis=0)
     return np.asarray(X[:, feature] * factor[feature, np.arange(feature.size)])
+
+
+def _mixes(factor: Floats) -> bool:
+    """Whether a column of a factor is made of several features."""
+    return bool((np.count_nonzero(factor, axis=0) > 1).any())
 
 
 def filled(X: Floats) -> Floats:

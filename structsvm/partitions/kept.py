@@ -86,6 +86,13 @@ class KeptPartition:
         """The number of clusters or segments, K."""
         return self.values.size if self.is_contiguous else int(self.values.max()) + 1
 
+    @property
+    def n_bytes(self) -> int:
+        """What it takes to send it to another process."""
+        if not self.is_contiguous:
+            return self.values.nbytes
+        return min(self.values.nbytes, -(-self.n_samples // 8))
+
     def __eq__(self, other: object) -> bool:
         """Two are equal when they group the items the same way."""
         if not isinstance(other, KeptPartition):
@@ -98,7 +105,7 @@ class KeptPartition:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To other processes it travels in T bits at most."""
-        if not self.is_contiguous or 8 * self.values.nbytes <= self.n_samples:
+        if self.n_bytes == self.values.nbytes:
             return KeptPartition, (self.values, self.is_contiguous)
         is_end = np.zeros(self.n_samples, dtype=np.bool_)
         is_end[self.values.astype(np.int64) - 1] = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -206,8 +207,10 @@ def penalties_for(
 
 
 def _scatter(Z: Floats) -> float:
-    """The sum of squared distances from the mean."""
-    return float(np.nansum((Z - means(Z)) ** 2))
+    """The sum of squared distances from the mean, of the values there are."""
+    squares = (Z - Z.mean(axis=0)) ** 2
+    total = float(squares.sum())
+    return float(np.nansum((Z - means(Z)) ** 2)) if math.isnan(total) else total
 
 
 def penalty_grid(scale: float) -> Floats:

@@ -213,9 +213,9 @@ def _checked(path: str) -> str:
     if Path(path).suffix.lower() not in KINDS:
         raise DataError(
             f"{path!r} is not a kind of file that is read when it is needed: give "
-            f"{', '.join(KINDS)}; structsvm.datasets.RecordingFiles(paths) reads others"
+            f"{', '.join(KINDS)}; structsvm.io.RecordingFiles(paths) reads others"
         )
-    return path
+    return os.path.abspath(path)  # processes may work in other folders
 
 
 def _taken_apart(found: Any) -> Item:

@@ -86,7 +86,7 @@ class Planes:
         """
         given = self.groups if groups is None else groups
         if (given[1:] > given[:-1]).all():
-            return replace(self, groups=given)
+            return self if groups is None else replace(self, groups=given)
         present, places = np.unique(given, return_inverse=True)
         slopes = np.zeros((present.size, self.w.size))
         intercepts, values, slacks = np.zeros((3, present.size))

@@ -39,6 +39,9 @@ TRUTHS_IN_MEMORY = 2**28
 MOMENT = 10_000
 """Items of samples that are separated together, if there are so many."""
 
+MOST_BYTES = 4096
+"""A labelling that takes more is not sent: what travels in a round does not grow with a sample."""
+
 MOST_BLOCKS = 64
 """Sums over samples are made of so many terms, however many workers there are."""
 
@@ -142,7 +145,9 @@ class Block:
             return None
         with asked(self.problem, "kept", f"sample {sample}"):
             kept = self.problem.kept(y)
-        return None if kept is None else ((sample, kept, loss, 1.0),)
+        if kept is None or getattr(kept, "n_bytes", 0) > MOST_BYTES:
+            return None
+        return ((sample, kept, loss, 1.0),)
 
     def _feature(self, j: int, y: Any, dim: int) -> Floats:
         sample = int(self.indices[j])
@@ -155,6 +160,11 @@ class Block:
         with asked(self.problem, "loss", f"sample {sample}"):
             loss = self.problem.loss(self.ys[j], y_hat)
         return check_loss(self.problem, loss, sample)
+
+    def note_truth(self, j: int) -> None:
+        """Keep the joint feature of the truth of the ``j``-th sample, if any is kept."""
+        if self.keeps_truths:
+            self._truth(j, self.problem.weight_space().dim)
 
     def _truth(self, j: int, dim: int) -> Floats:
         if j in self._truths:
@@ -261,6 +271,7 @@ def _separated_together(
             )
             for (k, j), answer in zip(some, answers, strict=True):
                 known[k][j] = answer
+                blocks[k].note_truth(j)  # while the sample is at hand
     return known
 
 

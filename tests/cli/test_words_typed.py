@@ -24,7 +24,7 @@ def test_names_are_those_of_the_library():
     assert set(names.SOLVERS) == {*SOLVER_NAMES, *DESCENT_NAMES}
     assert names.COMPARED == DEFAULT_SOLVERS
     assert sorted(names.REGULARIZERS) == sorted(REGULARIZERS)
-    assert names.BACKENDS == tuple(name for name in BACKEND_NAMES if name != "dask")
+    assert names.BACKENDS == BACKEND_NAMES
     assert names.LABELS_ARE == LABELS_ARE
     assert names.FEATURED.keys() == FEATURES.keys()
 

@@ -1,0 +1,88 @@
+"""Learning on a Dask cluster, from files that its workers read."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from structsvm.cli.columns import how_to_read, labels_are, table_columns
+from structsvm.cli.inputs import Given, takes_images
+from structsvm.cli.terminal import Terminal
+from structsvm.errors import SettingsError
+from structsvm.io.files import RecordingFiles, find_recordings
+from structsvm.io.recording import Recording
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.support.extras import require
+
+__all__ = ["check_options", "files_of", "on_cluster"]
+
+WHOLE = ("labels", "regions", "chunk_column", "recording_column", "rates", "split")
+"""Options of ``fit`` that need all recordings in memory."""
+WAIT = 30
+"""Seconds to wait for a scheduler."""
+
+
+def check_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
+    """Refuse a scheduler without the backend, the backend without it, and what it cannot do.
+
+    Raises
+    ------
+    SettingsError
+        Naming the option.
+    """
+    if (args.scheduler is None) != (args.backend != "dask"):
+        missing = "--scheduler ADDRESS" if args.scheduler is None else "--backend dask"
+        raise SettingsError(f"learning on a Dask cluster takes {missing}, too")
+    if args.scheduler is None:
+        return
+    if takes_images(problem):
+        raise SettingsError("--scheduler is for recordings and tables, not for images")
+    typed = next((name for name in WHOLE if getattr(args, name) not in (None, False)), None)
+    if typed is not None:
+        raise SettingsError(
+            f"--{typed.replace('_', '-')} needs all recordings in memory, and with --scheduler "
+            "they are read one at a time: leave one of them out"
+        )
+
+
+@contextmanager
+def on_cluster(args: argparse.Namespace) -> Iterator[None]:
+    """Let ``backend="dask"`` take the workers of the scheduler that was named, if one was.
+
+    Raises
+    ------
+    SettingsError
+        If there is no scheduler at that address.
+    """
+    if args.scheduler is None:
+        yield
+        return
+    distributed = require("distributed", "dask", "--scheduler")
+    try:
+        client = distributed.Client(args.scheduler, timeout=WAIT)
+    except (OSError, ValueError, TypeError) as error:
+        raise SettingsError(
+            f"--scheduler {args.scheduler}: no scheduler answers ({error})"
+        ) from error
+    with client:
+        yield
+
+
+def files_of(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> Given:
+    """The labelled files that ``args.paths`` name, none of which is read here."""
+    found = find_recordings(args.paths)
+    how = how_to_read(args, need_labels=True, blanks=False)
+    files = RecordingFiles.of(found, table_columns(args), how, labels_are(args))
+    terminal.note(f"{len(files)} files, which the workers read")
+    nothing = np.empty((0, 0))
+    return Given.later(
+        [
+            Recording(name, nothing, None, (), source=str(path))
+            for name, path in zip(found.names, found.files, strict=True)
+        ],
+        files,
+        problem,
+    )

@@ -1,0 +1,64 @@
+"""structsvm fit on a Dask cluster whose workers read the files."""
+
+import distributed
+import numpy as np
+import pytest
+from cli_kit import TRAIN
+
+import structsvm
+from structsvm.datasets import write_recording
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+LINE = "fit change-point train --metric diagonal --rivals none --quiet -o"
+
+
+def test_the_model_is_that_of_files_read_here(run, tmp_path, scheduler):
+    assert run(f"{LINE} {tmp_path}/here")[0] == 0
+    there = f"{LINE} {tmp_path}/there --json --backend dask --scheduler {scheduler}"
+    code, out, err = run(there)
+    assert (code, err) == (0, "")
+    assert '"unlabelled_samples": 0' in out
+    here, there = (structsvm.load(tmp_path / name) for name in ("here", "there"))
+    assert np.array_equal(here.metric_.factor, there.metric_.factor)
+    assert here.penalty_ == there.penalty_
+    assert here.training_data_ == there.training_data_
+    assert here.feature_names_in_.tolist() == there.feature_names_in_.tolist()
+    assert run(f"evaluate {tmp_path}/there test --quiet")[0] == 0
+
+
+def test_errors_name_the_file(run, tmp_path, scheduler):
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    for recording in TRAIN:
+        write_recording(recording, folder / f"{recording.name}.npz")
+    (folder / f"{TRAIN[1].name}.npz").write_bytes(b"PK")
+    line = f"fit change-point {folder} -o {tmp_path}/m --backend dask --scheduler {scheduler}"
+    code, _, err = run(line)
+    assert code == 1
+    assert f"{TRAIN[1].name}.npz" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--backend dask", "takes --scheduler ADDRESS, too"),
+        ("--scheduler tcp://127.0.0.1:1", "takes --backend dask, too"),
+        ("--backend dask --scheduler nowhere://1", "--scheduler nowhere://1: no scheduler answers"),
+        (
+            "--backend dask --scheduler tcp://127.0.0.1:1 --recording-column who",
+            "--recording-column needs all recordings in memory",
+        ),
+    ],
+)
+def test_what_cannot_be(run, tmp_path, options, said):
+    code, _, err = run(f"{LINE} {tmp_path}/m {options}")
+    assert code == 1
+    assert said in " ".join(err.split())
