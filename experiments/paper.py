@@ -74,7 +74,7 @@ PARTS = (
         ("figure1_full_labels.py", "--seeds", "1"),
         "T = 600, P = 300, 10 series learn, 10 test",
         "5",
-        2,
+        1,
     ),
     Part(
         "Figure 1",
@@ -82,7 +82,7 @@ PARTS = (
         ("figure1_robustness.py", "--figure", "--seeds", "1", "--fractions", "0.2", "1.0"),
         "T = 600, P = 300, 10 series learn, 10 test",
         "10",
-        25,
+        6,
     ),
     Part(
         "Table 1",
@@ -90,7 +90,7 @@ PARTS = (
         ("table1_shows.py", "--quick"),
         "T = 5400, P = 38, 64 and 102, 4 shows learn, 3 choose, 3 test",
         "1",
-        20,
+        18,
     ),
     *(
         Part(
@@ -99,19 +99,19 @@ PARTS = (
             ("table2_uci.py", table) if table in ("iris", "wine") else None,
             HALVES,
             "10",
-            40 if table == "letter" else 3,
+            6 if table == "letter" else 1,
             **({} if table in ("iris", "wine", "digits") else OF_TABLES),
         )
         for table in TABLES
     ),
-    Part("Table 2, Xing et al.", ("make", "rivals"), None, HALVES, "10", 60, **OF_TABLES),
+    Part("Table 2, Xing et al.", ("make", "rivals"), None, HALVES, "10", 40, **OF_TABLES),
     Part(
         "Table 3",
         ("table3_horses.py",),
         ("table3_horses.py", "--quick"),
         "80 photographs, 10 learn, 70 test",
         "10",
-        30,
+        20,
         "weizmann_horse",
         "fetch_weizmann_horse",
     ),

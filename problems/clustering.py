@@ -64,6 +64,11 @@ PART_CANDIDATES = (
         lams=(100.0, 10.0, 1.0),
     ),
     Candidate(
+        "centred-fifth",
+        settings={"metric": "full", "whiten": 0.2, "regularizer": CENTRED},
+        lams=(1.0, 0.1),
+    ),
+    Candidate(
         "centred-whitened",
         settings={"metric": "full", "whiten": 0.05, "regularizer": CENTRED},
         lams=(10.0, 1.0),

@@ -207,7 +207,7 @@ def test_the_menu_asks_for_the_question():
         names[split] = {c.name for c in found._menu(found._training_set(data, labels))}
     assert names[None] == {"untrained", "rca", "diagonal", "full"}
     whitened = {"full-unwhitened", "full", "full-whitened"}
-    centred = {"diagonal-centred", "centred", "centred-whitened"}
+    centred = {"diagonal-centred", "centred", "centred-fifth", "centred-whitened"}
     assert names["clusters"] == names[None] | whitened | centred | {"rca-plain", "lda"}
     assert names["rows"] == names["clusters"] | {"lda-classifier", "nearest-centroid"}
     own = MetricLearnerCV(Clustering(), lams=(0.5,), split="clusters")
