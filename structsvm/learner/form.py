@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from structsvm.errors import DataError
 from structsvm.graphs.inputs import is_one
-from structsvm.partitions.sources import source_of
+from structsvm.partitions.sources import Named, source_of
 from structsvm.partitions.traits import GRAPHS, IMAGES
 
 __all__ = ["Form", "Recorded", "same_form"]
@@ -88,8 +88,9 @@ class Form:
         by_name = isinstance(Xs, Mapping) and not sp.issparse(Xs)  # some sparse arrays are both
         keys = tuple(Xs) if by_name else None
         single = _is_matrix(Xs) or _is_frame(Xs) or _is_recorded(Xs)
-        if by_name and not isinstance(Xs, dict):  # it may read what it gives when it is asked
-            return cls(source_of(Xs), keys)
+        if (by_name and not isinstance(Xs, dict)) or hasattr(Xs, "array_keys"):  # of zarr
+            group = source_of(Xs)
+            return cls(group, group.keys if isinstance(group, Named) else keys)
         samples = list(Xs.values()) if by_name else [Xs] if single else Xs
         if not isinstance(samples, list | tuple):
             return cls(samples)

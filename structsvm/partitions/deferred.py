@@ -108,13 +108,17 @@ class Deferred:
         known = _kept.get(self)
         if known is not None:
             return known
+        X = self.make()
+        _kept.offer(self, X)
+        return X
+
+    def make(self) -> Floats:
+        """Read it and make of it what is needed, (T, P), read-only; nothing is kept."""
         X = self.origin.read()
         with single_threaded():
             for step in self.steps:
                 X = step(X)
-        X = read_only(X)
-        _kept.offer(self, X)
-        return X
+        return read_only(X)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To other processes it travels as the place where it is read."""

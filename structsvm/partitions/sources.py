@@ -19,7 +19,7 @@ from structsvm.parallel.once import spread
 from structsvm.storage.limits import kept_bytes, npy_shape, read_npz
 from structsvm.support.extras import require
 
-__all__ = ["Item", "Source", "source_of"]
+__all__ = ["Item", "Named", "Source", "source_of"]
 
 LABELS = "label"
 """The column of a table that holds labels, if there is one."""
@@ -79,7 +79,7 @@ class Numbered(Source):
     held: Any
 
     def __len__(self) -> int:
-        return len(self.held)
+        return int(self.held.shape[0]) if hasattr(self.held, "shape") else len(self.held)
 
     def get(self, i: int) -> Any:
         return self.held[i]
@@ -102,12 +102,15 @@ class Named(Source):
         return len(self.keys)
 
     def get(self, i: int) -> Any:
+        """The recording of the ``i``-th name."""
         return self.held[self.keys[i]]
 
     def place(self, i: int) -> str:
+        """Its name."""
         return repr(self.keys[i])
 
     def stamp(self, i: int) -> Any:
+        """Nothing is known to change."""
         return None
 
 
@@ -191,7 +194,8 @@ def source_of(Xs: Any) -> Source | None:
     if not hasattr(Xs, "__getitem__"):
         return None
     if callable(getattr(Xs, "keys", None)):
-        return Named(Xs, tuple(Xs.keys()))
+        keys = tuple(Xs.keys())
+        return Named(Xs, keys if isinstance(Xs, Mapping) else tuple(sorted(keys)))
     if hasattr(Xs, "__array__"):
         return Numbered(Xs) if hasattr(Xs, "chunks") and Xs.ndim == 3 else None
     return Numbered(Xs) if hasattr(Xs, "__len__") else None
