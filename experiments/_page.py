@@ -137,6 +137,10 @@ def times(book: Path) -> None:
         if quick:
             first |= {"size": "small", "seeds": "1"}
         rows.append(first | last | done)
+    if all(row["minutes"] is not None for row in rows):
+        total = {key: sum(row[key] for row in rows) for key in ("minutes", "of processor")}
+        all_of_it = {"paper": "all", "command": "make paper", "size": None, "seeds": None}
+        rows.append(all_of_it | total)
     if (PAPER / "paper_runs.json").exists() and rows == stored("paper_runs")[1]:
         return
     store("paper_runs", origin(), rows)

@@ -53,13 +53,16 @@ def clusters() -> plt.Figure:
     wine = load_wine()
     rows = np.random.default_rng(0).permutation(len(wine.data))
     learned, others = rows[:90], rows[90:]
-    learner = MetricLearner(Clustering()).fit(wine.data[learned], wine.target[learned])
+    names = wine.target_names[wine.target]
+    learner = MetricLearner(Clustering())
+    learner.fit(wine.data[learned], names[learned], feature_names=wine.feature_names)
     figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-    plot_clusters(learner, wine.data[others], wine.target[others], n_clusters=3, ax=axes[1])
+    plot_clusters(learner, wine.data[others], names[others], n_clusters=3, ax=axes[1])
     learner.metric_ = learner.baselines_["untrained"]
-    plot_clusters(learner, wine.data[others], wine.target[others], n_clusters=3, ax=axes[0])
+    plot_clusters(learner, wine.data[others], names[others], n_clusters=3, ax=axes[0])
     for ax, title in zip(axes, ("untrained", "learned"), strict=True):
         ax.set_title(title, loc="left")
+    axes[0].get_legend().remove()
     return figure
 
 

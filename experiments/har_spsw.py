@@ -86,7 +86,9 @@ def draw(learner: MetricLearner, test: list[Recording]) -> None:
     from structsvm.plotting import plot_segmentation, plot_weights
 
     plot_weights(learner).figure.savefig(PAPER / "har_spsw_weights.png", dpi=110)
-    axes = plot_segmentation(learner, test[0].X, test[0].y)
+    states = np.load(str(test[0].source))["labels"]
+    names = np.array([name.replace("_", " ").lower() for name in states.tolist()])
+    axes = plot_segmentation(learner, test[0].X, names[test[0].y])
     axes.figure.savefig(PAPER / "har_spsw_recording.png", dpi=110)
     plt.close("all")
 

@@ -175,7 +175,7 @@ def row(description: str, runs: Runs, protocol: str) -> Row:
         losses = [loss for loss, _ in runs.get(name, [])]
         cells[name] = _cell(losses)
     for name, losses in _rivals(protocol, table).items():
-        cells[name] = _cell(losses)
+        cells[name] = _cell(losses, "failed")
     cells["one single cluster"] = float(description.rsplit(" ", 1)[1].rstrip(")")) - 1
     printed = PRINTED.get(table)
     names = ("printed: ours", "printed: Euclid", "printed: RCA", "printed: Xing")
@@ -213,12 +213,13 @@ def _rivals(protocol: str, table: str) -> dict[str, list[float]]:
     return {shown: of_table.get(name, []) for shown, name in names.items()}
 
 
-def _cell(losses: list[float]) -> str | None:
+def _cell(losses: list[float], without: str = "zero metric") -> str | None:
+    """Mean and standard deviation of what has a loss, and how many are ``without`` one."""
     kept = np.array([loss for loss in losses if np.isfinite(loss)])
     if not kept.size:
-        return "zero metric" if losses else None
-    zero = "" if kept.size == len(losses) else f" ({len(losses) - kept.size} zero)"
-    return f"{abs(kept.mean()):.2f} ± {kept.std():.2f}{zero}"
+        return without if losses else None
+    others = "" if kept.size == len(losses) else f" ({len(losses) - kept.size} {without})"
+    return f"{abs(kept.mean()):.2f} ± {kept.std():.2f}{others}"
 
 
 def paired(description: str, runs: Runs) -> Row:
@@ -231,6 +232,7 @@ def paired(description: str, runs: Runs) -> Row:
             cells[name] = None
             continue
         gain = np.array(losses[name]) - losses["ours, full"]
+        gain = gain[np.isfinite(gain)]
         error = gain.std(ddof=1) / np.sqrt(gain.size)
         cells[name] = f"{gain.mean():+.2f} ± {error:.2f} ({(gain > 1e-9).sum()} of {gain.size})"
     return cells
@@ -250,7 +252,11 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=Path, default=SHARED / "tables")
     parser.add_argument("tables", nargs="*", default=list(NAMES), help="only these")
     parser.add_argument("--protocol", choices=PROTOCOLS, help="only this")
+    parser.add_argument("--show", action="store_true", help="write the tables of what is there")
     arguments = parser.parse_args()
+    if arguments.show:
+        show()
+        raise SystemExit
     main(
         arguments.data, arguments.tables, [arguments.protocol] if arguments.protocol else PROTOCOLS
     )

@@ -323,7 +323,7 @@ def _spectral_factor(rows: Floats, values: Floats, vectors: Floats) -> Floats:
     gather, shrink = _gather(P)
     vectors, shrink = vectors.astype(rows.dtype), shrink.astype(rows.dtype)
     factor = np.empty((n, rows_r.size + root.size), dtype=rows.dtype)
-    step = max(1, 4_000_000 // (P * P))  # keeps the matrices of a chunk under 32 MB
+    step = max(1, 1_000_000 // (P * P))  # keeps the matrices of a chunk under 8 MB
     for start in range(0, n, step):
         chunk, block = rows[start : start + step], factor[start : start + step]
         matrices = chunk.take(gather, axis=1)  # what an index gives has to be copied once more

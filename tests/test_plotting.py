@@ -112,6 +112,18 @@ class TestSegmentation:
         drawn = ax.lines[0].get_ydata()
         assert np.corrcoef(drawn, XS[0][:, heaviest[0]])[0, 1] == pytest.approx(-1.0)
 
+    def test_labels_of_true_segments_stay_within_them(self, learner, ax):
+        names = np.array(["standing_up", "a name that is far too long for its segment"])
+        drawn = plot_segmentation(learner, XS[0], names[YS[0] % 2], n_traces=1, ax=ax)
+        drawn.figure.canvas.draw()
+        written = [text for text in ax.texts if text.get_text()]
+        assert {text.get_text().replace("\n", "_") for text in written} == {"standing_up"}
+        edges = np.array([0, *(np.flatnonzero(np.diff(YS[0])) + 1), len(YS[0])]) - 0.5
+        for text in written:
+            box = ax.transData.inverted().transform_bbox(text.get_window_extent())
+            assert edges[0] <= box.x0
+            assert box.x1 <= edges[np.searchsorted(edges, box.x0)]
+
     def test_components_are_the_heaviest_directions(self, learner, ax):
         plot_segmentation(learner, XS[0], n_traces=1, ax=ax)
         heaviest = np.argmax((learner.components_**2).sum(axis=1))
@@ -120,7 +132,11 @@ class TestSegmentation:
         if learner.metric == "diagonal":
             assert rows(ax)[0] in NAMES
         else:
-            assert rows(ax)[0] == "direction 1"
+            title, _, features = rows(ax)[0].partition("\n")
+            assert title == "direction 1"
+            named = features.replace("\n", " ").split(", ")
+            weights = np.abs(learner.components_[heaviest])
+            assert named == [NAMES[j] for j in np.argsort(-weights)[:2]]
 
     def test_on_a_figure_of_its_own(self, learner, tmp_path):
         from matplotlib import pyplot
@@ -303,6 +319,17 @@ class TestClusters:
         plot_clusters(iris, load_iris().data, n_clusters=2, ax=ax)
         assert ax.get_title(loc="left") == "2 clusters"
         assert len(ax.collections) == 2
+
+    def test_a_legend_names_the_classes_that_clusters_go_with(self, iris, ax):
+        X, y = load_iris(return_X_y=True)
+        names = load_iris().target_names[y]
+        plot_clusters(iris, X, names, n_clusters=3, ax=ax)
+        assert sorted(text.get_text() for text in ax.get_legend().texts) == sorted(set(names))
+        assert ax.get_xlabel().startswith("direction 1: ")
+
+    def test_a_legend_numbers_clusters_without_labels(self, iris, ax):
+        plot_clusters(iris, load_iris().data, n_clusters=2, ax=ax)
+        assert [text.get_text() for text in ax.get_legend().texts] == ["cluster 0", "cluster 1"]
 
     def test_misplaced_rows_do_not_depend_on_the_names_of_clusters(self):
         truth = EquivalenceMatrix.from_labels([0, 0, 1, 1, 2, 2])

@@ -86,8 +86,9 @@ def evaluate(
         if not rows.learned_again:
             # Warnings about the table were given with those about its rows.
             with terminal.working("clustering"), without_warnings(DataWarning):
-                prepared = learner.inputs_([sample])
-                shown = evaluation.evaluate(learner, prepared, [y], args.n_clusters, names=[name])
+                shown = evaluation.evaluate(
+                    learner, given.Xs, [y], args.n_clusters, names=[name], measured=[sample]
+                )
             plain = {**shown.to_dict(), "verdict": rows.verdict.to_dict()}
             what = f"the table {name}"
     plain |= {"question": rows.question, "learned_again": rows.learned_again}

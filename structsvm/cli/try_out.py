@@ -8,7 +8,7 @@ little, from the cross-validation, in which every sample was held out once.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,12 +25,22 @@ from structsvm.cli.outputs import check_outputs, writer_for
 from structsvm.cli.predict import answers_of
 from structsvm.cli.settings import Kind, typed_settings
 from structsvm.cli.terminal import Terminal
-from structsvm.errors import DataError, SettingsError, VerdictWarning, printable
-from structsvm.evaluation.evaluate import Evaluation, evaluate
-from structsvm.evaluation.verdict import rival_in_words
+from structsvm.errors import (
+    DataError,
+    DataWarning,
+    LearningError,
+    SettingsError,
+    VerdictWarning,
+    printable,
+    warn,
+)
+from structsvm.evaluation.evaluate import evaluate
+from structsvm.evaluation.verdict import Verdict, rival_in_words
 from structsvm.io.recording import Recording
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.rivals import rivals_of
+from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.splits import CLUSTERS, ROWS, STATES, fewest_rows
 from structsvm.report import report_page
@@ -68,6 +78,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     check_outputs(args, [model, page])
     contiguous = kind.problem.traits.contiguous
     given = read(args, terminal, kind.problem, need_labels=True, ask=contiguous)
+    with given.named(), without_warnings(DataWarning):
+        labelled = TrainingSet.read(kind.problem, given.Xs, given.ys)
+        if labelled.is_complete:
+            kind.problem.check_training(labelled.truths)
     split, train, test, groups = _split(given, args, kind)
     terminal.note(_about(train, test, split, groups))
 
@@ -84,6 +98,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     with quiet, train.named(), terminal.working("choosing by cross-validation"):
         search.fit(train.Xs, train.ys, groups=groups, feature_names=train.features)
     learner = search.best_estimator_
+    with train.named(), terminal.working("tuning rivals"):
+        _tune_the_rest(learner, train, groups)
     learner.columns_ = dict(named_columns(args))
     folder.mkdir(parents=True, exist_ok=True)
     save(learner, model)
@@ -119,8 +135,26 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         plain["verdict"] = search.verdict_.to_dict()
     terminal.report(plain, *scores, judged)
     terminal.note(f"\nmodel        {model}\nreport       {page}\npredictions  {table}\n")
-    terminal.note(_next(search, learner, result, model))
+    # A few held-out samples support no verdict; those of choosing were held out in turn.
+    verdict = result.verdict if result.verdict.is_supported else search.verdict_
+    rivals = {*learner.baselines_, *learner.rivals_}
+    terminal.note(_next(verdict, search.best_candidate_, rivals, model))
     return 0
+
+
+def _tune_the_rest(learner: MetricLearner, train: Given, groups: Sequence[str] | None) -> None:
+    """Tune the rivals that nothing was chosen from, so that the comparison is with every one."""
+    read = learner.read(train.Xs, train.ys, groups=groups)
+    data = replace(read, question=learner.question_)
+    rivals = [rival.name for rival in rivals_of(data, learner.features)]
+    tuned = {*learner.baselines_, *learner.rivals_}
+    for name in (*data.problem.traits.baselines, *rivals):
+        if name in tuned:
+            continue
+        try:
+            learner.fit_baselines(data, names=[name])
+        except (DataError, LearningError) as error:
+            warn(f"{name} is not compared with: {error}", DataWarning)
 
 
 def _split(
@@ -218,16 +252,23 @@ def _about(train: Given, test: Given, split: str | None, groups: Sequence[str] |
     )
 
 
-def _next(search: MetricLearnerCV, learner: MetricLearner, result: Evaluation, model: Path) -> str:
-    """One sentence, and the next command."""
-    best = search.best_candidate_
-    others = {**learner.baselines_, **learner.rivals_}
-    # A few held-out samples support no verdict; those of choosing were held out in turn.
-    verdict = result.verdict if result.verdict.is_supported else search.verdict_
-    answer, command = verdict.answer, f"structsvm predict {model} NEW"
-    if best in others:
+def _next(verdict: Verdict, best: str, rivals: Collection[str], model: Path) -> str:
+    """One sentence, and the next command, which does what the sentence says.
+
+    Parameters
+    ----------
+    best : str
+        What did best in cross-validation.
+    rivals : collection of str
+        What the model can partition with beside the metric.
+    """
+    command = f"structsvm predict {model} NEW"
+    enough = verdict.enough
+    if enough is not None and enough.rival in rivals and verdict.answer.endswith("use it."):
+        return f"{verdict.answer} Partition new data with\n  {command} --rival {enough.rival}"
+    if best in rivals:
         return (
-            f"{answer} In cross-validation {rival_in_words(best)} did best; partition new data "
-            f"with it\n  {command} --rival {best}"
+            f"{verdict.answer} In cross-validation {rival_in_words(best)} did best; partition new "
+            f"data with it\n  {command} --rival {best}"
         )
-    return f"{answer} Partition new data with\n  {command}"
+    return f"{verdict.answer} Partition new data with\n  {command}"

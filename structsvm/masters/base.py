@@ -71,6 +71,8 @@ class MasterSolution:
     """False where the restricted problem has no minimum yet, and this is one within a box."""
     duals: tuple[Any, ...] | None = None
     """Dual values of the further constraints, one for each, if there are any."""
+    is_projected: bool = False
+    """Whether ``w`` was made by projecting on the cone, which then need not be done again."""
 
 
 class Master(ABC):
@@ -122,4 +124,5 @@ def checked(answer: MasterSolution, risk: RegularizedRisk, cuts: WorkingSet) -> 
         )
     if not np.isfinite(w).all():
         raise MasterError(f"the master ({answer.label}) returned no finite weight")
-    return replace(answer, w=risk.space.project(w), multipliers=clean_multipliers(alpha, cuts))
+    w = w if answer.is_projected else risk.space.project(w)
+    return replace(answer, w=w, multipliers=clean_multipliers(alpha, cuts))

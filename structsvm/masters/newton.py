@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
+from scipy.linalg.lapack import dpstrf
 
 from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.base import (
@@ -47,6 +47,9 @@ PATIENCE = 6
 COARSE = 1e-4
 """Relative gap down to which the quadratic model is computed in single precision. A model that is
 wrong by 1e-7 loses nothing there; values, gradients and bounds are always in double precision."""
+
+SINGLE, DOUBLE = 1e-6, 1e-14
+"""What rounding leaves of a curvature of zero, for each unit of the largest."""
 
 CHUNK = 2**26
 """Bytes of slopes that are scaled at a time."""
@@ -107,7 +110,7 @@ class NewtonMaster(Master):
             found = _ascend(restricted, cuts.multipliers, request.tol, self.max_steps)
         if not found.relative_gap <= acceptable(request.tol):
             raise MasterError(f"newton stalled at a relative gap of {found.relative_gap:.1g}")
-        return MasterSolution(found.w, found.alpha, "newton")
+        return MasterSolution(found.w, found.alpha, "newton", is_projected=True)
 
     def _proximal_point(
         self,
@@ -223,17 +226,19 @@ class _Restricted:
         """``F`` with ``F F^T`` the curvature of the dual in these multipliers, (C, f), f <= C."""
         kind = np.float32 if at.relative_gap > COARSE else np.float64
         step = max(1, CHUNK // (8 * self.curvature.size))
-        sizes, parts = np.ones(active.size), []
+        root, sizes, parts = np.sqrt(self.curvature), np.ones(active.size), []
         for k in range(0, max(1, active.size), step):
-            rows = self.cuts.slopes[active[k : k + step]] / np.sqrt(self.curvature)
-            norms = np.linalg.norm(rows, axis=1)  # single precision has few exponents
+            rows = self.cuts.slopes[active[k : k + step]]
+            rows /= root
+            norms = np.sqrt(np.einsum("cd,cd->c", rows, rows))  # single precision: few exponents
             sizes[k : k + step] = np.where(norms > 0, norms, 1.0)
             rows /= sizes[k : k + step, None]
             parts.append(at.projection.factor(rows.astype(kind, copy=False)))
         F = np.concatenate(parts)
         if F.shape[1] <= active.size:
             return np.asarray(sizes[:, None] * F, dtype=np.float64)
-        return _square_root((F @ F.T) * np.outer(sizes, sizes))
+        accuracy = SINGLE if kind is np.float32 else DOUBLE
+        return sizes[:, None] * _square_root((F @ F.T).astype(np.float64), accuracy)
 
 
 def _ascend(restricted: _Restricted, alpha: Floats, tol: float, max_steps: int) -> _Point:
@@ -262,8 +267,13 @@ def _search(restricted: _Restricted, at: _Point, direction: Floats) -> tuple[_Po
         step *= 0.5
 
 
-def _square_root(H: Floats) -> Floats:
-    """``F`` (C, r) with ``F F^T = H`` for a positive semi-definite H, r its numerical rank."""
-    values, vectors = eigh(H, check_finite=False)
-    kept = values > 1e-14 * max(values[-1], 0.0)
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+def _square_root(H: Floats, accuracy: float) -> Floats:
+    """``F`` (C, r) with ``F F^T = H`` for a positive semi-definite H, r its numerical rank.
+
+    By Cholesky's method with pivots, until all that is left is below the accuracy of ``H``.
+    """
+    least = accuracy * float(H.diagonal().max(initial=0.0))
+    factor, pivots, rank, _ = dpstrf(H, tol=least, lower=1)
+    F: Floats = np.empty((len(H), rank))
+    F[pivots - 1] = np.tril(factor)[:, :rank]
+    return F

@@ -171,6 +171,11 @@ def _check(
         if divided.size:
             name = np.unique(np.asarray(groups))[divided[0]]
             raise SettingsError(f"cv divides the group {name!r}: use GroupKFold, or a number")
+        if not teaches.any():
+            raise DataError(
+                f"none of {words.wholes(teaches.size)} has two {words.part}s or more: there is "
+                "nothing to learn from; label some that have"
+            )
         if not teaches[folds.train(k)].any():
             raise DataError(
                 f"only {int(teaches.sum())} of {words.wholes(teaches.size)} have two "

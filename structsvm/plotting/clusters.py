@@ -8,15 +8,19 @@ import numpy as np
 
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import partition_of
-from structsvm.partitions.matching import misplaced
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.matching import matched_labels, misplaced
 from structsvm.partitions.samples import asked_counts
-from structsvm.plotting.style import MARKERS, OKABE_ITO, new_axes, plain
+from structsvm.plotting.style import MARKERS, OKABE_ITO, new_axes, plain, plain_text
 from structsvm.plotting.traces import check_drawable, traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_clusters"]
+
+MANY = 20
+"""Clusters that a legend has room for."""
 
 
 def plot_clusters(
@@ -28,6 +32,9 @@ def plot_clusters(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a sample in the two heaviest directions of the metric; colours are predicted clusters.
+
+    A legend names the clusters: by the label of the true cluster that each goes with, where there
+    are labels, else by its number.
 
     Parameters
     ----------
@@ -74,10 +81,13 @@ def plot_clusters(
     points = values if len(values) > 1 else np.vstack([values, np.zeros(values.shape[1])])
 
     ax = plain(new_axes(ax, width=6.4, height=4.8))
+    titles = _titles(found, truth, y)
     for k in range(found.n_clusters):
         x, height = points[:, found.labels == k]
         color, marker = OKABE_ITO[k % len(OKABE_ITO)], MARKERS[(k + k // 8) % len(MARKERS)]
-        ax.scatter(x, height, s=18, color=color, marker=marker, linewidths=0, alpha=0.85)
+        dots = ax.scatter(x, height, s=18, color=color, marker=marker, linewidths=0, alpha=0.85)
+        if k < MANY:
+            dots.set_label(titles[k])
     part = learner.problem_.traits.words.part
     title = f"{found.n_clusters} {part}s"
     if truth is not None:
@@ -88,4 +98,23 @@ def plot_clusters(
     ax.set_title(title, loc="left", fontsize="medium")
     ax.set_xlabel(names[0])
     ax.set_ylabel(names[1] if len(names) > 1 else "")
+    more = found.n_clusters - MANY
+    heading = f"{MANY} of {found.n_clusters}" if more > 0 else None
+    ax.legend(
+        title=heading, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small"
+    )
     return ax
+
+
+def _titles(found: EquivalenceMatrix, truth: EquivalenceMatrix | None, y: Any) -> list[str]:
+    """What each predicted cluster is called."""
+    titles = [f"cluster {k}" for k in range(found.n_clusters)]
+    labels = np.asarray(y, dtype=object)
+    if truth is None or labels.shape != (truth.n_samples,):
+        return titles
+    matched = matched_labels(truth, found)
+    for k in range(found.n_clusters):
+        items = np.flatnonzero(matched == k)
+        if items.size:
+            titles[k] = plain_text(str(labels[items[0]]))
+    return titles

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +40,8 @@ __all__ = ["plot_segmentation"]
 
 Floats = NDArray[np.float64]
 
+WIDEST = 26
+"""Letters in a line of the features that name a direction."""
 SHADES = (0.8, 0.35)
 """Opacity of every other segment of a strip."""
 LANE = 0.8
@@ -46,6 +50,10 @@ LEGIBLE = 0.035
 """Part of the width that a segment must have to carry its label."""
 LETTER = 0.0095
 """Part of the width that a letter of a label takes, about."""
+USUAL = 9.0
+"""Inches of a figure in which it does."""
+SIZES = {"medium": 1.4, "x-small": 1.0}
+"""Sizes of labels, and how wide their capitals are then."""
 IN_LEGEND = 24
 """States that are listed at most; those that take the most time."""
 
@@ -188,7 +196,7 @@ def plot_segmentation(
             ax.axvline(at, color=ink, linewidth=0.8, linestyle=(0, (3, 3)), zorder=0)
         if strips[0].states is None:
             _write_labels(ax, len(names), truth, y, edges)
-    labels = [plain_text(name) for name in names] + [
+    labels = [_wrapped(plain_text(name)) for name in names] + [
         f"{s.name}\n{counted(len(s.breakpoints), 'segment')}" for s in strips
     ]
     if sure is not None:
@@ -205,6 +213,12 @@ def plot_segmentation(
     if marks:
         _draw_legend(ax, strips, marks)
     return ax
+
+
+def _wrapped(name: str) -> str:
+    """A direction, and below it the features that name it."""
+    title, colon, features = name.partition(": ")
+    return f"{title}\n{fill(features, WIDEST)}" if colon else name
 
 
 def _time_axis(times: Any, X: Any, n_samples: int) -> TimeAxis | None:
@@ -361,8 +375,19 @@ def _write_labels(ax: Axes, lane: int, truth: EquivalenceMatrix, y: Any, edges: 
     if labels.size != truth.n_samples:
         return
     starts = [0, *truth.breakpoints[:-1]]
+    widths = ax.figure.bbox.width / ax.figure.dpi * ax.get_position().width / (0.775 * USUAL)
     for k, (start, end) in enumerate(zip(starts, truth.breakpoints, strict=True)):
-        if edges[end] - edges[start] >= LEGIBLE * (edges[-1] - edges[0]):
-            color = ax.get_facecolor() if SHADES[k % 2] > 0.5 else text_color()
-            middle, written = (edges[start] + edges[end]) / 2, plain_text(labels[start])
-            ax.text(middle, lane, written, color=color, ha="center", va="center")
+        share = widths * (edges[end] - edges[start]) / (edges[-1] - edges[0])
+        written, size = _fitting(plain_text(labels[start]), share)
+        color = ax.get_facecolor() if SHADES[k % 2] > 0.5 else text_color()
+        middle = (edges[start] + edges[end]) / 2
+        ax.text(middle, lane, written, color=color, ha="center", va="center", fontsize=size)
+
+
+def _fitting(label: str, share: float) -> tuple[str, str]:
+    """A label as it fits into a share of the width, in two lines if it must be; else none."""
+    ways = [*((label, size) for size in SIZES), (re.sub("[ _-]", "\n", label, count=1), "x-small")]
+    for written, size in ways:
+        if share >= max(LEGIBLE, LETTER * SIZES[size] * max(map(len, written.split("\n")))):
+            return written, size
+    return "", "x-small"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
@@ -105,8 +107,8 @@ def eigenvalues(learner: MetricLearner) -> Floats:
 def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floats]:
     """Names and vectors of the ``n`` heaviest directions, (n, P), fewer if the rank is lower.
 
-    A direction of a single feature has its name. A sample as the metric sees it is projected by
-    ``X @ directions.T``.
+    A direction of a single feature has its name, and another one those of the two features that it
+    is mostly made of. A sample as the metric sees it is projected by ``X @ directions.T``.
 
     Examples
     --------
@@ -124,12 +126,16 @@ def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floa
     check_is_fitted(learner)
     directions, names = learner.components_, learner.metric_feature_names_
     top = np.argsort(-np.einsum("rp,rp->r", directions, directions), kind="stable")[:n]
-    alone = [np.flatnonzero(directions[r]) for r in top]
-    titles = [
-        names[inside[0]] if inside.size == 1 else f"direction {i}"
-        for i, inside in enumerate(alone, 1)
-    ]
+    titles = [_title(i, directions[r], names) for i, r in enumerate(top, 1)]
     return titles, directions[top]
+
+
+def _title(number: int, direction: Floats, names: Sequence[str]) -> str:
+    """What a direction is called."""
+    if np.count_nonzero(direction) == 1:
+        return names[int(np.flatnonzero(direction)[0])]
+    largest = np.argsort(-np.abs(direction), kind="stable")[:2]
+    return f"direction {number}: {', '.join(names[j] for j in largest)}"
 
 
 def spectrum_in_words(learner: MetricLearner) -> str:

@@ -6,7 +6,7 @@ import pytest
 from cli_kit import TRAIN
 
 import structsvm
-from structsvm.datasets import write_recording
+from structsvm.io import write_recording
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cli_kit import TEST, TRAIN
+from sklearn.datasets import load_iris
 
 from structsvm.cli import main
 from structsvm.learner.files import load
@@ -111,3 +112,15 @@ def test_rare_clusters_are_no_marks(run, tmp_path, rng):
     assert code == 0, err
     code, _, err = run(f"evaluate {tmp_path / 'm'} {tmp_path / 'rare.csv'}")
     assert code == 0, err
+
+
+def test_another_table_is_scored_by_the_classifiers_that_its_verdict_speaks_of(run, tmp_path):
+    frame = load_iris(as_frame=True).frame.rename(columns={"target": "label"})
+    rows = frame.sample(frac=1, random_state=0)
+    rows[:75].to_csv(tmp_path / "a.csv", index=False)
+    rows[75:].to_csv(tmp_path / "b.csv", index=False)
+    assert run(f"fit clustering {tmp_path}/a.csv -o {tmp_path}/m.structsvm -q")[0] == 0
+    code, out, _ = run(f"evaluate {tmp_path}/m.structsvm {tmp_path}/b.csv --json")
+    report = json.loads(out)
+    assert code == 0
+    assert {"lda-classifier", "nearest-centroid"} <= report.keys()

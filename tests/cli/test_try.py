@@ -1,14 +1,20 @@
 """structsvm try: one command from labelled files to a decision."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from cli_kit import TEST, TRAIN
 from sklearn.datasets import load_iris
 
+from structsvm.cli.try_out import _next
+from structsvm.evaluation.verdict import LEARNED, Verdict
 from structsvm.io.files import write_recording
 from structsvm.learner.files import load
+from structsvm.partitions.traits import RECORDINGS
 
 
 @pytest.fixture
@@ -34,6 +40,8 @@ def test_recordings_give_a_model_a_report_predictions_and_a_next_command(run, re
     assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
     assert len(list((tmp_path / "out" / "predicted").iterdir())) == 4
     assert "learned" in out
+    assert {"pca", "rca"} <= learner.baselines_.keys()
+    assert {"boundary-logistic", "boundary-boosting"} <= learner.rivals_.keys()
     assert f"structsvm predict {tmp_path / 'out' / 'model.structsvm'} NEW" in err.splitlines()[-1]
 
 
@@ -72,3 +80,23 @@ def test_nothing_is_written_over(refused, recordings, tmp_path):
     (tmp_path / "out" / "report.html").write_text("mine", encoding="utf-8")
     said = refused(f"try change-point {recordings} -o {tmp_path}/out")
     assert "report.html exists: name another file, or replace it with --force" in said
+
+
+def test_the_next_command_uses_what_the_verdict_says_to_use():
+    ours = np.linspace(1.0, 2.0, 12)
+    losses = {LEARNED: ours, "untrained": ours + 2.0 + ours / 9, "boundary-boosting": 0.8 * ours}
+    verdict = Verdict.of(losses, RECORDINGS, "loss", classifiers=["boundary-boosting"])
+    assert verdict.answer.endswith("a boundary classifier (boosting) does better: use it.")
+    said = _next(verdict, "lags-full", {"boundary-boosting"}, Path("m.structsvm"))
+    assert said.splitlines()[-1] == "  structsvm predict m.structsvm NEW --rival boundary-boosting"
+
+
+def test_labels_without_any_change_are_named_before_anything_is_split(refused, tmp_path):
+    (tmp_path / "r").mkdir()
+    for i, recording in enumerate((*TRAIN, *TEST)):
+        still = replace(recording, y=np.zeros(len(recording.X), dtype=int))
+        write_recording(still, tmp_path / "r" / f"p{i}.npz")
+    said = refused(f"try change-point {tmp_path}/r -o {tmp_path}/out")
+    assert f"none of the {len((*TRAIN, *TEST))} recordings has a change" in said
+    assert "label at least one change" in said
+    assert not (tmp_path / "out").exists()
