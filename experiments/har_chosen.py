@@ -93,9 +93,7 @@ def in_turn(found: dict[str, Any]) -> list[Row]:
         {
             "labels": labels,
             "rival": rival_in_words(rival),
-            "loss of the learned metric less that of the rival": (
-                f"{-mean:+.2f} ± {se:.2f} ({-high:+.2f} to {-low:+.2f})"
-            ),
+            "learned less rival": (f"{-mean:+.2f} ± {se:.2f} ({-high:+.2f} to {-low:+.2f})"),
         }
         for labels, result in found.items()
         for rival, (mean, se, low, high) in result["in turn"].items()

@@ -11,7 +11,7 @@ sys.path.insert(0, str(ROOT / "experiments"))
 
 from _cache import Pieces  # noqa: E402
 from _figures import PAPER, block, faults, faults_of_file, pages, store, write_again  # noqa: E402
-from _origin import kept_from, origin  # noqa: E402
+from _origin import commits_in, kept_from, origin  # noqa: E402
 
 ORIGIN = {"command": "a.py", "commits": ["abc"], "date": "2026-01-01", "machine": "one"}
 ROWS = [
@@ -151,6 +151,10 @@ class TestAnOrigin:
 
     def test_keeps_the_commits_of_what_is_passed_on(self):
         assert {"abc", "unknown"} <= set(origin(["abc", "unknown"])["commits"])
+
+    def test_finds_the_commits_of_all_parts_of_a_file(self):
+        kept = {"held out": {"iris": "abc", "wine": ["def", "abc"]}, "same rows": {}}
+        assert commits_in(kept) == {"abc", "def"}
 
     def test_has_the_commits_of_pieces_from_an_earlier_run(self, tmp_path, monkeypatch):
         path = tmp_path / "long.json"

@@ -247,7 +247,7 @@ class TestBadArchives:
                 return pytest.fail, ("a pickle was loaded",)
 
         np.savez(tmp_path / "one.npz", X=np.array([Bomb()], dtype=object), y=[0])
-        assert "pickled objects, which are never loaded" in complaint(tmp_path)
+        assert "pickled objects, which are never loaded: save names as text" in complaint(tmp_path)
 
 
 class TestFoldersAndSets:

@@ -87,6 +87,13 @@ class TestRunning:
         assert self.run(parts) == 0
         assert (tmp_path / "runs").read_text() == "one two page one page "
 
+    def test_runs_beside_each_other_keep_both_times(self, parts, tmp_path):
+        first, second = (paper.Book(tmp_path / "book.json") for _ in range(2))
+        first.add(parts[0], ("one.py",), True, 1.0, 0.5)
+        second.add(parts[1], ("two.py",), True, 2.0, 0.5)
+        found = paper.Book(tmp_path / "book.json").parts
+        assert {name: run["seconds"] for name, run in found.items()} == {"one": 1.0, "two": 2.0}
+
     def test_all_is_forgotten_if_that_is_wanted(self, parts, tmp_path):
         (tmp_path / "ok").touch()
         assert self.run(parts) == 0

@@ -16,9 +16,9 @@ from sklearn.exceptions import ConvergenceWarning
 import structsvm
 from structsvm import Clustering, MetricLearner, MetricLearnerCV, PartialLabels, evaluate
 from structsvm.datasets import relevant_changes
-from structsvm.errors import DataError, DataWarning
+from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.features import Chain, Columns, HermiteMoments, Lags, MovingStatistics, StateScores
-from structsvm.io import Recording, arrays_and_labels
+from structsvm.io import Recording, RecordingFiles, arrays_and_labels
 from structsvm.parallel import Dask, Processes, Serial, Threads
 from structsvm.solvers import CuttingPlane, Stopping
 
@@ -139,6 +139,21 @@ def test_paths_of_files(kind, text, tmp_path, in_memory):
     assert same(learner, in_memory)
     if kind == "parquet":
         assert learner.feature_names_in_.tolist() == list("abcd")
+
+
+def test_files_of_all_kinds_that_are_read(tmp_path, in_memory):
+    """Columns, labels and names are as read_recordings has them."""
+    for i, (X, y) in enumerate(zip(XS, YS, strict=True)):
+        frame = pd.DataFrame(X, columns=list("abcd")).assign(state=y, noise=0.5)
+        frame.to_csv(tmp_path / f"{i:02}.csv", index=False)
+    recordings = RecordingFiles(tmp_path, label_column="state", ignore=["noise"])
+    assert len(recordings) == 6
+    learner = MetricLearner(metric="diagonal", n_jobs=2, backend="processes").fit(recordings)
+    expected = [pd.read_csv(path)[list("abcd")] for path in sorted(tmp_path.glob("*.csv"))]
+    assert same(learner, MetricLearner(metric="diagonal").fit(expected, YS))
+    assert learner.feature_names_in_.tolist() == list("abcd")
+    with pytest.raises(DataError, match=r"recording 0: .*00.csv.*nothing"):
+        MetricLearner().fit(RecordingFiles(tmp_path, features=["nothing"], label_column="state"))
 
 
 def test_large_arrays_of_files_stay_on_the_disk(tmp_path, monkeypatch):
@@ -309,6 +324,15 @@ class TestRefusals:
         for backend in (Dask(client), Processes(2)):
             with pytest.raises(DataError, match=r"recording 3 \(.*03.npz\) cannot be read"):
                 MetricLearner(backend=backend).fit(read)
+
+    def test_what_cannot_be_sent(self, client):
+        class Open(Sequence):
+            def __reduce__(self):
+                raise TypeError("an open file")
+
+        for backend in (Processes(2), Dask(client)):
+            with pytest.raises(SettingsError, match=r"cannot be sent to .* use backend='threads'"):
+                MetricLearner(backend=backend).fit(Open(XS), YS)
 
     def test_files_of_other_kinds(self, tmp_path):
         with pytest.raises(DataError, match=r"'a.csv' is not a kind .*RecordingFiles"):

@@ -158,7 +158,7 @@ class TestExcel:
 
     def test_further_sheets_are_named(self, tmp_path):
         self.book(tmp_path / "one.xlsx", "data", "notes")
-        with pytest.warns(DataWarning, match="of its sheets 'data', 'notes' the first is read"):
+        with pytest.warns(DataWarning, match="'notes' the first is read; save the others"):
             read_recordings(tmp_path)
 
     def test_columns_of_one_name(self, tmp_path):

@@ -25,11 +25,21 @@ from structsvm.cli.outputs import check_outputs, writer_for
 from structsvm.cli.predict import answers_of
 from structsvm.cli.settings import Kind, typed_settings
 from structsvm.cli.terminal import Terminal
-from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, printable
+from structsvm.errors import (
+    DataError,
+    DataWarning,
+    LearningError,
+    SettingsError,
+    VerdictWarning,
+    printable,
+    warn,
+)
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.evaluation.verdict import Verdict, rival_in_words
 from structsvm.io.recording import Recording
 from structsvm.learner.files import save
+from structsvm.learner.learner import MetricLearner
+from structsvm.learner.rivals import rivals_of
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.splits import CLUSTERS, ROWS, STATES, fewest_rows
@@ -88,6 +98,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     with quiet, train.named(), terminal.working("choosing by cross-validation"):
         search.fit(train.Xs, train.ys, groups=groups, feature_names=train.features)
     learner = search.best_estimator_
+    with train.named(), terminal.working("tuning rivals"):
+        _tune_the_rest(learner, train, groups)
     learner.columns_ = dict(named_columns(args))
     folder.mkdir(parents=True, exist_ok=True)
     save(learner, model)
@@ -128,6 +140,21 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     rivals = {*learner.baselines_, *learner.rivals_}
     terminal.note(_next(verdict, search.best_candidate_, rivals, model))
     return 0
+
+
+def _tune_the_rest(learner: MetricLearner, train: Given, groups: Sequence[str] | None) -> None:
+    """Tune the rivals that nothing was chosen from, so that the comparison is with every one."""
+    read = learner.read(train.Xs, train.ys, groups=groups)
+    data = replace(read, question=learner.question_)
+    rivals = [rival.name for rival in rivals_of(data, learner.features)]
+    tuned = {*learner.baselines_, *learner.rivals_}
+    for name in (*data.problem.traits.baselines, *rivals):
+        if name in tuned:
+            continue
+        try:
+            learner.fit_baselines(data, names=[name])
+        except (DataError, LearningError) as error:
+            warn(f"{name} is not compared with: {error}", DataWarning)
 
 
 def _split(

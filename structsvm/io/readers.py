@@ -328,7 +328,10 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if "allow_pickle" in str(error):
-        return "it is no .npz file, or one with pickled objects, which are never loaded"
+        return (
+            "it is no .npz file, or one with pickled objects, which are never loaded: save names "
+            "as text, np.array(list(y), dtype=str)"
+        )
     longer = re.search(r"Expected (\d+) fields in (line \d+), saw (\d+)", str(error))  # of pandas
     if longer:
         return f"{longer[2]} has {longer[3]} columns where {longer[1]} are expected"
@@ -450,7 +453,11 @@ def _excel_frame(path: Path, as_text: bool, max_bytes: int | None) -> Any:
     if not len(frame):
         raise pandas.errors.EmptyDataError
     if len(sheets) > 1 and not as_text:
-        warn(f"{path}: of its sheets {listed(sheets)} the first is read", DataWarning)
+        warn(
+            f"{path}: of its sheets {listed(sheets)} the first is read; save the others as files "
+            "of their own if they are recordings too",
+            DataWarning,
+        )
     header = [_header_text(name) for name in frame.iloc[0]]
     body = frame.iloc[1:].reset_index(drop=True).infer_objects()
     body.columns = header

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from structsvm.errors import SettingsError
 from structsvm.parallel.limits import single_threaded
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "ShareResult",
     "ShareTask",
     "Task",
+    "sendable",
     "split_shares",
     "work",
 ]
@@ -109,6 +112,24 @@ class Serial(Backend):
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Keep the parts where they are, in the calling thread."""
         yield SerialSession(parts)
+
+
+@contextmanager
+def sendable() -> Iterator[None]:
+    """Name the way out where something cannot be sent to another process.
+
+    Raises
+    ------
+    SettingsError
+        If the block fails to pickle it.
+    """
+    try:
+        yield
+    except (TypeError, AttributeError, pickle.PicklingError) as error:
+        raise SettingsError(
+            f"what the workers work on cannot be sent to other processes ({error}): use "
+            "backend='threads', or give what can be pickled, such as paths in place of open files"
+        ) from error
 
 
 def _of_each(task: Task, share: Sequence[Any], argument: Any) -> list[Any]:

@@ -16,6 +16,7 @@ from structsvm.parallel.base import (
     Session,
     ShareResult,
     ShareTask,
+    sendable,
     split_shares,
     work,
 )
@@ -121,7 +122,7 @@ class _OnDask(Session):
                 "start some, and give resume=FILE to keep what is learned until then"
             )
         address, share = slots[k % len(slots)], _Share(self._shares[k])
-        with _answering():
+        with _answering(), sendable():
             (future,) = self._client.scatter([share], workers=[address], hash=False)
         return future, address
 

@@ -23,6 +23,7 @@ from structsvm.parallel.base import (
     Session,
     ShareResult,
     ShareTask,
+    sendable,
     split_shares,
     work,
 )
@@ -89,8 +90,9 @@ class Processes(Backend):
         with TemporaryDirectory(prefix=leftovers.prefix()) as folder:
             shares = split_shares(parts, joblib.effective_n_jobs(self.n_jobs))
             paths = [str(Path(folder, str(k))) for k in range(len(shares))]
-            for path, share in zip(paths, shares, strict=True):
-                _write(path, cloudpickle.dumps(share))
+            with sendable():
+                for path, share in zip(paths, shares, strict=True):
+                    _write(path, cloudpickle.dumps(share))
             with Workers() as workers:
                 yield _InProcesses(paths, workers)
 

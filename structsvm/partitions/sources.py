@@ -93,7 +93,7 @@ class Numbered(Source):
 
 @dataclass(frozen=True, eq=False)
 class Named(Source):
-    """Anything that gives recordings by their names, such as a group of zarr or of HDF5."""
+    """Anything that gives recordings by their names, such as a group of zarr."""
 
     held: Any
     keys: tuple[Any, ...]

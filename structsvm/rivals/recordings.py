@@ -135,7 +135,7 @@ def candidates_of_recordings(
             settings = {**candidate.settings, "features": lags}
             path: tuple[float, ...] = ()
             if candidate.name == "full":
-                # All lags take three times as long, for the same loss on people held out.
+                # All lags take twice as long, for about the same loss on people held out.
                 components = Chain(lags, Components())
                 settings |= {"features": components, "standardize": None}
                 path = STRONG

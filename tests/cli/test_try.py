@@ -40,6 +40,8 @@ def test_recordings_give_a_model_a_report_predictions_and_a_next_command(run, re
     assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
     assert len(list((tmp_path / "out" / "predicted").iterdir())) == 4
     assert "learned" in out
+    assert {"pca", "rca"} <= learner.baselines_.keys()
+    assert {"boundary-logistic", "boundary-boosting"} <= learner.rivals_.keys()
     assert f"structsvm predict {tmp_path / 'out' / 'model.structsvm'} NEW" in err.splitlines()[-1]
 
 
