@@ -200,6 +200,11 @@ def test_groups_and_stacks_of_xarray(in_memory):
     assert learner.predict_breakpoints(stack) == learner.predict_breakpoints(XS)
 
 
+def test_a_column_of_arrays_is_in_memory_as_ever(in_memory):
+    column = pd.Series(XS, index=[0] * len(XS))
+    assert same(MetricLearner(metric="diagonal").fit(column, YS), in_memory)
+
+
 def test_tables():
     rng, y = np.random.default_rng(0), np.repeat([0, 1, 2], 20)
     tables = [rng.normal(size=(60, 3)) + 6 * np.eye(3)[y] for _ in range(3)]

@@ -193,9 +193,10 @@ def source_of(Xs: Any) -> Source | None:
         return None
     if not hasattr(Xs, "__getitem__"):
         return None
-    if callable(getattr(Xs, "keys", None)):
-        keys = tuple(Xs.keys())
-        return Named(Xs, keys if isinstance(Xs, Mapping) else tuple(sorted(keys)))
+    if isinstance(Xs, Mapping):
+        return Named(Xs, tuple(Xs))
+    if hasattr(Xs, "array_keys"):  # a group of zarr, which has no order
+        return Named(Xs, tuple(sorted(Xs.keys())))
     if hasattr(Xs, "__array__"):
         return Numbered(Xs) if hasattr(Xs, "chunks") and Xs.ndim == 3 else None
     return Numbered(Xs) if hasattr(Xs, "__len__") else None

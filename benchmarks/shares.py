@@ -1,0 +1,83 @@
+"""What two workers can do at most for a whole fit: the share of it that they share.
+
+    make bench-shares
+
+CPU seconds of a fit on one thread, in all and of what is done in the sessions of a backend: oracles
+and calibrations. Two workers that lose nothing halve these, and nothing else (Amdahl), so that the
+ratio is that of the whole to the rest and half of what they share. CPU time says so on a machine
+that does other work, too; how near a machine comes to it, only one that does not.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from _harness import Goal, report
+from sklearn.exceptions import ConvergenceWarning
+
+from structsvm import MetricLearner
+from structsvm.datasets import relevant_changes
+from structsvm.parallel import Backend, Session
+from structsvm.parallel.base import SerialSession, ShareResult, ShareTask
+from structsvm.solvers import CuttingPlane, Stopping
+
+N, T, P = 1000, 600, 30
+SETTINGS: dict[str, dict[str, Any]] = {
+    "diagonal": {"metric": "diagonal"},
+    "full": {"metric": "full"},
+    "full, one slack": {"metric": "full", "solver": CuttingPlane(Stopping(1e-2), slack="one")},
+}
+
+
+@dataclass(frozen=True)
+class Timed(Backend):
+    """Works here, and notes the CPU seconds of it."""
+
+    seconds: list[float]
+
+    @contextmanager
+    def open(self, parts: Sequence[Any]) -> Iterator[Session]:
+        """Keep the parts where they are."""
+        yield _Timed(SerialSession(parts), self.seconds)
+
+
+class _Timed(Session):
+    def __init__(self, session: Session, seconds: list[float]) -> None:
+        self._session, self._seconds = session, seconds
+
+    def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
+        started = time.process_time()
+        found = self._session.shares(task, argument)
+        self._seconds.append(time.process_time() - started)
+        return found
+
+
+def shared(settings: dict[str, Any], Xs: Sequence[Any], ys: Sequence[Any]) -> tuple[float, float]:
+    """CPU seconds of a fit, and those of them that workers share."""
+    seconds: list[float] = []
+    started = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        MetricLearner(**settings, backend=Timed(seconds)).fit(Xs, ys)
+    return time.process_time() - started, sum(seconds)
+
+
+def main() -> None:
+    drawn = relevant_changes(N, n_samples=T, n_features=P, n_relevant=5, random_state=0)
+    Xs, ys = [r.X for r in drawn], [r.y for r in drawn]
+    goals = []
+    for name, settings in SETTINGS.items():
+        shared(settings, Xs[:20], ys[:20])  # compiles
+        whole, parallel = shared(settings, Xs, ys)
+        title = f"N={N:,} T={T} P={P} {name}: with two workers at best; a fit"
+        goals.append(Goal.at_least(title, whole - parallel / 2, whole, 1.6))
+    report("shares", goals)
+
+
+if __name__ == "__main__":
+    main()
