@@ -89,7 +89,8 @@ class TestScores:
 
     def test_plain_values(self, learner):
         plain = json.loads(json.dumps(evaluate(learner, *TEST, names=list("abcde")).to_dict()))
-        names = ["learned", "untrained", "pca", "rca", "boundary-logistic"]
+        rivals = ["equal-segments", "boundary-logistic"]
+        names = ["learned", "untrained", "pca", "rca", *rivals]
         assert list(plain) == [*names, "counts", "verdict", "recordings"]
         for name in names:
             assert list(plain[name]) == ["loss", "covering", "adjusted_rand", "f1", "disagreement"]

@@ -16,7 +16,7 @@ from structsvm.rivals import FrameClassifier, candidates_of_recordings
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
 PLAIN = ("untrained", "rca", "diagonal", "full")
-CLASSIFIERS = ["frame-logistic", "frame-boosting", "boundary-boosting"]
+CLASSIFIERS = ["equal-segments", "frame-logistic", "frame-boosting", "boundary-boosting"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 
@@ -44,13 +44,13 @@ def test_names_of_states_bring_scores_and_classifiers():
 def test_change_points_bring_context_and_the_boundary_classifier():
     found = names_of([[8, 18, 30]] * 4)
     context = ["lags-diagonal", "lags-full", "boundaries-diagonal"]
-    assert found == [*PLAIN, "boundary-boosting", *context]
+    assert found == [*PLAIN, "equal-segments", "boundary-boosting", *context]
 
 
 def test_features_of_the_search_take_the_place_of_those_of_candidates():
     found = menu_of([NAMES] * 4, MovingStatistics((3,)))
     assert [candidate.name for candidate in found] == [*PLAIN, *CLASSIFIERS]
-    assert str(found[4].rival.estimator.features) == str(MovingStatistics((3,)))
+    assert str(found[5].rival.estimator.features) == str(MovingStatistics((3,)))
 
 
 def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them():
@@ -173,7 +173,7 @@ def test_names_beside_breakpoints_leave_the_boundary_classifier():
     with pytest.warns(DataWarning, match="recording 0 has names of states and recording 3"):
         found = names_of([NAMES] * 3 + [[8, 18, 30]])
     context = ["lags-diagonal", "lags-full", "boundaries-diagonal"]
-    assert found == [*PLAIN, "boundary-boosting", *context]
+    assert found == [*PLAIN, "equal-segments", "boundary-boosting", *context]
 
 
 def test_one_recording_is_refused_as_before():
@@ -184,4 +184,4 @@ def test_one_recording_is_refused_as_before():
 def test_partitions_without_labels_have_a_menu_too():
     bare = replace(MetricLearner().read(recordings(4), [NAMES] * 4), given=None)
     found = MetricLearnerCV(lams=(0.1,))._menu(bare)
-    assert [c.name for c in found if c.rival is not None] == ["boundary-boosting"]
+    assert [c.name for c in found if c.rival is not None] == ["equal-segments", "boundary-boosting"]

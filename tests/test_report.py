@@ -66,7 +66,8 @@ def test_the_page_shows_what_an_evaluation_says(learner):
     ends = [r["ends"] for r in page.data["recordings"]]
     Xs = [r.X for r in TEST]
     assert [e["learned"] for e in ends] == learner.predict_breakpoints(Xs)
-    assert list(ends[0]) == ["true", "learned", "untrained", "pca", "rca", "boundary-logistic"]
+    rivals = ["equal-segments", "boundary-logistic"]
+    assert list(ends[0]) == ["true", "learned", "untrained", "pca", "rca", *rivals]
     weights = [row["weight"] for row in page.data["metric"]["weights"]]
     np.testing.assert_allclose(weights, sorted(feature_weights(learner))[::-1], rtol=1e-4)
 

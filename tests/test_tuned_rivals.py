@@ -17,7 +17,7 @@ from structsvm.rivals import BoundaryClassifier, FrameClassifier, rivals_of_reco
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 ENDS = [8, 18, 25, 30]
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
-QUICK = ["frame-logistic", "boundary-logistic"]
+QUICK = ["equal-segments", "frame-logistic", "boundary-logistic"]
 
 
 def recordings(n, rng, noise=0.6):
@@ -127,12 +127,12 @@ def test_a_rival_that_no_file_can_hold_is_left_out_of_it_with_a_warning(tuned, t
     ids=["breakpoints", "numbers of segments", "from one", "names of their own", "one recording"],
 )
 def test_labels_that_do_not_repeat_between_recordings_bring_no_names(labels):
-    assert names_of(labels) == ["boundary-logistic", "boundary-boosting"]
+    assert names_of(labels) == ["equal-segments", "boundary-logistic", "boundary-boosting"]
 
 
 def test_names_may_be_numbers_or_missing():
     walk = np.repeat([5, 2, 5], 10)
-    every = ["frame-logistic", "boundary-logistic", "frame-boosting", "boundary-boosting"]
+    every = [*QUICK, "frame-boosting", "boundary-boosting"]
     assert names_of([walk, walk]) == every
     assert names_of([walk, np.where(walk == 2, -1, walk)]) == every
     half = np.where(np.arange(30) < 15, walk, -1)
@@ -146,21 +146,21 @@ def test_names_may_be_numbers_or_missing():
 def test_no_classifier_is_quick_on_very_many_samples():
     samples = [Sample(np.zeros((200_000, 3)))] * 2
     found = rivals_of_recordings(samples, [[4, 200_000]] * 2)
-    assert [rival.quick for rival in found] == [False, False]
-    (first, _) = rivals_of_recordings([Sample(np.zeros((30, 3)))], [[4, 30]])
+    assert [rival.quick for rival in found if rival.name != "equal-segments"] == [False, False]
+    (_, first, _) = rivals_of_recordings([Sample(np.zeros((30, 3)))], [[4, 30]])
     assert first.quick
 
 
 def test_names_beside_breakpoints_are_left_out_and_the_warning_says_where():
     with pytest.warns(DataWarning, match="recording 0 has names .* recording 2 has breakpoints"):
         found = names_of([NAMES, NAMES, ENDS])
-    assert found == ["boundary-logistic", "boundary-boosting"]
+    assert found == ["equal-segments", "boundary-logistic", "boundary-boosting"]
 
 
 def test_classifiers_of_samples_see_the_context_of_the_metric_without_scores():
     def context(features):
         rivals = rivals_of_recordings([Sample(np.zeros((30, 2)))] * 2, [NAMES] * 2, features)
-        return repr(rivals[0].estimator.features)
+        return repr(rivals[1].estimator.features)
 
     assert context(None) == context(StateScores()) == repr(Lags())
     assert context(Union(Columns(), StateScores())) == repr(Lags())
@@ -200,7 +200,7 @@ def test_one_that_cannot_learn_is_left_out_with_a_warning_and_refused_where_it_w
     learner = MetricLearner(metric="diagonal")
     with pytest.warns(DataWarning, match="frame-logistic is not compared with: recording 0 has 4"):
         learner.fit(Xs, ys, rivals=True)
-    assert list(learner.rivals_) == ["boundary-logistic"]
+    assert list(learner.rivals_) == ["equal-segments", "boundary-logistic"]
     with pytest.raises(DataError, match="too few for a lag of -4"):
         learner.fit(Xs, ys, rivals=["frame-logistic"])
 

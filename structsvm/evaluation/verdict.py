@@ -15,6 +15,7 @@ from structsvm.solvers.fingerprint import fingerprint
 from structsvm.support.plain import finite
 
 __all__ = [
+    "EQUAL",
     "LEARNED",
     "MIN_UNITS",
     "Contrast",
@@ -33,6 +34,8 @@ Ints = NDArray[np.int64]
 
 CONFIDENCE = 0.95
 LEARNED = "learned"
+EQUAL = "equal-segments"
+"""The rival that does not look at recordings: segments of one length."""
 MIN_UNITS = 5
 """Recordings, or groups of them, below which no verdict is given: even if learning won on all of
 four, a fair coin does so too once in eight."""
@@ -221,6 +224,7 @@ WORDS = {
     "frame-boosting": "a frame classifier (boosting)",
     "boundary-logistic": "a boundary classifier (logistic)",
     "boundary-boosting": "a boundary classifier (boosting)",
+    EQUAL: "segments of one length",
     "region-forest": "a classifier of regions (random forest)",
     "lda-classifier": "a classifier of rows (LDA)",
     "nearest-centroid": "a classifier of rows (nearest centre)",
@@ -331,10 +335,17 @@ class Verdict:
         Then its loss is at most one standard error of the difference above that of the metric.
         """
         rivals = [c for c in (self.rival, *self.others) if c is not None]
-        best = next((c for c in rivals if c.rival in self.classifiers), None)
+        names = self.classifiers - {EQUAL}
+        best = next((c for c in rivals if c.rival in names), None)
         if best is None or not self.is_supported:
             return None
         return best if best.mean <= best.se + 1e-12 else None
+
+    @property
+    def _blind(self) -> Contrast | None:
+        """Against segments of one length, if they are not beaten beyond chance; else None."""
+        equal = self.contrasts.get(EQUAL)
+        return None if equal is None or equal.is_gain else equal
 
     @property
     def is_supported(self) -> bool:
@@ -348,8 +359,8 @@ class Verdict:
 
     @property
     def pays(self) -> bool:
-        """Whether learning beats the untrained metric beyond chance."""
-        return self.is_supported and self.untrained.is_gain
+        """Whether learning beats the untrained metric and segments of one length beyond chance."""
+        return self.is_supported and self.untrained.is_gain and self._blind is None
 
     @property
     def harms(self) -> bool:
@@ -368,7 +379,7 @@ class Verdict:
     @property
     def found(self) -> str:
         """The figures that the answer rests on, and what to do next."""
-        told = (self.untrained, self.rival, self._level, self.enough)
+        told = (self.untrained, self._blind, self.rival, self._level, self.enough)
         rivals = map(str, {c.rival: c for c in told if c is not None}.values())
         found = (
             f"the {self.measure} of the learned metric is {self.loss:.2g}: {', and '.join(rivals)}"
@@ -413,6 +424,12 @@ class Verdict:
             return (
                 f"Cannot tell: the difference is the same on every {self.words.whole}, so that "
                 "nothing is known of how it varies."
+            )
+        if self._blind is not None and (self.enough is None or not self.enough.is_harm):
+            part, whole = self.words.part, self.words.whole
+            return (
+                f"Nothing shows that the {part}s follow from the features: {part}s of one length, "
+                f"whatever is in a {whole}, may do as well."
             )
         if self.untrained.is_gain:
             return f"Learning pays{self._but}."

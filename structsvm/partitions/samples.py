@@ -194,9 +194,9 @@ def centred(X: Floats) -> Floats:
     most doubles them, and stays, so that features that are centred already keep their last bit.
     """
     if mapping_of(X) is None:
-        mean = _mean(X)
         # mean^2 > variance = moment - mean^2; what is far from that needs no second look.
-        moment = np.einsum("tp,tp->p", X, X) / len(X)
+        shares = np.full(len(X), 1.0 / len(X))  # products with them are faster than sums
+        mean, moment = shares @ X, shares @ (X * X)
         if (4.0 * mean**2 < moment).all():
             return X
     mean, spread = _moments(X)

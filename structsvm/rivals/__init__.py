@@ -6,6 +6,7 @@ from structsvm.support.lazy import lazy
 
 if TYPE_CHECKING:
     from structsvm.rivals.boundary_classifier import BoundaryClassifier as BoundaryClassifier
+    from structsvm.rivals.equal_segments import EqualSegments as EqualSegments
     from structsvm.rivals.frame_classifier import FrameClassifier as FrameClassifier
     from structsvm.rivals.recordings import candidates_of_recordings as candidates_of_recordings
     from structsvm.rivals.recordings import rivals_of_recordings as rivals_of_recordings
@@ -21,6 +22,7 @@ else:
         __name__,
         {
             "BoundaryClassifier": "structsvm.rivals.boundary_classifier",
+            "EqualSegments": "structsvm.rivals.equal_segments",
             "FrameClassifier": "structsvm.rivals.frame_classifier",
             "RegionClassifier": "structsvm.rivals.region_classifier",
             "best_path": "structsvm.rivals.viterbi",

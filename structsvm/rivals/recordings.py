@@ -20,13 +20,14 @@ from structsvm.features.scores import StateScores
 from structsvm.partitions.candidates import Candidate, Rival, named_candidate
 from structsvm.partitions.sample import Sample
 from structsvm.rivals.boundary_classifier import BoundaryClassifier
+from structsvm.rivals.equal_segments import EqualSegments
 from structsvm.rivals.frame_classifier import FrameClassifier
 from structsvm.rivals.tuning import occurrences
 
 __all__ = ["are_names", "candidates_of_recordings", "rivals_of_recordings"]
 
-CHOSEN_FROM = ("frame-logistic", "frame-boosting", "boundary-boosting")
-"""Classifiers that model selection tries; quick ones only where slow ones do not do much better."""
+CHOSEN_FROM = ("equal-segments", "frame-logistic", "frame-boosting", "boundary-boosting")
+"""Rivals that model selection tries; quick classifiers where slow ones do not do much better."""
 
 QUICK = 1_000_000
 """Values of all recordings, their lags apart, up to which a logistic classifier is quick."""
@@ -60,10 +61,10 @@ def rivals_of_recordings(
     labels: Sequence[Any],
     features: RecordingTransformer | None = None,
 ) -> list[Rival]:
-    """The classifiers that apply to labelled recordings, the quick ones first.
+    """Segments of one length, and the classifiers that apply to labelled recordings.
 
-    Those of boundaries need the change points of a recording, in full. Those of samples need names
-    of states that mean the same in several recordings.
+    Quick classifiers come first. Those of boundaries need the change points of a recording, in
+    full. Those of samples need names of states that mean the same in several recordings.
 
     Parameters
     ----------
@@ -79,21 +80,22 @@ def rivals_of_recordings(
     >>> from structsvm.rivals import rivals_of_recordings
     >>> samples = [Sample(np.zeros((10, 1)))] * 2
     >>> [rival.name for rival in rivals_of_recordings(samples, [[4, 10], [6, 10]])]
-    ['boundary-logistic', 'boundary-boosting']
+    ['equal-segments', 'boundary-logistic', 'boundary-boosting']
     >>> y = np.repeat(["rest", "walk"], 5)
     >>> [rival.name for rival in rivals_of_recordings(samples, [y, y])][:2]
-    ['frame-logistic', 'boundary-logistic']
+    ['equal-segments', 'frame-logistic']
     """
     context = _context(features)
     lags = Lags() if context is None else context
     named = are_names(samples, labels)
     small = sum(x.n_samples * x.n_features for x in samples) <= QUICK
-    found = []
+    full = any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True))
+    found = [Rival("equal-segments", EqualSegments())] if full else []
     for name in ("logistic", "boosting"):
         quick = small and name == "logistic"
         if named:
             found.append(Rival(f"frame-{name}", FrameClassifier(name, lags), quick))
-        if any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True)):
+        if full:
             found.append(Rival(f"boundary-{name}", BoundaryClassifier(name), quick))
     return found
 
@@ -122,7 +124,7 @@ def candidates_of_recordings(
     >>> samples = [Sample(np.zeros((10, 1)))] * 4
     >>> found = candidates_of_recordings(samples, [[4, 10]] * 4, names=("untrained", "full"))
     >>> [candidate.name for candidate in found]
-    ['untrained', 'full', 'boundary-boosting', 'lags-full', 'boundaries-diagonal']
+    ['untrained', 'full', 'equal-segments', 'boundary-boosting', 'lags-full', 'boundaries-diagonal']
     """
     plain = [named_candidate(name) for name in names]
     rivals = {rival.name: rival for rival in rivals_of_recordings(samples, labels, features)}

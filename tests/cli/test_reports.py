@@ -97,7 +97,7 @@ class TestEvaluate:
         assert (code, err) == (0, "")
         rows = [line.split() for line in out.splitlines() if line.startswith("  ")]
         assert [row[0] for row in rows if row] == [
-            *("metric", "untrained", "PCA", "RCA", "boundary", "learned")
+            *("metric", "untrained", "PCA", "RCA", "segments", "boundary", "learned")
         ]
         assert "F1 (within 5)" in out
         expected = structsvm.evaluate(load("m.structsvm"), *arrays_and_labels(TEST))
@@ -108,7 +108,8 @@ class TestEvaluate:
         code, out, err = run(f"evaluate m.structsvm test --json --quiet {options}")
         assert (code, err) == (0, "")
         report = json.loads(out)
-        names = ["learned", "untrained", "pca", "rca", "boundary-logistic"]
+        rivals = ["equal-segments", "boundary-logistic"]
+        names = ["learned", "untrained", "pca", "rca", *rivals]
         assert list(report) == [*names, "counts", "verdict", "recordings"]
         for name in names:
             assert list(report[name]) == ["loss", "covering", "adjusted_rand", "f1", "disagreement"]

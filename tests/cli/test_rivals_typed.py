@@ -36,7 +36,7 @@ def named(states, run, tmp_path):
 
 
 def test_fit_tunes_the_quick_ones_and_evaluate_names_them(states, named, run):
-    assert list(load(named).rivals_) == ["frame-logistic", "boundary-logistic"]
+    assert list(load(named).rivals_) == ["equal-segments", "frame-logistic", "boundary-logistic"]
     code, out, _ = run(f"evaluate {named} {states / 'test'}")
     assert code == 0
     assert "frame classifier (logistic)" in out
@@ -49,7 +49,7 @@ def test_fit_tunes_the_quick_ones_and_evaluate_names_them(states, named, run):
 
 def test_show_lists_what_a_model_is_compared_with(named, run):
     _, out, _ = run(f"show {named}")
-    assert "untrained, pca, rca, frame-logistic, boundary-logistic" in out
+    assert "untrained, pca, rca, equal-segments, frame-logistic, boundary-logistic" in out
     assert json.loads(run(f"show {named} --json")[1])["rivals"][-1] == "boundary-logistic"
 
 
@@ -71,7 +71,7 @@ def test_predict_partitions_as_a_rival_does(states, named, run):
 
 def test_a_rival_that_was_not_tuned_is_refused_with_those_that_were(states, named, refused):
     message = refused(f"predict {named} {states / 'test'} --rival frame-boosting")
-    assert message.startswith("--rival frame-boosting: the model has boundary-logistic, frame-log")
+    assert message.startswith("--rival frame-boosting: the model has boundary-logistic, equal-seg")
     assert "fit --rivals all" in message
 
 
@@ -84,5 +84,5 @@ def test_rivals_may_be_left_out_or_be_all(states, run, tmp_path, monkeypatch, as
     line = f"fit change-point {states / 'train'} --metric diagonal --quiet --rivals {asked} -o"
     assert run(line, tmp_path / "m") == (0, "", "")
     learner = load(tmp_path / "m")
-    assert len(learner.rivals_) == (4 if asked == "all" else 0)
+    assert len(learner.rivals_) == (5 if asked == "all" else 0)
     assert len(learner.baselines_) == (3 if asked == "all" else 1)

@@ -1,0 +1,75 @@
+"""Segments of one length are the rival that does not look: labels that say nothing lose to it."""
+
+import numpy as np
+import pytest
+
+from structsvm import MetricLearner, MetricLearnerCV, evaluate, load, save
+from structsvm.datasets import relevant_changes
+from structsvm.errors import DataError, VerdictWarning
+from structsvm.evaluation.verdict import EQUAL
+from structsvm.io import arrays_and_labels
+from structsvm.rivals import EqualSegments
+
+NOTHING = (
+    "Nothing shows that the segments follow from the features: segments of one length, whatever "
+    "is in a recording, may do as well."
+)
+
+
+def at_random(rng, n, T=120, P=3, K=6):
+    """Recordings of noise that are cut anywhere."""
+    Xs = [rng.normal(size=(T, P)) for _ in range(n)]
+    ys = [[*sorted(rng.choice(np.arange(1, T), K - 1, replace=False).tolist()), T] for _ in Xs]
+    return Xs, ys
+
+
+class TestLength:
+    def test_it_is_that_of_the_labels(self):
+        Xs = [np.zeros((T, 1)) for T in (60, 90)]
+        ys = [list(range(15, len(X) + 1, 15)) for X in Xs]
+        assert EqualSegments().fit(Xs, ys).predict_breakpoints(Xs) == ys
+
+    def test_one_segment_if_changes_are_rare(self):
+        Xs = [np.zeros((50, 1))] * 9
+        rival = EqualSegments().fit(Xs, [[50]] * 8 + [[2, 50]])
+        assert rival.predict_breakpoints(Xs[:1]) == [[50]]
+
+    def test_the_number_may_be_given(self):
+        rival = EqualSegments().fit([np.zeros((40, 1))], [[10, 20, 30, 40]])
+        X = [np.zeros((7, 1)), np.zeros((1, 1))]
+        assert rival.predict_breakpoints(X, [3, 1]) == [[2, 5, 7], [1]]
+        assert [y.tolist() for y in rival.predict(X, [2, 1])] == [[0, 0, 0, 0, 1, 1, 1], [0]]
+
+    def test_labels_without_a_change_are_refused(self):
+        with pytest.raises(DataError, match="no recording has a change"):
+            EqualSegments().fit([np.zeros((9, 1))], [[9]])
+
+
+def test_labels_at_random_do_not_pay(rng):
+    Xs, ys = at_random(rng, 12)
+    with pytest.warns(VerdictWarning, match="Nothing shows that the segments follow"):
+        search = MetricLearnerCV(random_state=0).fit(Xs, ys)
+    verdict = search.verdict_
+    assert verdict.answer == NOTHING
+    assert not verdict.pays
+    assert "than that of segments of one length" in verdict.found
+    assert EQUAL in verdict.to_dict()["contrasts"]
+
+
+def test_segments_that_follow_from_the_features_pay():
+    recordings = relevant_changes(20, n_samples=200, n_features=6, n_relevant=3, random_state=0)
+    Xs, ys = arrays_and_labels(recordings)
+    learner = MetricLearner(metric="diagonal").fit(Xs[:10], ys[:10], rivals=[EQUAL])
+    result = evaluate(learner, Xs[10:], ys[10:])
+    assert result.verdict.answer == "Learning pays."
+    assert result.scores[EQUAL]["loss"] > 2 * result.scores["learned"]["loss"]
+
+
+def test_it_is_stored_with_the_model(tmp_path):
+    recordings = relevant_changes(4, n_samples=200, n_features=2, n_relevant=1, random_state=0)
+    Xs, ys = arrays_and_labels(recordings)
+    learner = MetricLearner(metric="diagonal").fit(Xs, ys, rivals=[EQUAL])
+    save(learner, tmp_path / "model.structsvm")
+    again = load(tmp_path / "model.structsvm")
+    assert again.rivals_[EQUAL].length_ == learner.rivals_[EQUAL].length_
+    assert again.partition_with(EQUAL, Xs) == learner.partition_with(EQUAL, Xs)
