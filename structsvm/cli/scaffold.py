@@ -50,8 +50,9 @@ A partitioning problem for structsvm. Install it, and it is there:
     structsvm problems
     structsvm fit $name recordings/ -o my.structsvm
 
-`$module.py` says which segments there may be. The test calls `structsvm.testing.check_problem`, which
-compares the search with all segmentations of short recordings: call it after every change of the rule.
+`$module.py` says which segments there may be. The test calls `structsvm.testing.check_problem`,
+which compares the search with all segmentations of short recordings: run it whenever the rule
+changes.
 """
 
 MODULE = '''\
