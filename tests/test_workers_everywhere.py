@@ -13,7 +13,7 @@ from structsvm.features import Lags
 from structsvm.io import arrays_and_labels
 from structsvm.parallel import Auto, Processes, Serial, Threads, once
 from structsvm.parallel.once import spread, working_on
-from structsvm.partitions import sample as samples
+from structsvm.partitions import deferred
 from structsvm.partitions.deferred import batches_of
 from structsvm.support.progress import watching
 
@@ -23,7 +23,7 @@ Xs, YS = arrays_and_labels(RECORDINGS)
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(samples, "BATCH", 300)
+    monkeypatch.setattr(deferred, "BATCH", 300)
 
 
 def fitted(**settings: object) -> MetricLearner:

@@ -21,7 +21,6 @@ from structsvm.parallel.once import spread
 from structsvm.storage.limits import kept_bytes
 from structsvm.support.blocks import mapping_of
 from structsvm.support.plain import read_only
-from structsvm.support.progress import stage
 
 __all__ = [
     "Data",
@@ -194,7 +193,7 @@ def _in_batches(
     if any(isinstance(X, Deferred) for X in Xs):
         return spread(words, task, parts, function)
     with single_threaded():
-        return [task(part, function) for part in stage(words, parts)]
+        return [task(part, function) for part in parts]
 
 
 def _of_part(tasks: Sequence[tuple[Any, ...]], function: Callable[..., Any]) -> list[Any]:

@@ -189,7 +189,7 @@ def source_of(Xs: Any) -> Source | None:
         )
     if _is_bag(Xs):
         return Bag.of(Xs)
-    if isinstance(Xs, IN_MEMORY) or hasattr(Xs, "columns") or sp.issparse(Xs):
+    if isinstance(Xs, IN_MEMORY) or hasattr(type(Xs), "columns") or sp.issparse(Xs):
         return None
     if not hasattr(Xs, "__getitem__"):
         return None
