@@ -96,10 +96,13 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     # The verdict is that on what is held out, not the one of choosing.
     quiet = without_warnings(VerdictWarning)
     with quiet, train.named(), terminal.working("choosing by cross-validation"):
-        search.fit(train.Xs, train.ys, groups=groups, feature_names=train.features)
+        data = TrainingSet.read(
+            kind.problem, train.Xs, train.ys, feature_names=train.features, groups=groups
+        )
+        search.fit(data)
     learner = search.best_estimator_
     with train.named(), terminal.working("tuning rivals"):
-        _tune_the_rest(learner, train, groups)
+        _tune_the_rest(learner, data)
     learner.columns_ = dict(named_columns(args))
     folder.mkdir(parents=True, exist_ok=True)
     save(learner, model)
@@ -142,9 +145,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     return 0
 
 
-def _tune_the_rest(learner: MetricLearner, train: Given, groups: Sequence[str] | None) -> None:
+def _tune_the_rest(learner: MetricLearner, read: TrainingSet) -> None:
     """Tune the rivals that nothing was chosen from, so that the comparison is with every one."""
-    read = learner.read(train.Xs, train.ys, groups=groups)
     data = replace(read, question=learner.question_)
     rivals = [rival.name for rival in rivals_of(data, learner.features)]
     tuned = {*learner.baselines_, *learner.rivals_}

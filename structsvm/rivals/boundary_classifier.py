@@ -27,7 +27,7 @@ from structsvm.partitions.samples import (
     Counts,
     cluster_counts,
 )
-from structsvm.rivals.tuning import Stretch, mean_loss, stretches_to_tune_on
+from structsvm.rivals.tuning import Stretch, mean_loss, segment_numbers, stretches_to_tune_on
 
 __all__ = ["BoundaryClassifier"]
 
@@ -182,10 +182,7 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
             Exactly so many segments in each recording: as many of the highest peaks as that takes,
             in place of those above the threshold.
         """
-        return [
-            np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)).astype(np.int64)
-            for ends in self.predict_breakpoints(Xs, n_clusters)
-        ]
+        return [segment_numbers(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
 
     def predict_breakpoints(
         self, Xs: Sequence[Floats], n_clusters: Counts = None

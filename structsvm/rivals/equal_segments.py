@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.features.boundaries import read_boundaries
 from structsvm.features.checks import read_recordings
 from structsvm.partitions.samples import Counts, cluster_counts
-from structsvm.rivals.tuning import mean_loss, stretches_to_tune_on
+from structsvm.rivals.tuning import mean_loss, segment_numbers, stretches_to_tune_on
 
 __all__ = ["EqualSegments"]
 
@@ -84,10 +84,7 @@ class EqualSegments(BaseEstimator):  # type: ignore[misc]
         n_clusters : int or sequence of int, optional
             So many segments in each recording, in place of those of the chosen length.
         """
-        return [
-            np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)).astype(np.int64)
-            for ends in self.predict_breakpoints(Xs, n_clusters)
-        ]
+        return [segment_numbers(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
 
     def predict_breakpoints(
         self, Xs: Sequence[Floats], n_clusters: Counts = None

@@ -14,7 +14,14 @@ from structsvm.features.names import UNNAMED
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 
-__all__ = ["Stretch", "breakpoints", "mean_loss", "occurrences", "stretches_to_tune_on"]
+__all__ = [
+    "Stretch",
+    "breakpoints",
+    "mean_loss",
+    "occurrences",
+    "segment_numbers",
+    "stretches_to_tune_on",
+]
 
 Ints = NDArray[np.int64]
 
@@ -36,6 +43,11 @@ class Stretch:
 def breakpoints(codes: Ints) -> list[int]:
     """Segment ends of a number for each sample, the last being T."""
     return [*(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), int(codes.size)]
+
+
+def segment_numbers(ends: Sequence[int]) -> Ints:
+    """The number of the segment of each sample, 0, 1, ..., given the segment ends."""
+    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)).astype(np.int64)
 
 
 def occurrences(names: Iterable[Iterable[Hashable]]) -> dict[Any, int]:
