@@ -13,7 +13,8 @@ from sklearn.base import clone
 
 from structsvm.errors import DataError
 from structsvm.features import RecordingTransformer
-from structsvm.features.compose import stages_of
+from structsvm.features.boundaries import BoundaryScores
+from structsvm.features.compose import Chain, Union, stages_of
 from structsvm.features.scores import NamedScores
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel.once import spread
@@ -22,7 +23,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Standardizer, centred, warn_about_constant_features
 from structsvm.partitions.traits import RECORDINGS, Words
 
-__all__ = ["Inputs"]
+__all__ = ["Inputs", "are_scores"]
 
 Floats = NDArray[np.float64]
 
@@ -108,6 +109,12 @@ class Inputs:
         if self.features is None:
             return list(columns)
         return [str(name) for name in self.features.get_feature_names_out(list(columns))]
+
+
+def are_scores(features: RecordingTransformer | None) -> bool:
+    """Whether classifiers make features, which takes most of the time."""
+    inner = features.named_stages.values() if isinstance(features, Union | Chain) else ()
+    return isinstance(features, NamedScores | BoundaryScores) or any(map(are_scores, inner))
 
 
 def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequence[Any]:
