@@ -21,7 +21,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import MISSING
 from structsvm.partitions.traits import LEAST_KAPPA, Traits
 from structsvm.problems.segments import SegmentProblem, segmentation
-from structsvm.support.checks import among, is_number, is_whole
+from structsvm.support.checks import among, is_number, is_whole, refuse_unlisted
 
 __all__ = ["ChangePoint"]
 
@@ -91,8 +91,7 @@ class ChangePoint(SegmentProblem):
                 f"kappa must be from {LEAST_KAPPA:g} to 1, got {self.kappa!r}: a larger one "
                 "rewards every segment by more than it costs, and the metric collapses"
             )
-        if not among(self.missing, MISSING):
-            raise SettingsError(f"missing must be one of {MISSING}, got {self.missing!r}")
+        refuse_unlisted("missing", self.missing, MISSING)
         shortest, longest = self.min_length, self.max_length
         if not (is_whole(shortest) and shortest >= 1):
             raise SettingsError(f"min_length must be an integer >= 1, got {shortest!r}")

@@ -36,7 +36,7 @@ from structsvm.partitions.values import label_values, refuse_missing
 from structsvm.problem import Separation
 from structsvm.regularizers import SquaredNorm
 from structsvm.rivals.row_classifier import rivals_of_tables
-from structsvm.support.checks import among, is_number, is_whole, refuse_bad_seed
+from structsvm.support.checks import among, is_number, is_whole, refuse_bad_seed, refuse_unlisted
 
 __all__ = ["Clustering", "CompressedSample"]
 
@@ -134,8 +134,7 @@ class Clustering(PartitionProblem):
                 f"cluster_count must be 'known' or 'unknown', got {self.cluster_count!r}; "
                 "a number of clusters is given to predict"
             )
-        if not among(self.oracle, ORACLES):
-            raise SettingsError(f"oracle must be one of {ORACLES}, got {self.oracle!r}")
+        refuse_unlisted("oracle", self.oracle, ORACLES)
         if not among(self.penalty, ("learned", "fixed")):
             raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
         if not (is_number(self.kappa) and LEAST_KAPPA <= self.kappa <= 1):

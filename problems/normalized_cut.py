@@ -41,7 +41,7 @@ from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separatio
 from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.rivals.region_classifier import candidates_of_graphs, rivals_of_graphs
 from structsvm.status import Quality
-from structsvm.support.checks import among, is_positive, refuse_bad_seed
+from structsvm.support.checks import is_positive, refuse_bad_seed, refuse_unlisted
 from structsvm.support.progress import stage
 from structsvm.weights import Nonnegative, WeightSpace
 
@@ -124,8 +124,7 @@ class NormalizedCut(PartitionProblem):
             "rounding": ("kmeans", "qr"),
         }
         for name, allowed in choices.items():
-            if not among(getattr(self, name), allowed):
-                raise SettingsError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
+            refuse_unlisted(name, getattr(self, name), allowed)
         if not isinstance(self.image, GraphOfImage):
             raise SettingsError(f"image must be a GraphOfImage, got {self.image!r}")
         kappa, plain = self.loss_weight, self.objective_kind == "plain"

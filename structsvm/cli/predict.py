@@ -77,6 +77,7 @@ def answers_of(
     n_clusters: int | None = None,
     rules: Rules | None = None,
     margins: bool = False,
+    prepared: list[Sample] | None = None,
 ) -> list[Answer]:
     """What is said of the partition of each sample.
 
@@ -90,6 +91,8 @@ def answers_of(
         Which partitions are allowed.
     margins : bool
         Whether to say how sure each change is.
+    prepared : list of Sample, optional
+        The same samples as the metric sees them, if that is known already.
 
     Raises
     ------
@@ -102,7 +105,7 @@ def answers_of(
             f"--rival {rival}: margins are those of the learned metric, and only metrics keep "
             "rules: leave out --rival, or --margins and the rules"
         )
-    samples = learner.inputs_(measured)
+    samples = learner.inputs_(measured) if prepared is None else prepared
     partitions = _partitions(learner, measured, samples, rival, n_clusters, rules)
     labels = labels_of(learner.problem_, partitions, samples)
     states = _states(learner, measured, samples, partitions, rival, n_clusters)

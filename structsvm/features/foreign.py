@@ -47,10 +47,7 @@ class Series(RecordingTransformer):
         self.transformer = transformer
         self.axis = axis
 
-    @property
-    def learns(self) -> bool:
-        """Whether anything is learned; nothing is."""
-        return False
+    learns = False
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Check the settings, and how many features come out; nothing else is kept.
