@@ -39,10 +39,9 @@ from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.parallel import single_threaded
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Floats
 
 __all__ = ["SemidefiniteOracle", "SemidefiniteSolution", "certified_bound"]
-
-Floats = NDArray[np.float64]
 
 TIGHT = 1e-7
 """Gap, relative to the scale of the objective, at which the bound proves a partition optimal."""

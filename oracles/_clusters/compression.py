@@ -24,13 +24,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from structsvm.errors import OracleError
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Floats
 
 __all__ = [
     "Basis",
@@ -40,8 +40,6 @@ __all__ = [
     "compress",
     "compress_objective",
 ]
-
-Floats = NDArray[np.float64]
 
 BLOCK = 16_384
 """Rows of a block of the QR decomposition: what stays in the cache for a few dozen features."""

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.partitions.oracle import Constraint, Region
+from structsvm.support.arrays import Ints
 
 __all__ = ["Boundaries", "first_starts"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 __all__ = [
     "FAST",
@@ -36,7 +34,6 @@ __all__ = [
     "next_above",
 ]
 
-Floats = NDArray[np.float64]
 _cgutils: Any = cgutils
 
 LANES = 16

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse.linalg as sla
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
+from structsvm.support.arrays import Floats
 
 __all__ = ["fix_signs", "leading_eigenpairs"]
-
-Floats = NDArray[np.float64]
 
 DENSE = 64
 """Operators up to this size are formed and decomposed whole."""

@@ -16,10 +16,9 @@ from structsvm.features.context import Columns
 from structsvm.features.frames import FrameRecipe, check_smoothing
 from structsvm.features.scores import NamedScores
 from structsvm.partitions.traits import GRAPHS
+from structsvm.support.arrays import Floats
 
 __all__ = ["Deviations", "RegionScores", "region_recipe"]
-
-Floats = NDArray[np.float64]
 
 
 class Deviations(RecordingTransformer):

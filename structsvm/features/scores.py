@@ -16,10 +16,9 @@ from structsvm.features.context import Lags
 from structsvm.features.frames import FrameModel, FrameModels, FrameRecipe, check_smoothing
 from structsvm.features.names import States
 from structsvm.partitions.traits import RECORDINGS, Words
+from structsvm.support.arrays import Floats
 
 __all__ = ["NamedScores", "StateScores"]
-
-Floats = NDArray[np.float64]
 
 
 class NamedScores(RecordingTransformer):

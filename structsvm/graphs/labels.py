@@ -14,6 +14,7 @@ from structsvm.graphs.graph import FeatureGraph
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.values import label_values, missing_labels, of_one_kind
+from structsvm.support.arrays import Floats, Ints
 
 __all__ = [
     "NodeLabels",
@@ -23,9 +24,6 @@ __all__ = [
     "node_names",
     "region_rand",
 ]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from structsvm.graphs.graph import FeatureGraph
+from structsvm.support.arrays import Floats, Ints
 
 __all__ = ["Similarity", "Weights"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CHUNK = 2**18
 """Edges whose differences are held at once."""

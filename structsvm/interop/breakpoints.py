@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.errors import DataError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.support.arrays import Floats, Ints
 
 __all__ = [
     "breakpoints_to_changepoints",
@@ -23,9 +24,6 @@ __all__ = [
     "labels_to_matrix",
     "matrix_to_labels",
 ]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def labels_to_breakpoints(labels: ArrayLike) -> list[int]:

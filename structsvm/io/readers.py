@@ -30,6 +30,7 @@ from structsvm.io.text import (
 from structsvm.io.times import TimeAxis, read_times
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.storage import limits
+from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
 
@@ -45,7 +46,6 @@ __all__ = [
     "with_levels",
 ]
 
-Floats = NDArray[np.float64]
 Labels = NDArray[Any]
 
 UNNAMED = "Unnamed: 0"

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from scipy.fft import dct, rfft, rfftfreq
 from scipy.signal import get_window
 
+from structsvm.support.arrays import Floats
+
 __all__ = ["RATE", "SOUND", "describe_second"]
 
-Floats = NDArray[np.float64]
 Samples = NDArray[np.float32]
 
 RATE = 16_000

@@ -12,10 +12,9 @@ from structsvm.errors import DataError
 from structsvm.partitions.samples import check_weights
 from structsvm.partitions.traits import Words
 from structsvm.partitions.values import no_array, refuse_hidden
+from structsvm.support.arrays import Floats
 
 __all__ = ["LabelledData", "Samples", "read_labelled", "read_samples"]
-
-Floats = NDArray[np.float64]
 
 WORDS = Words("sample", "labelling", "item")
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["heaviest_features", "price_ratio", "scaled_factor"]
+from structsvm.support.arrays import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["heaviest_features", "price_ratio", "scaled_factor"]
 
 
 def scaled_factor(learner: Any) -> tuple[Floats, float]:

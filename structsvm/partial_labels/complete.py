@@ -32,6 +32,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Words
 from structsvm.problem import RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer
+from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked
 from structsvm.support.plain import counted, read_only, shown
 from structsvm.support.unchanged import nothing_written
@@ -47,8 +48,6 @@ __all__ = [
     "part_weights",
     "read_labels",
 ]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

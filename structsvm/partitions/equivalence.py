@@ -8,15 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from structsvm.errors import DataError
+from structsvm.support.arrays import Floats, Ints
 
 __all__ = ["EquivalenceMatrix", "project_all"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 
 MOST_SAMPLES = 100_000_000
 """Labels of more would take the memory of a whole machine."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.support.arrays import Ints
 
 __all__ = [
     "Projector",
@@ -24,8 +24,6 @@ __all__ = [
     "partition_loss",
     "rand_index",
 ]
-
-Ints = NDArray[np.int64]
 
 
 class Projector(Protocol):

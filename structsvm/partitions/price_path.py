@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.support.arrays import Floats
 
 __all__ = ["decode_between"]
-
-Floats = NDArray[np.float64]
 
 
 def decode_between(

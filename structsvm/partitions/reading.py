@@ -26,10 +26,9 @@ from structsvm.partitions.samples import (
 )
 from structsvm.partitions.sources import Source, source_of
 from structsvm.partitions.traits import RECORDINGS, Words
+from structsvm.support.arrays import Floats
 
 __all__ = ["content_of", "labels_that_came", "read_arrays"]
-
-Floats = NDArray[np.float64]
 
 PARTS = 256
 """A pass over recordings that are not in memory is in at most so many parts."""

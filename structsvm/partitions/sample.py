@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
-import numpy as np
-from numpy.typing import NDArray
-
 from structsvm.partitions.deferred import Data, Deferred, Step, derived, in_memory
 from structsvm.partitions.gaps import has_gaps
+from structsvm.support.arrays import Floats
 
 __all__ = ["Sample", "is_prepared"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
+from structsvm.support.arrays import Bools
 
 __all__ = [
     "label_values",
@@ -20,8 +21,6 @@ __all__ = [
     "refuse_hidden",
     "refuse_missing",
 ]
-
-Bools = NDArray[np.bool_]
 
 
 def no_array(X: Any) -> str | None:

@@ -13,6 +13,7 @@ from structsvm.errors import DataError
 from structsvm.features.names import UNNAMED
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
+from structsvm.support.arrays import Ints
 
 __all__ = [
     "Stretch",
@@ -22,8 +23,6 @@ __all__ = [
     "segment_numbers",
     "stretches_to_tune_on",
 ]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

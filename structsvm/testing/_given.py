@@ -23,8 +23,6 @@ from structsvm.testing.separation import TOLERANCE
 
 __all__ = ["GivenSample"]
 
-Floats = NDArray[np.float64]
-
 QUESTIONS = ((0.3, -1.0), (1.0, -3.0), (1.0, -1.0), (1.0, -0.1), (3.0, -1.0), (1.0, 0.5))
 """Scales of the samples and rewards of a cluster."""
 
