@@ -46,8 +46,6 @@ from structsvm.support.contract import asked
 from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.plain import read_only, shown
 
-__all__ = ["AllowedSegmentsOracle", "rule_says"]
-
 Rule = Callable[[Any, Any, int], Any]
 
 ROUNDING = 1e-11

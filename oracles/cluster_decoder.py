@@ -24,8 +24,6 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracl
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats
 
-__all__ = ["ClusterDecoder", "calibrate_tree"]
-
 
 @dataclass(frozen=True)
 class ClusterDecoder(Oracle):

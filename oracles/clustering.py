@@ -36,8 +36,6 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracl
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Ints
 
-__all__ = ["ClusteringOracle"]
-
 WARD_BESIDE_KMEANS = 2_000
 """With K known, samples up to which Ward's tree (O(T^2)) is tried as well as K-means."""
 

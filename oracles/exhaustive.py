@@ -14,8 +14,6 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracl
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats
 
-__all__ = ["ExhaustiveOracle", "all_partitions", "all_segmentations"]
-
 Labels = NDArray[np.int8]
 
 MOST_SAMPLES = {False: 11, True: 18}

@@ -19,8 +19,6 @@ from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["CutDecoder", "Embedding", "constrained_cut", "two_means"]
-
 DEFLATION = 3.0
 """Taken off the eigenvalue 1 of sqrt(d); the smallest of ``S`` is at least -1."""
 

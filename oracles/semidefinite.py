@@ -41,8 +41,6 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracl
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats
 
-__all__ = ["SemidefiniteOracle", "SemidefiniteSolution", "certified_bound"]
-
 TIGHT = 1e-7
 """Gap, relative to the scale of the objective, at which the bound proves a partition optimal."""
 

@@ -37,8 +37,6 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import scatter
 from structsvm.support.plain import read_only
 
-__all__ = ["SequentialOracle"]
-
 ONE_CALL = 2e9
 """Operations of a search that is one compiled call: less than a second, in the worst case."""
 SHORT = 1024

@@ -40,8 +40,6 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracl
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats
 
-__all__ = ["CompressedArgmax", "SpectralOracle"]
-
 LARGEST_FACTOR = 2**27
 """Numbers in the largest relaxed factor (T, K) that is ever formed: 1 GB."""
 

@@ -22,8 +22,6 @@ from structsvm.partitions.traits import LEAST_KAPPA, Traits
 from structsvm.problems.segments import SegmentProblem, segmentation
 from structsvm.support.checks import among, is_number, is_whole, refuse_unlisted
 
-__all__ = ["ChangePoint"]
-
 
 @dataclass(frozen=True)
 class ChangePoint(SegmentProblem):

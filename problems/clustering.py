@@ -38,8 +38,6 @@ from structsvm.rivals.row_classifier import rivals_of_tables
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import among, is_number, is_whole, refuse_bad_seed, refuse_unlisted
 
-__all__ = ["Clustering", "CompressedSample"]
-
 CENTRED = SquaredNorm(center=1)
 """Shrinks to where learning starts: the features as they are, or as they are whitened."""
 PART_CANDIDATES = (

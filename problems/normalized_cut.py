@@ -46,8 +46,6 @@ from structsvm.support.checks import is_positive, refuse_bad_seed, refuse_unlist
 from structsvm.support.progress import stage
 from structsvm.weights import Nonnegative, WeightSpace
 
-__all__ = ["CutObjective", "CutRisk", "NormalizedCut", "TangentModel"]
-
 INVISIBLE, COLLAPSE = 0.05, 0.5
 """Kappas of the plain objective below which the loss is invisible, and from which on the zero
 metric is the best: with ``2 kappa >= 1`` the constant vector leaves M."""

@@ -32,15 +32,6 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats
 
-__all__ = [
-    "Basis",
-    "CompressedData",
-    "CompressedObjective",
-    "CompressedProjector",
-    "compress",
-    "compress_objective",
-]
-
 BLOCK = 16_384
 """Rows of a block of the QR decomposition: what stays in the cache for a few dozen features."""
 

@@ -26,8 +26,6 @@ from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import pieces, uninterrupted
 
-__all__ = ["Clusters", "GroupedObjective", "clusters_of", "improve"]
-
 MOST_WORK = 4e9
 """Products after which no further sweep begins: reached when clusters cost nothing and there are
 nearly as many of them as samples."""

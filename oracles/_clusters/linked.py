@@ -22,8 +22,6 @@ from structsvm.partitions.oracle import Constraint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import uninterrupted
 
-__all__ = ["best_under_links"]
-
 
 class Chunks(NamedTuple):
     """What has to be together, and what apart."""

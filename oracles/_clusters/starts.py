@@ -12,8 +12,6 @@ from structsvm.oracles._clusters.ward import ward_tree
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import uninterrupted
 
-__all__ = ["across", "kmeans", "ward", "ward_levels", "with_exactly"]
-
 MOST_LEAVES = 8_000
 """Ward's tree stands on single samples up to here."""
 SUMMARY = 1_000

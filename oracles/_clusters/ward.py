@@ -20,8 +20,6 @@ from numba import njit
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import pieces, uninterrupted
 
-__all__ = ["WardTree", "ward_tree"]
-
 OVERHEAD = 8
 """So many more columns would cost what a distance costs without any."""
 

@@ -11,8 +11,6 @@ from structsvm.errors import OracleError
 from structsvm.partitions.oracle import Constraint, Region
 from structsvm.support.arrays import Ints
 
-__all__ = ["Boundaries", "first_starts"]
-
 
 @dataclass(frozen=True, eq=False)
 class Boundaries:

@@ -15,8 +15,6 @@ from structsvm.oracles._segments.windows import windows
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import pieces, uninterrupted
 
-__all__ = ["counted_path"]
-
 
 def counted_path(
     scores: Prefixes, shift: float, segments: Allowed, boundaries: Boundaries, K: int | None

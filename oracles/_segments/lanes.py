@@ -22,18 +22,6 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = [
-    "FAST",
-    "LANES",
-    "lane_of",
-    "lane_reaching",
-    "lane_scores",
-    "largest",
-    "max_of_sums",
-    "max_plus",
-    "next_above",
-]
-
 _cgutils: Any = cgutils
 
 LANES = 16

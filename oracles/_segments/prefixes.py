@@ -12,8 +12,6 @@ from structsvm.partitions.gaps import means
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["Allowed", "Prefixes", "add_truth", "squares"]
-
 
 @dataclass(frozen=True, eq=False)
 class Prefixes:

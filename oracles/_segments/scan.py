@@ -14,8 +14,6 @@ from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import pieces, uninterrupted
 
-__all__ = ["backtrack", "layers", "layers_backtrack", "scan"]
-
 CHUNK = 16
 """Groups of starts whose scores are held while the layers go over them."""
 

@@ -17,8 +17,6 @@ from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import release
 
-__all__ = ["SegmentSearch", "path_of_known_length", "splitting_price"]
-
 ROUNDING = 1e-10
 """Differences below this fraction of the objective's size are rounding."""
 

@@ -21,8 +21,6 @@ from structsvm.oracles._segments.tree import FREE, NO_START, blank_tree, stage_s
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["path_in_stages"]
-
 
 @dataclass(frozen=True, eq=False)
 class _Stage:

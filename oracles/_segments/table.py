@@ -29,18 +29,6 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import uninterrupted
 from structsvm.support.plain import read_only
 
-__all__ = [
-    "NO_TRUTH",
-    "OVERHEAD",
-    "SegmentTable",
-    "build_table",
-    "end_row",
-    "free_table",
-    "path_value",
-    "sum_of_scores",
-    "truth_of",
-]
-
 ANCHOR, ORIGIN, LEFT = 0, 1, 2
 POSITION, RIGHT, RATE, LOW = 0, 1, 2, 3
 OVERHEAD = 8

@@ -39,8 +39,6 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.progress import tell
 
-__all__ = ["FREE", "NO_START", "blank_tree", "compiled_scan", "stage_scan", "tree_scan"]
-
 BITS = 4
 """LANES is two to this power."""
 ROUNDING = 2.0**-50

@@ -36,16 +36,6 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.plain import read_only
 
-__all__ = [
-    "Found",
-    "Recordings",
-    "loss_curves",
-    "price_path",
-    "segment",
-    "segment_all",
-    "work_of",
-]
-
 VALUE, CONSTANT, SCATTER = 0, 1, 2
 TOGETHER = 8
 """Prices that are searched side by side."""

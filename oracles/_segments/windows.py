@@ -34,8 +34,6 @@ from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import pieces, uninterrupted
 
-__all__ = ["Windows", "best_path", "path_with_known_length", "windows"]
-
 ANCHOR, POSITION = 0, 0
 
 

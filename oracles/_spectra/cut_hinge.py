@@ -25,8 +25,6 @@ from structsvm.oracles._spectra.cut_operator import CutOperator, scaled
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats
 
-__all__ = ["CutHinge", "NormalizedHinge", "PlainHinge", "Point"]
-
 DEFLATION = 3.0
 """Taken off the eigenvalue 1 - 2 kappa of sqrt(d), which makes it the smallest."""
 

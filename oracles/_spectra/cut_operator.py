@@ -15,8 +15,6 @@ from structsvm.errors import OracleError
 from structsvm.oracles._spectra.lanczos import fix_signs, leading_eigenpairs
 from structsvm.support.arrays import Floats
 
-__all__ = ["CutOperator", "scaled"]
-
 DENSE = 400
 """Nodes up to which the matrix is decomposed rather than iterated on."""
 

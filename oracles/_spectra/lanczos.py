@@ -8,8 +8,6 @@ import scipy.sparse.linalg as sla
 from structsvm.errors import OracleError
 from structsvm.support.arrays import Floats
 
-__all__ = ["fix_signs", "leading_eigenpairs"]
-
 DENSE = 64
 """Operators up to this size are formed and decomposed whole."""
 

@@ -15,8 +15,6 @@ from structsvm.io.recording import Recording
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.extras import require
 
-__all__ = ["activity", "bee", "exercise", "fault", "hasc", "series", "session", "water_loop"]
-
 ACTIVITIES = ("SEATED", "STANDING_UP", "WALKING", "TURNING", "SITTING_DOWN")
 AXES = ("x_acc", "y_acc", "z_acc", "x_gyro", "y_gyro", "z_gyro")
 GRID_MS = 20

@@ -11,8 +11,6 @@ from structsvm.support.arrays import Ints
 from structsvm.support.checks import refuse_bad_seed
 from structsvm.support.typed import refuse_other_types
 
-__all__ = ["digits_recordings"]
-
 SIDE = 8
 FIRST_TEST_IMAGE = 1029
 """The images come in 14 blocks, writer by writer, that begin 0, 1, ..., 9; here the ninth does."""

@@ -11,8 +11,6 @@ from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_bad_seed
 from structsvm.support.typed import refuse_other_types
 
-__all__ = ["relevant_changes"]
-
 MIN_LENGTH = 20
 """Samples in the shortest segment."""
 N_CHANGES = (5, 9)

@@ -13,8 +13,6 @@ from structsvm.diagnosis.samples import Given
 from structsvm.evaluation.verdict import MIN_UNITS, contents
 from structsvm.support.arrays import Ints
 
-__all__ = ["copies", "leakage"]
-
 WINDOW = 8
 """Consecutive items that two samples must share to have a stretch in common."""
 SHARED = 0.1

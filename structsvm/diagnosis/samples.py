@@ -16,9 +16,6 @@ from structsvm.partitions.samples import is_constant
 from structsvm.partitions.traits import Words
 from structsvm.support.arrays import Floats
 
-__all__ = ["Given", "constant", "copied_features", "labels_among_features", "scale", "spikes"]
-__all__ += ["unrelated_labels"]
-
 DOMINATES = 0.5
 """A share of the squared distances, of one feature out of several."""
 TIMES = 10.0

@@ -12,8 +12,6 @@ from sklearn.base import BaseEstimator
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import ContractMeta, hook
 
-__all__ = ["RecordingTransformer"]
-
 
 class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: ignore[misc]
     """Makes features of recordings: (T, P) in, (T, P') out, as many samples as before.

@@ -23,18 +23,6 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
 
-__all__ = [
-    "DISTANCE",
-    "SPREAD",
-    "BoundaryScores",
-    "LearnsBoundaries",
-    "Surroundings",
-    "peaks_of",
-    "read_boundaries",
-    "sums_of",
-    "widened",
-]
-
 NEIGHBOURS = (-2, 0, 2)
 """Lags at which the classifier sees the columns themselves."""
 

@@ -13,8 +13,6 @@ from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import counted
 
-__all__ = ["check_features", "column_names", "integers", "read_recordings"]
-
 
 def read_recordings(Xs: Any, n_features: int | None = None, *, gaps: bool = False) -> list[Floats]:
     """Recordings as finite (T_i, P) arrays; those that are such arrays already are not copied.

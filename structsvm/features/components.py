@@ -16,8 +16,6 @@ from structsvm.partitions.samples import STANDARDIZE, Standardizer
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number, is_whole, refuse_unlisted
 
-__all__ = ["Components"]
-
 
 class Components(RecordingTransformer):
     """The principal components of the standardised features, in their own scale.

@@ -18,8 +18,6 @@ from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import check_features, column_names, read_recordings
 from structsvm.support.arrays import Floats
 
-__all__ = ["Chain", "Rows", "Union", "stages_of"]
-
 Named = list[tuple[str, Any]]
 
 

@@ -17,8 +17,6 @@ from structsvm.features.checks import column_names, integers, read_recordings
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
 
-__all__ = ["Columns", "Lags", "MovingStatistics"]
-
 EDGES = ("repeat", "reflect")
 
 STATISTICS = ("mean", "spread", "slope", "before", "after", "before_minus_after")

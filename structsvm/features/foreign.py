@@ -16,8 +16,6 @@ from structsvm.features.checks import check_features, column_names, read_recordi
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
 
-__all__ = ["OfWindows", "Series"]
-
 
 class Series(RecordingTransformer):
     """A transformer of single series: each recording is fitted and transformed by itself.

@@ -22,17 +22,6 @@ from structsvm.solvers.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
 
-__all__ = [
-    "CLASSIFIERS",
-    "FrameModel",
-    "FrameModels",
-    "FrameRecipe",
-    "HeldOut",
-    "check_smoothing",
-    "classifier_from",
-    "learning_once",
-]
-
 CLASSIFIERS = ("logistic", "boosting", "forest")
 
 DRAWS = 50

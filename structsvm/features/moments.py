@@ -14,8 +14,6 @@ from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import column_names, read_recordings
 from structsvm.support.arrays import Floats
 
-__all__ = ["HermiteMoments", "hermite_functions", "robust_scale"]
-
 NORMAL = 1.4826
 """Standard deviation of a normal variable whose median absolute deviation is 1."""
 

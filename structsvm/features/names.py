@@ -15,8 +15,6 @@ from structsvm.partitions.values import label_values, of_one_kind
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import counted
 
-__all__ = ["UNNAMED", "States", "is_missing", "read_names"]
-
 Objects = NDArray[np.object_]
 
 UNNAMED = -1

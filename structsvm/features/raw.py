@@ -17,8 +17,6 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number
 from structsvm.support.plain import counted
 
-__all__ = ["Windows", "windows"]
-
 CHUNK = 2**21
 """Values of windows that are computed with at a time."""
 

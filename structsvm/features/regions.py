@@ -18,8 +18,6 @@ from structsvm.features.scores import NamedScores
 from structsvm.partitions.traits import GRAPHS
 from structsvm.support.arrays import Floats
 
-__all__ = ["Deviations", "RegionScores", "region_recipe"]
-
 
 class Deviations(RecordingTransformer):
     """The columns, and how they differ from their mean over the sample.

@@ -18,8 +18,6 @@ from structsvm.features.names import States
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.arrays import Floats
 
-__all__ = ["NamedScores", "StateScores"]
-
 
 class NamedScores(RecordingTransformer):
     """Scores of named states or regions, from a classifier that is cross-fitted in training."""

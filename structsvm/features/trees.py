@@ -16,8 +16,6 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import ContractMeta
 from structsvm.support.interrupts import uninterrupted
 
-__all__ = ["BoostedTrees", "Forest"]
-
 
 class _Trees(ClassifierMixin, BaseEstimator, metaclass=ContractMeta):  # type: ignore[misc]
     """Trees whose nodes are in a row: what all that predict by them have in common."""

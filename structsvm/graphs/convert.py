@@ -14,8 +14,6 @@ from structsvm.graphs.images import GraphOfImage, from_image
 from structsvm.partitions.values import no_array, refuse_hidden
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["as_graph", "from_adjacency", "from_networkx"]
-
 NODE_FEATURES = ("features", "feature", "x", "mean color")
 """Names under which the nodes of a networkx graph are looked at for their feature vector; the last
 is that of the region adjacency graphs of scikit-image."""

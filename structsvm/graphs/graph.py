@@ -15,8 +15,6 @@ from structsvm.errors import DataError, DataWarning, warn
 from structsvm.partitions.values import refuse_hidden
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["FeatureGraph"]
-
 ALIKE = 1e-5
 """Difference of two features in fixed units, in which 1 is a usual one, that is none: rounding."""
 

@@ -14,8 +14,6 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, is_whole, refuse_unlisted
 from structsvm.support.extras import require
 
-__all__ = ["GraphOfImage", "from_image", "pixel_edges"]
-
 POSITION = (0.28, 0.25)
 """Scale of x and y over the longer side: about their spread over the pixels of an image."""
 LAB = (25.0, 12.0, 12.0)

@@ -14,8 +14,6 @@ from structsvm.graphs.labels import NodeLabels
 from structsvm.graphs.similarity import Similarity
 from structsvm.support.arrays import Floats
 
-__all__ = ["NOTHING_TO_CUT", "as_list", "is_one", "start_scale", "teaching"]
-
 APPEARANCE, SPATIAL = 0.5, 1 / 16
 """Where learning starts on images, in their fixed units. Measured: better than the best of a grid,
 which often ends at its edge."""

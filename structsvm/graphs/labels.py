@@ -16,15 +16,6 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.values import label_values, missing_labels, of_one_kind
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = [
-    "NodeLabels",
-    "jaccard_distance",
-    "node_codes",
-    "node_labels",
-    "node_names",
-    "region_rand",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class NodeLabels:

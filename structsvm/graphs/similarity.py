@@ -12,8 +12,6 @@ import scipy.sparse as sp
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["Similarity", "Weights"]
-
 CHUNK = 2**18
 """Edges whose differences are held at once."""
 

@@ -16,15 +16,6 @@ from structsvm.errors import DataError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = [
-    "breakpoints_to_changepoints",
-    "breakpoints_to_labels",
-    "changepoints_to_breakpoints",
-    "labels_to_breakpoints",
-    "labels_to_matrix",
-    "matrix_to_labels",
-]
-
 
 def labels_to_breakpoints(labels: ArrayLike) -> list[int]:
     """Segment ends of a label for each sample, (T,): one wherever the label changes, and T.

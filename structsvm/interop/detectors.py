@@ -15,8 +15,6 @@ from structsvm.partitions.metric import Metric
 from structsvm.partitions.sample import Sample
 from structsvm.support.arrays import Floats
 
-__all__ = ["MetricCost", "MetricDetector"]
-
 Prepare = Callable[[Any], Sequence[Sample]]
 """Signals to standardised samples, as a learner prepares them."""
 

@@ -11,8 +11,6 @@ from structsvm.errors import DataWarning, warn
 from structsvm.io.recording import Recording, listed
 from structsvm.support.arrays import Floats
 
-__all__ = ["warn_about_columns"]
-
 FEWEST_ROWS = 10
 """In fewer rows a measurement may rise throughout by chance."""
 ROWS_OF_A_RECORDING = 5

@@ -14,8 +14,6 @@ from structsvm.partitions.samples import MISSING
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import counted
 
-__all__ = ["MISSING", "check_missing", "without_gaps"]
-
 LISTED = 4
 """Blocks that a message names."""
 

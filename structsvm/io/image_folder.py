@@ -17,16 +17,6 @@ from structsvm.storage import limits
 from structsvm.support.extras import require
 from structsvm.support.quiet import without_warnings
 
-__all__ = [
-    "IMAGE_FOLDERS",
-    "MASK",
-    "MASK_FOLDERS",
-    "LabelledImage",
-    "find_images",
-    "images_and_labels",
-    "read_images",
-]
-
 KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
 MASK_KINDS = (*KINDS, ".npy")
 IMAGE_FOLDERS = ("img", "image", "images")

@@ -25,8 +25,6 @@ from structsvm.support.plain import counted
 from structsvm.support.progress import tell
 from structsvm.support.typed import refuse_other_types
 
-__all__ = ["MEDIA", "STREAMS", "read_media", "read_streams"]
-
 MEDIA = (
     *(".mkv", ".mp4", ".m4v", ".webm", ".avi", ".mov", ".mpg", ".mpeg", ".wmv", ".flv", ".ogv"),
     *(".wav", ".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".wma", ".aiff"),

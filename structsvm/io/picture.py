@@ -11,8 +11,6 @@ from scipy.fft import fft2, ifft2
 from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
 
-__all__ = ["PICTURE", "SIZE", "describe_picture"]
-
 Pixels = NDArray[np.uint8]
 
 SIZE = 64

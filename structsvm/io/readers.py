@@ -34,18 +34,6 @@ from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
 
-__all__ = [
-    "AS_USUAL",
-    "EXCEL",
-    "HowToRead",
-    "TableColumns",
-    "read_frame",
-    "read_npz",
-    "read_table",
-    "table_recordings",
-    "with_levels",
-]
-
 Labels = NDArray[Any]
 
 UNNAMED = "Unnamed: 0"

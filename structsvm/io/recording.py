@@ -15,8 +15,6 @@ from structsvm.io.times import TimeAxis
 from structsvm.support.arrays import Floats
 from structsvm.support.typed import refuse_other_types
 
-__all__ = ["Origin", "Recording", "arrays_and_labels", "listed", "share_features"]
-
 
 @dataclass(frozen=True, eq=False)
 class Origin:

@@ -11,8 +11,6 @@ from scipy.signal import get_window
 
 from structsvm.support.arrays import Floats
 
-__all__ = ["RATE", "SOUND", "describe_second"]
-
 Samples = NDArray[np.float32]
 
 RATE = 16_000

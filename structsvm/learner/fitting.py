@@ -26,15 +26,6 @@ from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.interrupts import Interrupts
 
-__all__ = [
-    "FitResult",
-    "FitState",
-    "calibrated_or_learned",
-    "is_zero",
-    "learn",
-    "usable_factor",
-]
-
 ZERO_METRIC = 1e-8
 """Tr B / P below which a metric is zero up to the accuracy of a solver; 1 is untrained."""
 

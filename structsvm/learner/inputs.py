@@ -23,8 +23,6 @@ from structsvm.partitions.samples import Standardizer, centred, warn_about_const
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.arrays import Floats
 
-__all__ = ["Inputs"]
-
 
 @dataclass(frozen=True, eq=False)
 class Inputs:

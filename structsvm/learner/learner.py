@@ -60,8 +60,6 @@ from structsvm.support.tables import ShortTable
 if TYPE_CHECKING:
     from structsvm.interop.detectors import MetricCost, MetricDetector
 
-__all__ = ["MetricLearner"]
-
 SHOWN = 10
 """Features that are printed."""
 CONTAINERS = ("default", "pandas", "polars")

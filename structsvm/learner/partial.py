@@ -37,9 +37,6 @@ from structsvm.support.checks import is_whole
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["Alternation", "check_labels", "informative", "learn_partial"]
-
-
 logger = logging.getLogger("structsvm")
 
 

@@ -15,8 +15,6 @@ from structsvm.support.arrays import Floats
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner
 
-__all__ = ["is_image", "partition_of", "unscaled", "words_of"]
-
 
 def is_image(sample: Sample) -> bool:
     """Whether its items are the regions of an image."""

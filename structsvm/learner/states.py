@@ -13,8 +13,6 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["names_by_metric", "names_of_items", "segment_table", "segment_tables"]
-
 
 def names_of_items(M: EquivalenceMatrix, sample: Sample, states: NDArray[Any]) -> NDArray[Any]:
     """The name of the state of each item, (T,), which is that of its part.

@@ -43,8 +43,6 @@ from structsvm.support.plain import read_only, shown
 from structsvm.support.progress import stage
 from structsvm.support.unchanged import Snapshot, nothing_written
 
-__all__ = ["StructuredSVM", "learner_for"]
-
 
 @dataclass(frozen=True, eq=False)
 class Minimisation:

@@ -14,8 +14,6 @@ from structsvm.partitions.traits import Words
 from structsvm.partitions.values import no_array, refuse_hidden
 from structsvm.support.arrays import Floats
 
-__all__ = ["LabelledData", "Samples", "read_labelled", "read_samples"]
-
 WORDS = Words("sample", "labelling", "item")
 
 

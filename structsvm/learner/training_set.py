@@ -27,8 +27,6 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import asked
 from structsvm.support.plain import counted
 
-__all__ = ["CLUSTERS", "ROWS", "TrainingSet", "complete_labels", "names_of_labels"]
-
 ROWS, CLUSTERS = "rows", "clusters"
 
 

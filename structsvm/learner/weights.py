@@ -9,8 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.support.arrays import Floats
 
-__all__ = ["heaviest_features", "price_ratio", "scaled_factor"]
-
 
 def scaled_factor(learner: Any) -> tuple[Floats, float]:
     """``L^T`` of features in which the untrained metric is a multiple of the identity, (rank, P).

@@ -12,8 +12,6 @@ from structsvm.modeling.planes import Answer
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import read_only, shown
 
-__all__ = ["read_answer"]
-
 TOLERANCE = 1e-9
 """Rounding allowed in a sign that was declared, relative to the size of the numbers."""
 

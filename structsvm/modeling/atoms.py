@@ -19,8 +19,6 @@ from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole, refuse_unlisted
 from structsvm.support.plain import shown
 
-__all__ = ["OracleAtom", "OracleMax", "as_expressions"]
-
 SIGNS = (None, "nonneg", "nonpos")
 MONOTONICITIES = (None, "increasing", "decreasing")
 

@@ -31,8 +31,6 @@ from structsvm.partitions.samples import centred
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import shown
 
-__all__ = ["PathHinge", "segmentation_hinge"]
-
 MOST_NUMBERS = 50_000_000
 """Slopes of all segments together, 400 MB of them."""
 

@@ -18,8 +18,6 @@ from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["ConicAnswer", "ConicProgram", "InfeasibleError", "UnboundedError"]
-
 SOLVED = ("Solved", "AlmostSolved", "InsufficientProgress")
 DECIDED = (*SOLVED, "PrimalInfeasible", "DualInfeasible")
 USABLE = (*SOLVED, "MaxIterations", "MaxTime", "NumericalError")

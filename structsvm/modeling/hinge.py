@@ -28,8 +28,6 @@ from structsvm.support.checks import among
 from structsvm.support.plain import shown
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
-__all__ = ["StructuredHinge", "entries_of", "factors_of", "weight_of"]
-
 RESCALINGS = ("margin", "slack")
 
 MOST_PARTS = 8

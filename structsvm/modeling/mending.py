@@ -9,8 +9,6 @@ import cvxpy as cp
 from structsvm.modeling.rewriting import Rewritten, replaced
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["Mender"]
-
 OF_VALUES = ("boolean", "integer", "bounds", "sparsity")
 """Attributes that rules of cvxpy for curvature do not ask for."""
 

@@ -13,8 +13,6 @@ import numpy as np
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 
-__all__ = ["Answer", "Part", "Plane", "Points", "Pool", "ask", "marks"]
-
 ROOM = 2**26
 """Bytes of the planes that are kept of a function, at most."""
 

@@ -15,8 +15,6 @@ from structsvm.modeling.mending import Mender
 from structsvm.modeling.rewriting import Held, Rewritten, rewritten
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["Prepared", "entries", "prepared"]
-
 Map = tuple[Any, Floats]
 
 _known: WeakKeyDictionary[cp.Problem, dict[str, Prepared]] = WeakKeyDictionary()

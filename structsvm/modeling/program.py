@@ -26,8 +26,6 @@ from structsvm.status import Quality
 from structsvm.support.arrays import Floats, Ints
 from structsvm.weights import Free
 
-__all__ = ["CvxpyProgram"]
-
 ACTIVE = 1e-7
 """A multiplier below which a plane has no part in a solution."""
 

@@ -19,8 +19,6 @@ from structsvm.modeling.prepared import Prepared, entries
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["ByName", "Conic", "Restricted", "Restriction", "mixed_integer_solvers"]
-
 FIRST_BOX, LARGEST_BOX = 1e1, 1e9
 """Where a restricted problem without a minimum is solved: the first box, in units of the start."""
 PATIENCE = 10

@@ -27,8 +27,6 @@ from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
 from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace
 
-__all__ = ["FastMaster"]
-
 SAME = 1e-12
 """By how much of their size two numbers may differ that are taken for the same."""
 

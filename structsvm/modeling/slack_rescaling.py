@@ -13,8 +13,6 @@ from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.weights import WeightSpace
 
-__all__ = ["SlackRescaled"]
-
 MOST_CALLS = 40
 CLOSE = 1e-7
 """Relative distance of the bounds at which the search ends."""

@@ -30,9 +30,6 @@ from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import Contract
 
-__all__ = ["Alternated", "Completions", "Round", "alternate"]
-
-
 logger = logging.getLogger("structsvm")
 
 ROUNDING = 1e-9

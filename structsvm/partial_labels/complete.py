@@ -37,18 +37,6 @@ from structsvm.support.contract import asked
 from structsvm.support.plain import counted, read_only, shown
 from structsvm.support.unchanged import nothing_written
 
-__all__ = [
-    "Known",
-    "PartialRisk",
-    "calibrate_partial",
-    "calibrate_to_rate",
-    "gain_over_nothing",
-    "known_parts",
-    "labels_of_each",
-    "part_weights",
-    "read_labels",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Known:

@@ -23,8 +23,6 @@ from structsvm.support.arrays import Ints
 from structsvm.support.checks import is_number, is_whole
 from structsvm.support.plain import counted
 
-__all__ = ["UNKNOWN", "PartialLabels", "as_partial", "region_from", "stretches", "unlabelled"]
-
 Pairs = tuple[tuple[int, int], ...]
 
 UNKNOWN = -1

@@ -17,8 +17,6 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.typed import refuse_other_types
 
-__all__ = ["Suggestion", "suggest_labels"]
-
 
 class FittedLearner(Protocol):
     """What suggestions need of a :class:`structsvm.MetricLearner`."""

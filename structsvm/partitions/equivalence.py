@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike
 from structsvm.errors import DataError
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["EquivalenceMatrix", "project_all"]
-
 MOST_SAMPLES = 100_000_000
 """Labels of more would take the memory of a whole machine."""
 LARGE_TABLE = 1_000_000

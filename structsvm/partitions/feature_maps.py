@@ -15,8 +15,6 @@ from structsvm.support.arrays import Floats
 if TYPE_CHECKING:
     from structsvm.partitions.labelled import LabelledSample
 
-__all__ = ["SECOND_MOMENT", "SQUARED_DISTANCE", "FeatureMap", "Loss"]
-
 
 class FeatureMap(Protocol):
     """``T phi(x, M)`` with respect to a metric of either kind."""

@@ -13,8 +13,6 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Ints
 from structsvm.support.plain import read_only
 
-__all__ = ["KeptPartition"]
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KeptPartition:

@@ -15,8 +15,6 @@ from structsvm.problem import Separation
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import Contract
 
-__all__ = ["LabelledSample", "Scoring", "SearchedSample"]
-
 
 @dataclass(frozen=True, eq=False)
 class Scoring:

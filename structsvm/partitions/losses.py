@@ -14,17 +14,6 @@ from structsvm.errors import DataError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Ints
 
-__all__ = [
-    "Projector",
-    "adjusted_rand_index",
-    "chi_square",
-    "covering",
-    "hausdorff",
-    "margin_f1",
-    "partition_loss",
-    "rand_index",
-]
-
 
 class Projector(Protocol):
     """What a loss needs of an equivalence matrix, whatever form it is held in."""

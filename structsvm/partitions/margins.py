@@ -24,8 +24,6 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.support.arrays import Bools, Floats
 
-__all__ = ["MarginRates", "boundary_margins", "hits"]
-
 SMALLEST = 1e-6
 """Margins below this count as this: below it they are rounding."""
 

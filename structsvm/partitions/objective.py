@@ -32,8 +32,6 @@ from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 if TYPE_CHECKING:
     from structsvm.partitions.problem import PartitionProblem
 
-__all__ = ["MetricObjective", "Objective", "certified_upper", "metric_space"]
-
 PENALTY_RIDGE = 0.05
 """Weight of the squared norm of ``beta``, whose usual value is 1 to 1.5 and F(0) about 2."""
 

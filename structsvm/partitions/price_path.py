@@ -7,8 +7,6 @@ from collections.abc import Callable
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats
 
-__all__ = ["decode_between"]
-
 
 def decode_between(
     decode: Callable[[float], EquivalenceMatrix], prices: Floats

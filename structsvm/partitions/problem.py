@@ -38,8 +38,6 @@ from structsvm.partitions.units import LearningUnits
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import Contract, asked, hook
 
-__all__ = ["PartitionProblem", "disagreement", "has_rows", "measure"]
-
 DOUBT = 0.1
 """What rounding may cost a segmentation, as a part of the price of a change, before a warning."""
 

@@ -28,8 +28,6 @@ from structsvm.partitions.sources import Source, source_of
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.arrays import Floats
 
-__all__ = ["content_of", "labels_that_came", "read_arrays"]
-
 PARTS = 256
 """A pass over recordings that are not in memory is in at most so many parts."""
 

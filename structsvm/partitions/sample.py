@@ -9,8 +9,6 @@ from structsvm.partitions.deferred import Data, Deferred, Step, derived, in_memo
 from structsvm.partitions.gaps import has_gaps
 from structsvm.support.arrays import Floats
 
-__all__ = ["Sample", "is_prepared"]
-
 
 @dataclass(frozen=True, eq=False)
 class Sample:

@@ -17,8 +17,6 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["ERROR_WEIGHTS", "state_matching_score", "weighted_adjusted_rand_index"]
-
 ERROR_WEIGHTS = {"delay": 0.1, "transition": 0.3, "missing": 0.5, "isolation": 0.8}
 """What the kinds of errors of :func:`state_matching_score` cost, as its authors set them."""
 

@@ -14,8 +14,6 @@ from structsvm.support.arrays import Floats
 from structsvm.support.blocks import largest_of_all
 from structsvm.support.plain import read_only
 
-__all__ = ["TraceObjective"]
-
 LARGEST = 1e150
 """Values whose squares, of millions of them, still have a sum."""
 

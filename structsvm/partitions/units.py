@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from structsvm.partitions.problem import PartitionProblem
     from structsvm.partitions.sample import Sample
 
-__all__ = ["LearningUnits", "within_whitening"]
-
 
 @dataclass(frozen=True, eq=False)
 class LearningUnits:

@@ -13,15 +13,6 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError
 from structsvm.support.arrays import Bools
 
-__all__ = [
-    "label_values",
-    "missing_labels",
-    "no_array",
-    "of_one_kind",
-    "refuse_hidden",
-    "refuse_missing",
-]
-
 
 def no_array(X: Any) -> str | None:
     """Why this is no array or data frame and what makes it one; None if it may be one."""

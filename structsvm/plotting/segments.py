@@ -37,8 +37,6 @@ from structsvm.support.plain import counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_segmentation"]
-
 WIDEST = 26
 """Letters in a line of the features that name a direction."""
 SHADES = (0.8, 0.35)

@@ -14,8 +14,6 @@ from structsvm.partitions.sample import Sample
 from structsvm.plotting.words import feature_weights, heaviest_directions
 from structsvm.support.arrays import Floats
 
-__all__ = ["check_drawable", "traces"]
-
 
 def traces(
     learner: MetricLearner, measured: Sample, prepared: Sample, show: str, n: int

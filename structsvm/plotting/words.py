@@ -16,20 +16,6 @@ from structsvm.solution import Solution
 from structsvm.support.arrays import Floats
 from structsvm.support.typed import refuse_other_types
 
-__all__ = [
-    "certificate_in_words",
-    "confused_states",
-    "eigenvalues",
-    "feature_weights",
-    "heaviest_directions",
-    "question_in_words",
-    "scaled_metric",
-    "spectrum_in_words",
-    "spread_in_words",
-    "training_in_words",
-    "unit_in_words",
-]
-
 TAKEN_FOR = 3
 """Other names of a state that are listed."""
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from structsvm.support.arrays import Floats
 
-__all__ = ["LEVELS", "envelope"]
-
 LEVELS = 999
 """Values of a trace are 0 to 999, its minimum to its maximum: finer than any screen."""
 

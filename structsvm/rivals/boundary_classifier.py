@@ -26,8 +26,6 @@ from structsvm.partitions.samples import (
 from structsvm.rivals.tuning import Stretch, mean_loss, segment_numbers, stretches_to_tune_on
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["BoundaryClassifier"]
-
 DISTANCES = (1, 2, 3, 5, 8, 12)
 """Samples between two peaks, at least, to choose from."""
 

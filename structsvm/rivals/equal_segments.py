@@ -15,8 +15,6 @@ from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.rivals.tuning import mean_loss, segment_numbers, stretches_to_tune_on
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["EqualSegments"]
-
 LENGTHS = 80
 """Lengths to choose from, from one sample to the longest recording."""
 

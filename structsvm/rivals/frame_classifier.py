@@ -22,8 +22,6 @@ from structsvm.rivals.tuning import Stretch, breakpoints, mean_loss, stretches_t
 from structsvm.rivals.viterbi import best_path, best_path_of
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["FrameClassifier"]
-
 USUAL_PRICE = 3.0
 """Where nothing can be held out to choose by: with one recording of activities, 2 to 5 do alike."""
 

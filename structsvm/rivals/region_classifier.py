@@ -31,8 +31,6 @@ from structsvm.partitions.traits import GRAPHS
 from structsvm.rivals.tuning import occurrences
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["RegionClassifier", "candidates_of_graphs", "rivals_of_graphs"]
-
 USUAL_THRESHOLD = 0.5
 """Of the second of two regions, where nothing says otherwise."""
 

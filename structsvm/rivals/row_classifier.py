@@ -21,8 +21,6 @@ from structsvm.partitions.values import label_values, missing_labels
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
 
-__all__ = ["RowClassifier", "rivals_of_tables"]
-
 KINDS = ("lda", "centroid")
 
 

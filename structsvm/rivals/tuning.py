@@ -15,15 +15,6 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.support.arrays import Ints
 
-__all__ = [
-    "Stretch",
-    "breakpoints",
-    "mean_loss",
-    "occurrences",
-    "segment_numbers",
-    "stretches_to_tune_on",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Stretch:

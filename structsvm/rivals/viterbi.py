@@ -9,8 +9,6 @@ from structsvm.errors import SettingsError
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import uninterrupted
 
-__all__ = ["best_path", "best_path_of"]
-
 
 def best_path(scores: Floats, price: float) -> Ints:
     """The states that maximise the sum of their scores minus ``price`` for each change.

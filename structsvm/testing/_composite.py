@@ -12,8 +12,6 @@ from structsvm.problem import CompositeRisk, Problem
 from structsvm.support.arrays import Floats
 from structsvm.weights import WeightSpace
 
-__all__ = ["check_composite"]
-
 WEIGHTS, DIRECTIONS = 4, 3
 """Weights at which the gradient is compared with differences, and directions at each."""
 STEP, ACCURACY = 1e-5, 1e-3

@@ -15,9 +15,6 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax, Constraint, Oracle, Region
 from structsvm.partitions.trace_objective import TraceObjective
 
-__all__ = ["MOST", "Family", "Instance", "Kind", "random_instances"]
-
-
 Family = Callable[[int], Iterable[ArrayLike]]
 """T to one vector of labels for each partition of T samples that an oracle searches."""
 

@@ -32,8 +32,6 @@ from structsvm.testing._given import GivenSample
 from structsvm.testing.oracle import check_oracles
 from structsvm.testing.separation import TOLERANCE, Asked, check_separation, random_weights
 
-__all__ = ["Report", "check_partition_problem"]
-
 TINY = (1, 2, 4, 6)
 """Numbers of items whose partitions are all looked at."""
 

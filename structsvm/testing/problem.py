@@ -22,8 +22,6 @@ from structsvm.testing.separation import (
     random_weights,
 )
 
-__all__ = ["check_problem"]
-
 Labellings = Callable[[Any], Iterable[Any]]
 
 

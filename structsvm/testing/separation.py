@@ -17,8 +17,6 @@ from structsvm.support.arrays import Floats
 from structsvm.support.unchanged import Snapshot
 from structsvm.weights import WeightSpace
 
-__all__ = ["TOLERANCE", "Asked", "Known", "check_separation", "random_weights"]
-
 TOLERANCE = 1e-8
 """Rounding allowed, as a fraction of the size of the terms."""
 
