@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import MasterError
 from structsvm.masters.working_set import WorkingSet
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
 
 __all__ = [
@@ -85,7 +85,7 @@ class Master(ABC):
 
     @abstractmethod
     def solve(
-        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
+        self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
         """Solve the restricted problem.
 
@@ -108,7 +108,7 @@ def clean_multipliers(multipliers: Floats, cuts: WorkingSet) -> Floats:
     return np.asarray(alpha / np.maximum(sums, 1.0)[cuts.groups])
 
 
-def checked(answer: MasterSolution, risk: RegularizedRisk, cuts: WorkingSet) -> MasterSolution:
+def checked(answer: MasterSolution, risk: Regularized, cuts: WorkingSet) -> MasterSolution:
     """An answer made to keep the promises of :class:`MasterSolution`, whoever gave it.
 
     Raises

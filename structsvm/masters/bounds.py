@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from structsvm.masters.conic import conic_minimum
 from structsvm.masters.working_set import WorkingSet
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace, smat, svec
 
@@ -34,7 +34,7 @@ for 65,536 terms; an oracle whose sums are longer or larger says so by the slack
 
 
 def lower_bound(
-    risk: RegularizedRisk,
+    risk: Regularized,
     cuts: WorkingSet,
     multipliers: Floats,
     upper: float,
@@ -69,7 +69,7 @@ def _magnitudes(multipliers: Floats, slopes: Floats) -> Floats:
 
 
 def plane_bound(
-    risk: RegularizedRisk,
+    risk: Regularized,
     offset: float,
     slope: Floats,
     upper: float,
@@ -95,7 +95,7 @@ def plane_bound(
     return max(finite, key=lambda bound: bound[0], default=(-np.inf, CERTIFIED))
 
 
-def _conic_bound(risk: RegularizedRisk, offset: float, slope: Floats) -> float:
+def _conic_bound(risk: Regularized, offset: float, slope: Floats) -> float:
     """What a conic program proves, of a plane scaled down as little as it takes.
 
     Of a norm the minimum is 0 as long as the slope is in a ball, on whose boundary the optimal one
@@ -109,7 +109,7 @@ def _conic_bound(risk: RegularizedRisk, offset: float, slope: Floats) -> float:
     return -np.inf
 
 
-def _quadratic(risk: RegularizedRisk) -> Quadratic | None:
+def _quadratic(risk: Regularized) -> Quadratic | None:
     return risk.regularizer.as_quadratic(risk.space)
 
 

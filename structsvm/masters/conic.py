@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Regularized
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -29,7 +29,7 @@ FEASIBLE = 1e-7
 """Residual of a dual point, relative to its terms, beyond which it proves nothing."""
 
 
-def conic_minimum(risk: RegularizedRisk, offset: float, slope: Floats) -> float:
+def conic_minimum(risk: Regularized, offset: float, slope: Floats) -> float:
     """A lower bound of ``offset + min Omega(w) + <slope, w>`` over the cone and the constraints.
 
     Minus infinity when no dual point good enough is found.

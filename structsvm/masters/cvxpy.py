@@ -17,7 +17,7 @@ from structsvm.masters.base import (
     clean_multipliers,
 )
 from structsvm.masters.working_set import WorkingSet
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Regularized
 from structsvm.support.quiet import without_warnings
 from structsvm.weights import PSD, Product, WeightSpace
 
@@ -88,7 +88,7 @@ class CvxpyMaster(Master):
             )
 
     def solve(
-        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
+        self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
         """Solve the restricted problem.
 
