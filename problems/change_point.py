@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.partitions.candidates import Candidate
@@ -22,10 +21,6 @@ from structsvm.partitions.samples import MISSING
 from structsvm.partitions.traits import LEAST_KAPPA, Traits
 from structsvm.problems.segments import SegmentProblem, segmentation
 from structsvm.support.checks import among, is_number, is_whole, refuse_unlisted
-
-__all__ = ["ChangePoint"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

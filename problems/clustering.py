@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.oracles._clusters.compression import (
@@ -36,11 +35,8 @@ from structsvm.partitions.values import label_values, refuse_missing
 from structsvm.problem import Separation
 from structsvm.regularizers import SquaredNorm
 from structsvm.rivals.row_classifier import rivals_of_tables
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import among, is_number, is_whole, refuse_bad_seed, refuse_unlisted
-
-__all__ = ["Clustering", "CompressedSample"]
-
-Floats = NDArray[np.float64]
 
 CENTRED = SquaredNorm(center=1)
 """Shrinks to where learning starts: the features as they are, or as they are whitened."""

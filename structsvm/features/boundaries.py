@@ -19,23 +19,9 @@ from structsvm.features.frames import FrameRecipe
 from structsvm.features.names import UNNAMED, States, is_missing
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import STANDARDIZE, Standardizer
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
-
-__all__ = [
-    "DISTANCE",
-    "SPREAD",
-    "BoundaryScores",
-    "LearnsBoundaries",
-    "Surroundings",
-    "peaks_of",
-    "read_boundaries",
-    "sums_of",
-    "widened",
-]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 NEIGHBOURS = (-2, 0, 2)
 """Lags at which the classifier sees the columns themselves."""
@@ -71,7 +57,7 @@ class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
         return FrameRecipe.of(self, Surroundings(windows, self.standardize), standardize=None)
 
     def _near(self, states: States, times: int = 1) -> States:
-        """What it learns: whether a boundary is within the tolerance, or a multiple, of a sample."""
+        """What it learns: whether a boundary is within so many tolerances of a sample."""
         (tolerance,) = integers("tolerance", self.tolerance, "1", least=0)
         return widened(states, times * tolerance)
 

@@ -13,11 +13,8 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import read_recordings
 from structsvm.partitions.samples import STANDARDIZE, Standardizer
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number, is_whole, refuse_unlisted
-
-__all__ = ["Components"]
-
-Floats = NDArray[np.float64]
 
 
 class Components(RecordingTransformer):

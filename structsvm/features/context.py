@@ -14,12 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import column_names, integers, read_recordings
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
-
-__all__ = ["Columns", "Lags", "MovingStatistics"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 EDGES = ("repeat", "reflect")
 

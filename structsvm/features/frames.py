@@ -19,21 +19,8 @@ from structsvm.features.names import UNNAMED, States
 from structsvm.partitions.samples import STANDARDIZE, Standardizer
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solvers.fingerprint import fingerprint
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
-
-__all__ = [
-    "CLASSIFIERS",
-    "FrameModel",
-    "FrameModels",
-    "FrameRecipe",
-    "HeldOut",
-    "check_smoothing",
-    "classifier_from",
-    "learning_once",
-]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CLASSIFIERS = ("logistic", "boosting", "forest")
 

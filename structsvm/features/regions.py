@@ -16,10 +16,7 @@ from structsvm.features.context import Columns
 from structsvm.features.frames import FrameRecipe, check_smoothing
 from structsvm.features.scores import NamedScores
 from structsvm.partitions.traits import GRAPHS
-
-__all__ = ["Deviations", "RegionScores", "region_recipe"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 
 class Deviations(RecordingTransformer):

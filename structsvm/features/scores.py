@@ -16,10 +16,7 @@ from structsvm.features.context import Lags
 from structsvm.features.frames import FrameModel, FrameModels, FrameRecipe, check_smoothing
 from structsvm.features.names import States
 from structsvm.partitions.traits import RECORDINGS, Words
-
-__all__ = ["NamedScores", "StateScores"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 
 class NamedScores(RecordingTransformer):

@@ -10,13 +10,9 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.graphs.graph import FeatureGraph
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, is_whole, refuse_unlisted
 from structsvm.support.extras import require
-
-__all__ = ["GraphOfImage", "from_image", "pixel_edges"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 POSITION = (0.28, 0.25)
 """Scale of x and y over the longer side: about their spread over the pixels of an image."""

@@ -14,16 +14,6 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError, printable
 from structsvm.graphs.image_files import KINDS, MASK_KINDS, label_map_of, pixels_of
 
-__all__ = [
-    "IMAGE_FOLDERS",
-    "MASK",
-    "MASK_FOLDERS",
-    "LabelledImage",
-    "find_images",
-    "images_and_labels",
-    "read_images",
-]
-
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
 MASK = "_mask"

@@ -47,6 +47,7 @@ from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Status
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import among, is_whole, refuse_unlisted
 from structsvm.support.contract import asked
 from structsvm.support.extras import require
@@ -58,10 +59,6 @@ from structsvm.support.tables import ShortTable
 
 if TYPE_CHECKING:
     from structsvm.interop.detectors import MetricCost, MetricDetector
-
-__all__ = ["MetricLearner"]
-
-Floats = NDArray[np.float64]
 
 SHOWN = 10
 """Features that are printed."""

@@ -11,17 +11,13 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 from cvxpy.atoms.atom import Atom
-from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.modeling.answers import read_answer
 from structsvm.modeling.planes import Answer, Part, Plane, Pool
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole, refuse_unlisted
 from structsvm.support.plain import shown
-
-__all__ = ["OracleAtom", "OracleMax", "as_expressions"]
-
-Floats = NDArray[np.float64]
 
 SIGNS = (None, "nonneg", "nonpos")
 MONOTONICITIES = (None, "increasing", "decreasing")

@@ -35,12 +35,8 @@ from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.partitions.units import LearningUnits
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import Contract, asked, hook
-
-__all__ = ["PartitionProblem", "disagreement", "has_rows", "measure", "warn_of_rounding"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DOUBT = 0.1
 """What rounding may cost a segmentation, as a part of the price of a change, before a warning."""

@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.features.boundaries import (
@@ -25,11 +24,7 @@ from structsvm.partitions.samples import (
     cluster_counts,
 )
 from structsvm.rivals.tuning import Stretch, mean_loss, segment_numbers, stretches_to_tune_on
-
-__all__ = ["BoundaryClassifier"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 DISTANCES = (1, 2, 3, 5, 8, 12)
 """Samples between two peaks, at least, to choose from."""

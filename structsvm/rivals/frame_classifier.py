@@ -20,11 +20,7 @@ from structsvm.features.names import UNNAMED, States
 from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.rivals.tuning import Stretch, breakpoints, mean_loss, stretches_to_tune_on
 from structsvm.rivals.viterbi import best_path, best_path_of
-
-__all__ = ["FrameClassifier"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 USUAL_PRICE = 3.0
 """Where nothing can be held out to choose by: with one recording of activities, 2 to 5 do alike."""

@@ -29,11 +29,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.partitions.traits import GRAPHS
 from structsvm.rivals.tuning import occurrences
-
-__all__ = ["RegionClassifier", "candidates_of_graphs", "rivals_of_graphs"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 USUAL_THRESHOLD = 0.5
 """Of the second of two regions, where nothing says otherwise."""

@@ -18,11 +18,8 @@ from structsvm.errors import DataError
 from structsvm.partitions.candidates import Rival
 from structsvm.partitions.samples import Counts
 from structsvm.partitions.values import label_values, missing_labels
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
-
-__all__ = ["RowClassifier", "rivals_of_tables"]
-
-Floats = NDArray[np.float64]
 
 KINDS = ("lda", "centroid")
 

@@ -12,18 +12,6 @@ import numpy as np
 
 from structsvm.errors import SettingsError
 
-__all__ = [
-    "among",
-    "check_n_jobs",
-    "is_number",
-    "is_positive",
-    "is_seed",
-    "is_whole",
-    "meant",
-    "refuse_bad_seed",
-    "refuse_unlisted",
-]
-
 LARGEST_SEED = 2**32 - 1
 """What scikit-learn and the older generators of numpy take at most."""
 
