@@ -348,9 +348,8 @@ def _next(verdict: Verdict, best: str, rivals: Collection[str], model: Path) -> 
         What the model can partition with beside the metric.
     """
     command = f"structsvm predict {model} NEW"
-    enough = verdict.enough
-    if enough is not None and enough.rival in rivals and verdict.answer.endswith("use it."):
-        return f"{verdict.answer} Partition new data with\n  {command} --rival {enough.rival}"
+    if verdict.use in rivals:
+        return f"{verdict.answer} Partition new data with\n  {command} --rival {verdict.use}"
     if best in rivals:
         return (
             f"{verdict.answer} In cross-validation {rival_in_words(best)} did best; partition new "

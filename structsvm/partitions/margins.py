@@ -20,7 +20,7 @@ from structsvm.errors import DataError, OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Quality
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import PartitionProblem, warn_of_rounding
 from structsvm.partitions.sample import Sample
 from structsvm.support.arrays import Bools, Floats
 
@@ -76,6 +76,8 @@ def boundary_margins(
             f"margins need an exact oracle, and the answer of {type(oracle).__name__} is "
             f"{best.quality.value}"
         )
+    if n_clusters is None:
+        warn_of_rounding(best, objective)
     margins = np.full(best.y.n_clusters - 1, np.inf)
     for k, t in enumerate(best.y.breakpoints[:-1]):
         near = range(max(t - tolerance, 1), min(t + tolerance, sample.n_samples - 1) + 1)
