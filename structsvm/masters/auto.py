@@ -13,8 +13,6 @@ from structsvm.masters.newton import NewtonMaster
 from structsvm.masters.working_set import WorkingSet
 from structsvm.problem import Regularized
 
-__all__ = ["AutoMaster", "master_from"]
-
 logger = logging.getLogger("structsvm")
 
 LARGE = 200

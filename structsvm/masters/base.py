@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import MasterError
 from structsvm.masters.working_set import WorkingSet
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
+from structsvm.support.arrays import Floats
 
 __all__ = [
     "Master",
@@ -23,8 +23,6 @@ __all__ = [
     "checked",
     "clean_multipliers",
 ]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.masters.conic import conic_minimum
 from structsvm.masters.working_set import WorkingSet
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
+from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace, smat, svec
-
-__all__ = ["CERTIFIED", "CONIC", "ROUNDING", "lower_bound", "plane_bound"]
-
-Floats = NDArray[np.float64]
 
 CERTIFIED = "certified"
 CONIC = "to the accuracy of the conic solver"

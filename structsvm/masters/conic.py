@@ -6,17 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
 from structsvm.problem import Regularized
+from structsvm.support.arrays import Floats
 
 if TYPE_CHECKING:
     import cvxpy as cp
-
-__all__ = ["conic_minimum", "dual_bound", "proved_bound"]
-
-Floats = NDArray[np.float64]
 
 REACH = 100.0
 """A minimiser is looked for within so many times the norm of the solver's own (at least 1)."""

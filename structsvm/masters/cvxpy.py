@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.base import (
@@ -23,10 +22,6 @@ from structsvm.weights import PSD, Product, WeightSpace
 
 if TYPE_CHECKING:
     import cvxpy as cp
-
-__all__ = ["CvxpyMaster", "largest_order", "solve_with"]
-
-Floats = NDArray[np.float64]
 
 LARGE_ORDER = 40
 """Order of a matrix beyond which an interior point method is slower than SCS."""

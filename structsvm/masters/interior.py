@@ -24,12 +24,10 @@ from structsvm.masters.working_set import WorkingSet
 from structsvm.parallel import single_threaded
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
 from structsvm.weights import Free, Nonnegative, Product, WeightSpace
 
-__all__ = ["InteriorPointMaster"]
-
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 PATIENCE = 25

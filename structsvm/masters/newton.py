@@ -30,12 +30,9 @@ from structsvm.masters.working_set import WorkingSet
 from structsvm.parallel import single_threaded
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
 from structsvm.weights import Projection, WeightSpace
-
-__all__ = ["NewtonMaster"]
-
-Floats = NDArray[np.float64]
 
 REACH = 0.5
 """A Newton step looks at the cuts that have a multiplier, or whose value is within this part of
