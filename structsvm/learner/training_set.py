@@ -27,9 +27,9 @@ from structsvm.partitions.values import label_values
 from structsvm.support.contract import asked
 from structsvm.support.plain import counted
 
-__all__ = ["CLUSTERS", "ROWS", "TrainingSet", "complete_labels", "names_of_labels"]
+__all__ = ["CLUSTERS", "ROWS", "STATES", "TrainingSet", "complete_labels", "names_of_labels"]
 
-ROWS, CLUSTERS = "rows", "clusters"
+ROWS, CLUSTERS, STATES = "rows", "clusters", "states"
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -50,7 +50,7 @@ class TrainingSet:
     given: Sequence[Any] | None = None
     """The labels of each sample as they were given: features may learn from names of states."""
     question: str | None = None
-    """What is asked about tables, see :attr:`asks`; None for the usual."""
+    """What is asked: of tables, see :attr:`asks`; "states" of recordings; None for the usual."""
 
     @classmethod
     def of(cls, problem: PartitionProblem, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
