@@ -19,8 +19,6 @@ from structsvm.partitions.traits import Traits
 from structsvm.partitions.values import label_values, refuse_missing
 from structsvm.support.contract import hook
 
-__all__ = ["SegmentProblem", "segmentation"]
-
 
 class SegmentProblem(PartitionProblem):
     """A family of segmentations: a subclass says which segments there may be.

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError, PluginError, SettingsError
 from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution
 from structsvm.status import Quality
+from structsvm.support.arrays import Floats
 from structsvm.support.contract import Contract, hook
 from structsvm.support.plain import counted, shown
 from structsvm.weights import WeightSpace
@@ -36,8 +36,6 @@ __all__ = [
     "Scorer",
     "Separation",
 ]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,6 @@ from structsvm.solvers.base import Solver, Stopping
 from structsvm.storage.atomic import unwritable
 from structsvm.support.interrupts import Interrupts
 
-__all__ = ["learn", "run"]
-
 INTERRUPTED = 130
 OPTIONS = {"segment_count": "--known-segments", "penalty": "--penalty", "kappa": "--kappa"}
 """Settings of problems that have options of their own."""

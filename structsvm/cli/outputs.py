@@ -32,21 +32,6 @@ from structsvm.storage.atomic import unwritable, write_atomically
 from structsvm.support.extras import require
 from structsvm.support.plain import finite
 
-__all__ = [
-    "Answer",
-    "Clusters",
-    "MapWriter",
-    "Parts",
-    "Segments",
-    "TableWriter",
-    "Writer",
-    "check_output",
-    "check_outputs",
-    "label_map",
-    "within",
-    "writer_for",
-]
-
 TIMES = ("start_time", "end_time")
 """Columns of predictions in the time of the recordings: the end is the start of the next one."""
 OF_CHANGES = ("margin", "rate")

@@ -16,20 +16,6 @@ from rich.theme import Theme
 from structsvm.cli.names import LABELS_ARE, MISSING, STREAMS
 from structsvm.cli.terminal import safe_console
 
-__all__ = [
-    "Parser",
-    "assignment",
-    "count_option",
-    "evaluation_options",
-    "feature_options",
-    "file_options",
-    "force_option",
-    "pair",
-    "positive",
-    "report_options",
-    "strength",
-]
-
 THEME = Theme(
     {
         "help.heading": "bold",

@@ -35,8 +35,6 @@ from structsvm.cli.parser import (
     strength,
 )
 
-__all__ = ["FIGURES", "build_parser"]
-
 DESCRIPTION = "Learn the distance that segmentation or clustering needs, from labelled examples."
 EXAMPLES = """\
 examples:

@@ -16,22 +16,11 @@ from sklearn.dummy import DummyClassifier
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.names import UNNAMED, States
-from structsvm.partitions.samples import Standardizer
+from structsvm.partitions.samples import STANDARDIZE, Standardizer
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solvers.fingerprint import fingerprint
-
-__all__ = [
-    "CLASSIFIERS",
-    "FrameModel",
-    "FrameModels",
-    "FrameRecipe",
-    "HeldOut",
-    "classifier_from",
-    "learning_once",
-]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import refuse_unlisted
 
 CLASSIFIERS = ("logistic", "boosting", "forest")
 
@@ -77,6 +66,18 @@ def classifier_from(estimator: Any, usual: str, random_state: int | None, owner:
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     }
     return found.set_params(**seeds) if seeds else found
+
+
+def check_smoothing(smoothing: Any) -> None:
+    """Check what is added to probabilities before their logarithms are taken.
+
+    Raises
+    ------
+    SettingsError
+        When it is not between 0 and 1.
+    """
+    if isinstance(smoothing, bool | str) or not 0 < smoothing < 1:
+        raise SettingsError(f"smoothing must be between 0 and 1, such as 0.02, got {smoothing!r}")
 
 
 def _named_classifier(name: str, owner: str) -> Any:
@@ -194,10 +195,40 @@ class FrameRecipe:
     """Not fitted."""
     owner: str
     """Who learns it, for messages."""
+    n_folds: int
+    """Lowered to the number of groups, or of recordings where there are no groups."""
+    random_state: int | None
+    """Of the folds."""
     words: Words = RECORDINGS
     """What recordings are called there."""
     averaged: bool = True
     """Whether new recordings are scored by the mean of the models, see :class:`FrameModels`."""
+
+    def __post_init__(self) -> None:
+        """Check the kind of standardisation."""
+        refuse_unlisted("standardize", self.standardize, STANDARDIZE)
+
+    @classmethod
+    def of(
+        cls,
+        learner: Any,
+        features: RecordingTransformer,
+        standardize: str | None,
+        usual: str = "boosting",
+        words: Words = RECORDINGS,
+        averaged: bool = True,
+    ) -> FrameRecipe:
+        """The recipe of an estimator, from its own estimator, folds and seed.
+
+        Parameters
+        ----------
+        learner : object with ``estimator``, ``n_folds`` and ``random_state``
+        usual : str
+            The classifier where it has none.
+        """
+        owner, seed = type(learner).__name__, learner.random_state
+        classifier = classifier_from(learner.estimator, usual, seed, owner)
+        return cls(features, standardize, classifier, owner, learner.n_folds, seed, words, averaged)
 
     def fit(
         self, Xs: Sequence[Floats], states: States, groups: Any = None, where: str = ""
@@ -243,6 +274,34 @@ class FrameRecipe:
                 f"{self.owner}: {self.classifier!r} failed{where}: {error}"
             ) from error
         return FrameModel(features, standardizer, classifier, known, states.n_classes)
+
+    def learn(
+        self, Xs: Sequence[Floats], states: States, groups: Any = None, near: States | None = None
+    ) -> tuple[list[Floats] | None, FrameModel | FrameModels]:
+        """As :meth:`cross_fit`, but one model of all, and None, where nothing can be held out.
+
+        Parameters
+        ----------
+        near : States, optional
+            What is learned in place of ``states``, by which the folds are drawn then, too.
+        """
+        learned = states if near is None else near
+        if not HeldOut.is_possible(len(Xs), groups):
+            return None, self.fit(Xs, learned, groups)
+        return self.cross_fit(Xs, learned, self.draw(states, groups, every_state=False), groups)
+
+    def draw(self, states: States, groups: Any, every_state: bool) -> HeldOut:
+        """Folds of the recordings that have these states, see :meth:`HeldOut.draw`."""
+        return HeldOut.draw(
+            self.n_folds,
+            len(states.codes),
+            groups,
+            self.random_state,
+            states,
+            self.owner,
+            every_state,
+            self.words,
+        )
 
     def cross_fit(
         self, Xs: Sequence[Floats], states: States, folds: HeldOut, groups: Any = None

@@ -30,8 +30,6 @@ from structsvm.features.scores import StateScores
 from structsvm.features.trees import BoostedTrees, Forest
 from structsvm.partitions.samples import Standardizer
 
-__all__ = ["STORED_ESTIMATORS", "from_plain", "to_plain"]
-
 Arrays = dict[str, NDArray[Any]]
 
 STAGES: dict[str, type] = {

@@ -11,8 +11,6 @@ from structsvm.io.times import TimeAxis
 from structsvm.partial_labels.labels import region_from
 from structsvm.partitions.oracle import Region
 
-__all__ = ["read_regions"]
-
 COLUMNS = ("recording", "start", "end", "changes")
 IN_TIME = ("recording", "start_time", "end_time", "changes")
 

@@ -26,8 +26,6 @@ from structsvm.support.checks import among
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["Tuned", "candidates_of", "fit_rival", "guessed", "partitions_of", "rivals_of", "tune"]
-
 USUAL = ("quick", "all")
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from structsvm.errors import MasterError
 from structsvm.masters.auto import AutoMaster
@@ -25,11 +24,8 @@ from structsvm.modeling.prepared import Prepared
 from structsvm.modeling.restricted import Conic, Restricted, Restriction
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
+from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace
-
-__all__ = ["FastMaster"]
-
-Floats = NDArray[np.float64]
 
 SAME = 1e-12
 """By how much of their size two numbers may differ that are taken for the same."""

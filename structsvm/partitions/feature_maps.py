@@ -9,17 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from structsvm.partitions.losses import Projector, partition_loss
+from structsvm.support.arrays import Floats
 
 if TYPE_CHECKING:
     from structsvm.partitions.labelled import LabelledSample
-
-__all__ = ["SECOND_MOMENT", "SQUARED_DISTANCE", "FeatureMap", "Loss"]
-
-Floats = NDArray[np.float64]
 
 
 class FeatureMap(Protocol):

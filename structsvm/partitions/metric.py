@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from structsvm.partitions.oracle import UNCONSTRAINED, BatchOracle, Constraint, 
 from structsvm.partitions.price_path import decode_between
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.blocks import by_rows
-from structsvm.support.contract import asked
+from structsvm.support.contract import AtOnce, asked
 from structsvm.support.plain import counted
 
 if TYPE_CHECKING:
@@ -262,14 +261,17 @@ class _Batch:
     def curves(self, penalties: Floats) -> Floats:
         """The loss of each sample at every penalty, (n, n_penalties)."""
         Zs = [in_memory(Z) for Z in self.samples]
+        at_once = AtOnce()
         if isinstance(self.oracle, BatchOracle):
-            with suppress(Exception):  # one after another, the sample that fails has a number
+            with at_once, asked(self.oracle, "loss_curves"):
                 return self.oracle.loss_curves(Zs, self.truths, penalties)
         samples = (
             (i, self.oracle, Z, partial(partition_loss, truth))
             for i, (Z, truth) in enumerate(zip(Zs, self.truths, strict=True), start=self.first)
         )
-        return np.array([_loss_curve(sample, penalties) for sample in samples])
+        curves = np.array([_loss_curve(sample, penalties) for sample in samples])
+        at_once.raise_fault()
+        return curves
 
 
 def _batches(

@@ -35,12 +35,8 @@ from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.partitions.units import LearningUnits
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import Contract, asked, hook
-
-__all__ = ["PartitionProblem", "disagreement", "has_rows", "measure"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DOUBT = 0.1
 """What rounding may cost a segmentation, as a part of the price of a change, before a warning."""
@@ -235,7 +231,7 @@ class PartitionProblem(Contract):
         objective = self.decoding_objective(sample, metric, n_clusters)
         answer = self.decoder(sample).ask(objective, constraint.with_clusters(n_clusters))
         if n_clusters is None:
-            _warn_of_rounding(answer, objective)
+            warn_of_rounding(answer, objective)
         return answer.y
 
     def partitions_at_once(
@@ -253,7 +249,7 @@ class PartitionProblem(Contract):
         objectives = [self.decoding_objective(sample, metric) for sample in samples]
         answers = ask_together(oracles, objectives)
         for i, answer in answers.items():
-            _warn_of_rounding(answer, objectives[i])
+            warn_of_rounding(answer, objectives[i])
         return {i: answer.y for i, answer in answers.items()}
 
     def decoding_objective(
@@ -356,7 +352,7 @@ class PartitionProblem(Contract):
         }
 
 
-def _warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:
+def warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:
     """Say so where rounding may hide changes from an oracle that is exact otherwise."""
     lost, price = answer.upper_bound - answer.value, -objective.shift
     if answer.quality is Quality.EXACT and lost > DOUBT * price:

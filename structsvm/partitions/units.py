@@ -8,19 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.partitions.deferred import Data, sum_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.support.arrays import Floats
 
 if TYPE_CHECKING:
     from structsvm.partitions.metric import Metric
     from structsvm.partitions.problem import PartitionProblem
     from structsvm.partitions.sample import Sample
-
-__all__ = ["LearningUnits", "within_whitening"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

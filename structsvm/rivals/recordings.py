@@ -24,13 +24,6 @@ from structsvm.rivals.equal_segments import EqualSegments
 from structsvm.rivals.frame_classifier import FrameClassifier
 from structsvm.rivals.tuning import occurrences
 
-__all__ = [
-    "are_names",
-    "candidates_for_new_states",
-    "candidates_of_recordings",
-    "rivals_of_recordings",
-]
-
 CHOSEN_FROM = ("equal-segments", "frame-logistic", "frame-boosting", "boundary-boosting")
 """Rivals that model selection tries; quick classifiers where slow ones do not do much better."""
 

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import uninterrupted
-
-__all__ = ["best_path", "best_path_of"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def best_path(scores: Floats, price: float) -> Ints:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazy"]
-
 
 def lazy(
     package: str, home: Mapping[str, str], rooms: Sequence[str] = ()
