@@ -89,7 +89,8 @@ class MetricLearnerCV(ProblemParameters):
         noisy than either; a problem that knows the number uses it for everything.
     rule : {None, "one_se", "min"}
         Take the simplest candidate within one standard error of the best, or the best. None is
-        "min" where clusters are held out, which leaves too few parts for the other, else "one_se".
+        "min" where clusters are held out or states hidden, which leaves too little to judge by for
+        the other, else "one_se".
         A large ``lam`` is simpler than a small one of the same kind of metric, and what is not
         learned is simpler than anything learned; diagonal and full are compared by their means.
     n_jobs : int or None
