@@ -28,18 +28,15 @@ from structsvm.cli.terminal import Terminal
 from structsvm.errors import (
     DataError,
     DataWarning,
-    LearningError,
     SettingsError,
     VerdictWarning,
     printable,
-    warn,
 )
 from structsvm.evaluation.evaluate import Evaluation
 from structsvm.evaluation.verdict import Verdict, rival_in_words
 from structsvm.io.recording import Recording
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.rivals import rivals_of
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.splits import CLUSTERS, ROWS, STATES, fewest_rows
@@ -163,9 +160,7 @@ def _chosen(
     # The verdict is that on what is held out, not the one of choosing.
     quiet = without_warnings(VerdictWarning)
     with quiet, train.given.named(), terminal.working("choosing by cross-validation"):
-        search.fit(train.data)
-    with train.given.named(), terminal.working("tuning rivals"):
-        _tune_the_rest(search.best_estimator_, train.data)
+        search.fit(train.data, rivals="all")
     return search
 
 
@@ -216,20 +211,6 @@ def _tell(
     terminal.note(f"\n{places}")
     rivals = {*learner.baselines_, *learner.rivals_}
     terminal.note(_next(verdict, search.best_candidate_, rivals, places.model))
-
-
-def _tune_the_rest(learner: MetricLearner, read: TrainingSet) -> None:
-    """Tune the rivals that nothing was chosen from, so that the comparison is with every one."""
-    data = replace(read, question=learner.question_)
-    rivals = [rival.name for rival in rivals_of(data, learner.features)]
-    tuned = {*learner.baselines_, *learner.rivals_}
-    for name in (*data.problem.traits.baselines, *rivals):
-        if name in tuned:
-            continue
-        try:
-            learner.fit_baselines(data, names=[name])
-        except (DataError, LearningError) as error:
-            warn(f"{name} is not compared with: {error}", DataWarning)
 
 
 def _is_one_table(given: Given, kind: Kind) -> bool:

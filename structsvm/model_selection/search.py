@@ -19,7 +19,13 @@ from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
 from structsvm.learner.parameters import ProblemParameters
-from structsvm.learner.rivals import candidates_of, fit_rival
+from structsvm.learner.rivals import (
+    asked_for,
+    candidates_of,
+    fit_rival,
+    fit_rivals,
+    which_rivals,
+)
 from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
@@ -197,6 +203,7 @@ class MetricLearnerCV(ProblemParameters):
         sample_weight: Any = None,
         groups: Any = None,
         feature_names: Sequence[str] | None = None,
+        rivals: bool | str | Sequence[str] = False,
     ) -> MetricLearnerCV:
         """Choose the metric on held-out samples, learn it from all, and judge it.
 
@@ -211,6 +218,8 @@ class MetricLearnerCV(ProblemParameters):
             Group label of each sample (subject, machine, ...). No group is both learned from and
             held out.
         feature_names : sequence of str, optional
+        rivals : bool, {"quick", "all"} or list of str
+            What to tune beside the candidates, to compare with, as :meth:`MetricLearner.fit` does.
 
         Raises
         ------
@@ -224,10 +233,11 @@ class MetricLearnerCV(ProblemParameters):
         data = self._training_set(
             Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
+        which = which_rivals(rivals)
         with share("choosing", 0.0, CHOOSING):
             learner = self.choose(data)
         with share("learning", CHOOSING, 1.0):
-            self._learn(learner, data)
+            self._learn(learner, data, which)
         if not self.verdict_.pays:
             warn(str(self.verdict_), VerdictWarning)
         return self
@@ -588,16 +598,21 @@ class MetricLearnerCV(ProblemParameters):
                 pass
         learner.fit(data, rivals=tuned)
 
-    def _learn(self, learner: MetricLearner, data: TrainingSet) -> None:
-        """Learn the choice from all samples, and tune what it was chosen from."""
+    def _learn(
+        self, learner: MetricLearner, data: TrainingSet, which: str | Sequence[str] | None
+    ) -> None:
+        """Learn the choice from all samples, and tune what it was chosen from, and the rivals."""
         plain = [c.baseline for c in self.candidates_ if c.baseline and not c.settings]
-        tuned = [name for name in plain if name != "untrained"]
+        metrics, others = asked_for(which or (), data, learner.features)
+        tuned = [name for name in dict.fromkeys([*plain, *metrics]) if name != "untrained"]
         self._learn_best(learner, data, tuned)
         self.best_estimator_ = learner
         folded = self._folded(data, FEWEST_INNER + 1).counted()
         for candidate in self.candidates_:
             if candidate.rival is not None:
                 learner.rivals_[candidate.name] = fit_rival(candidate.rival, folded)
+        others = [rival for rival in others if rival.name not in learner.rivals_]
+        learner.rivals_ |= fit_rivals(others, folded, named=not isinstance(which, str))
         self._best_inputs, self._best_metric = learner.inputs_, learner.metric_
         best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
         if best.baseline is None:
