@@ -74,7 +74,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     kind = Kind.typed(args.problem, typed_settings(args))
     refuse_foreign_options(args, kind.problem)
     folder: Path = args.output
-    model, page, table = (folder / name for name in ("model.structsvm", "report.html", "predicted"))
+    model, page, _ = _places(folder)
     check_outputs(args, [model, page])
     contiguous = kind.problem.traits.contiguous
     given = read(args, terminal, kind.problem, need_labels=True, ask=contiguous)
@@ -93,19 +93,48 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         n_jobs=args.jobs,
         random_state=0,
     )
-    # The verdict is that on what is held out, not the one of choosing.
-    quiet = without_warnings(VerdictWarning)
-    with quiet, train.named(), terminal.working("choosing by cross-validation"):
-        data = TrainingSet.read(
-            kind.problem, train.Xs, train.ys, feature_names=train.features, groups=groups
-        )
-        search.fit(data)
+    kept: list[Path] = []
+
+    def keep(learned: MetricLearner) -> None:
+        learned.columns_ = dict(named_columns(args))
+        folder.mkdir(parents=True, exist_ok=True)
+        save(learned, model)
+        kept.append(model)
+
+    try:
+        # The verdict is that on what is held out, not the one of choosing.
+        quiet = without_warnings(VerdictWarning)
+        with quiet, train.named(), terminal.working("choosing by cross-validation"):
+            data = TrainingSet.read(
+                kind.problem, train.Xs, train.ys, feature_names=train.features, groups=groups
+            )
+            search.fit(data, when_learned=keep)
+        learner = search.best_estimator_
+        with train.named(), terminal.working("tuning rivals"):
+            _tune_the_rest(learner, data)
+        with Interrupts():
+            keep(learner)  # again, with its rivals
+        _compare(args, terminal, kind, search, train, test)
+    except KeyboardInterrupt as interrupt:
+        if not kept:
+            raise
+        raise KeyboardInterrupt(
+            f"after choosing: {model} holds what was learned, and there is no comparison"
+        ) from interrupt
+    return 0
+
+
+def _compare(
+    args: argparse.Namespace,
+    terminal: Terminal,
+    kind: Kind,
+    search: MetricLearnerCV,
+    train: Given,
+    test: Given,
+) -> None:
+    """Judge on what was held out, write the report and the predictions, and say what to do."""
     learner = search.best_estimator_
-    with train.named(), terminal.working("tuning rivals"):
-        _tune_the_rest(learner, data)
-    learner.columns_ = dict(named_columns(args))
-    folder.mkdir(parents=True, exist_ok=True)
-    save(learner, model)
+    model, page, table = _places(args.output)
     with test.named(), terminal.working("comparing on what was held out"):
         measured = learner.measured(test.Xs)
         result = evaluate(learner, test.Xs, test.ys, names=test.names, measured=measured)
@@ -142,7 +171,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     verdict = result.verdict if result.verdict.is_supported else search.verdict_
     rivals = {*learner.baselines_, *learner.rivals_}
     terminal.note(_next(verdict, search.best_candidate_, rivals, model))
-    return 0
+
+
+def _places(folder: Path) -> tuple[Path, Path, Path]:
+    """Where the model, the report and the predictions are written."""
+    return folder / "model.structsvm", folder / "report.html", folder / "predicted"
 
 
 def _tune_the_rest(learner: MetricLearner, read: TrainingSet) -> None:
@@ -183,9 +216,10 @@ def _split(
     units = np.unique(groups if groups is not None else np.arange(len(given)).astype(str))
     if units.size < FEWEST:
         what = given.words.wholes(units.size) if groups is None else counted(units.size, "group")
+        apart = "" if groups is None else "leave out --groups if each file is independent, "
         raise DataError(
-            f"{what}: holding any out leaves too few to choose from; label at least {FEWEST}, or "
-            "use structsvm fit, which holds nothing out"
+            f"{what}: holding any out leaves too few to choose from; label at least {FEWEST}, "
+            f"{apart}or use structsvm fit, which holds nothing out"
         )
     _, held_out = train_test_split(units, test_size=SHARE, random_state=0)
     names = np.arange(len(given)).astype(str) if groups is None else np.array(groups)
