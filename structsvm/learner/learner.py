@@ -48,7 +48,7 @@ from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import among, is_whole, refuse_unlisted
+from structsvm.support.checks import is_whole, refuse_unlisted
 from structsvm.support.contract import asked
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame

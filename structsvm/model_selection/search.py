@@ -204,6 +204,7 @@ class MetricLearnerCV(ProblemParameters):
         groups: Any = None,
         feature_names: Sequence[str] | None = None,
         rivals: bool | str | Sequence[str] = False,
+        when_learned: Callable[[MetricLearner], object] | None = None,
     ) -> MetricLearnerCV:
         """Choose the metric on held-out samples, learn it from all, and judge it.
 
@@ -220,6 +221,9 @@ class MetricLearnerCV(ProblemParameters):
         feature_names : sequence of str, optional
         rivals : bool, {"quick", "all"} or list of str
             What to tune beside the candidates, to compare with, as :meth:`MetricLearner.fit` does.
+        when_learned : callable, optional
+            Called with the learner of the choice once it has its metric, before its rivals are
+            tuned: to save it.
 
         Raises
         ------
@@ -229,7 +233,11 @@ class MetricLearnerCV(ProblemParameters):
             Naming the parameter, what it was, and the way out.
         LearningError
             When no learned candidate gives a metric on every fold.
+        KeyboardInterrupt
+            For Ctrl-C. Once the choice is being learned, ``best_estimator_`` is the best so far.
         """
+        if when_learned is not None and not callable(when_learned):
+            raise SettingsError(f"when_learned must be a function or None, got {when_learned!r}")
         data = self._training_set(
             Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
@@ -237,7 +245,7 @@ class MetricLearnerCV(ProblemParameters):
         with share("choosing", 0.0, CHOOSING):
             learner = self.choose(data)
         with share("learning", CHOOSING, 1.0):
-            self._learn(learner, data, which)
+            self._learn(learner, data, which, when_learned)
         if not self.verdict_.pays:
             warn(str(self.verdict_), VerdictWarning)
         return self
@@ -587,26 +595,43 @@ class MetricLearnerCV(ProblemParameters):
             return data
         return replace(data, groups=self.fold_.tolist())
 
-    def _learn_best(self, learner: MetricLearner, data: TrainingSet, tuned: list[str]) -> None:
+    def _learn_best(
+        self,
+        learner: MetricLearner,
+        data: TrainingSet,
+        tuned: list[str],
+        keep: Callable[[MetricLearner], object],
+    ) -> None:
         """Learn the choice, what it cross-fits in the folds of the choice if these are many."""
         folded = self._folded(data, MANY)
         if folded is not data:
             try:
-                learner.fit(folded, rivals=tuned)
+                learner.fit(folded, rivals=tuned, when_learned=keep)
                 return
             except DataError:  # what is needed in two groups is in one fold only
                 pass
-        learner.fit(data, rivals=tuned)
+        learner.fit(data, rivals=tuned, when_learned=keep)
 
     def _learn(
-        self, learner: MetricLearner, data: TrainingSet, which: str | Sequence[str] | None
+        self,
+        learner: MetricLearner,
+        data: TrainingSet,
+        which: str | Sequence[str] | None,
+        when_learned: Callable[[MetricLearner], object] | None,
     ) -> None:
         """Learn the choice from all samples, and tune what it was chosen from, and the rivals."""
         plain = [c.baseline for c in self.candidates_ if c.baseline and not c.settings]
         metrics, others = asked_for(which or (), data, learner.features)
         tuned = [name for name in dict.fromkeys([*plain, *metrics]) if name != "untrained"]
-        self._learn_best(learner, data, tuned)
-        self.best_estimator_ = learner
+
+        def keep(learned: MetricLearner) -> None:
+            self.best_estimator_ = learned
+            if when_learned is not None:
+                when_learned(learned)
+
+        self._learn_best(learner, data, tuned, keep)
+        if learner.interrupted_:
+            raise KeyboardInterrupt("while learning the choice: best_estimator_ is the best so far")
         folded = self._folded(data, FEWEST_INNER + 1).counted()
         for candidate in self.candidates_:
             if candidate.rival is not None:
