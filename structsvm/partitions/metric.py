@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
@@ -20,6 +19,7 @@ from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, BatchOracle, Constraint, Oracle
 from structsvm.partitions.price_path import decode_between
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Floats
 from structsvm.support.blocks import by_rows
 from structsvm.support.contract import AtOnce, asked
 from structsvm.support.plain import counted
@@ -27,18 +27,6 @@ from structsvm.support.plain import counted
 if TYPE_CHECKING:
     from structsvm.partitions.problem import PartitionProblem
     from structsvm.partitions.sample import Sample
-
-__all__ = [
-    "Calibration",
-    "Metric",
-    "calibrate",
-    "calibrate_by",
-    "metric_factor",
-    "penalties_for",
-    "penalty_grid",
-]
-
-Floats = NDArray[np.float64]
 
 PENALTIES_PER_DECADE = 15
 SMOOTHING = 3
