@@ -99,6 +99,15 @@ class SegmentProblem(PartitionProblem):
 
         return candidates_of_recordings(samples, labels, features, self.traits.candidates)
 
+    @hook
+    def candidates_for_parts(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Candidate]:
+        """Of the candidates, where states are hidden, those that see most of what labels tell."""
+        from structsvm.rivals.recordings import candidates_for_new_states
+
+        return candidates_for_new_states(self.candidates(samples, labels, features))
+
 
 def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:
     """A segmentation from a label for each sample, or from breakpoints.

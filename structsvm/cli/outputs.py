@@ -20,7 +20,15 @@ import numpy as np
 
 from structsvm.cli.inputs import takes_images
 from structsvm.errors import SettingsError
-from structsvm.io.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, LabelledImage
+from structsvm.io.files import predictions_among
+from structsvm.io.image_folder import (
+    IMAGE_FOLDERS,
+    MASK,
+    MASK_FOLDERS,
+    OVERLAY,
+    LabelledImage,
+    made_of_images,
+)
 from structsvm.io.readers import read_frame
 from structsvm.io.recording import Recording
 from structsvm.io.text import TextFormat, Typed
@@ -143,8 +151,11 @@ def _read_by(args: argparse.Namespace) -> Iterator[tuple[Identity, Path]]:
         if given is None:
             continue
         for path in map(Path, given if isinstance(given, list) else [given]):
-            for file in _files(path):
-                yield _identity(file), path
+            files = list(_files(path))
+            made = [] if name != "paths" or path.is_file() else _made(files)
+            for file in files:
+                if file not in made:
+                    yield _identity(file), path
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -157,6 +168,11 @@ def _files(path: Path) -> Iterator[Path]:
                 yield entry
             elif entry.is_dir() and entry.name.lower() in (*IMAGE_FOLDERS, *MASK_FOLDERS):
                 yield from (file for file in entry.iterdir() if file.is_file())
+
+
+def _made(files: Sequence[Path]) -> list[Path]:
+    """What commands have written beside what they read, and do not read."""
+    return predictions_among(files) + made_of_images(files)
 
 
 def _check_folder(folder: Path) -> None:
@@ -439,7 +455,7 @@ class MapWriter(Writer):
         return f"{'1 label map is' if n == 1 else f'{n} label maps are'} in {output}"
 
     def _of(self, folder: Path, name: str) -> tuple[Path, Path]:
-        return within(folder, f"{name}{MASK}.{self.maps}"), within(folder, f"{name}_overlay.png")
+        return within(folder, f"{name}{MASK}.{self.maps}"), within(folder, f"{name}{OVERLAY}.png")
 
 
 def label_map(labels: Any, kind: str) -> bytes:

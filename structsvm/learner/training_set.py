@@ -27,7 +27,7 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import asked
 from structsvm.support.plain import counted
 
-ROWS, CLUSTERS = "rows", "clusters"
+ROWS, CLUSTERS, STATES = "rows", "clusters", "states"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class TrainingSet:
     given: Sequence[Any] | None = None
     """The labels of each sample as they were given: features may learn from names of states."""
     question: str | None = None
-    """What is asked about tables, see :attr:`asks`; None for the usual."""
+    """What is asked: of tables, see :attr:`asks`; "states" of recordings; None for the usual."""
 
     @classmethod
     def of(cls, problem: PartitionProblem, Xs: Any, ys: Any, **given: Any) -> TrainingSet:

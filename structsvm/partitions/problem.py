@@ -322,10 +322,10 @@ class PartitionProblem(Contract):
     def candidates_for_parts(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
     ) -> Sequence[Candidate]:
-        """What model selection chooses from where it holds out rows, or clusters, of tables.
+        """What model selection chooses from where it holds out rows, clusters, or named states.
 
-        By default the same as :meth:`candidates`. Of rivals, only those that know the clusters take
-        part, and only where rows are held out.
+        By default the same as :meth:`candidates`. Of rivals of tables, only those that know the
+        clusters take part, and only where rows are held out.
         """
         return self.candidates(samples, labels, features)
 

@@ -47,6 +47,9 @@ Counts = int | Sequence[int] | None
 MISSING = ("error", "interpolate", "mask")
 """What a problem may do about values that are missing."""
 
+CLEARLY = 1e-6
+"""Part of the mean square from which on a variance is not rounding, whatever the length."""
+
 STANDARDIZE = ("recording", "training", None)
 
 
@@ -194,8 +197,7 @@ def centred(X: Floats) -> Floats:
     """
     if mapping_of(X) is None:
         # mean^2 > variance = moment - mean^2; what is far from that needs no second look.
-        shares = np.full(len(X), 1.0 / len(X))  # products with them are faster than sums
-        mean, moment = shares @ X, shares @ (X * X)
+        mean, moment = _about(X)
         if (4.0 * mean**2 < moment).all():
             return X
     mean, spread = _moments(X)
@@ -315,6 +317,10 @@ def cluster_counts(
 
 def is_constant(X: Floats) -> NDArray[np.bool_]:
     """Which features of a sample are constant up to rounding, (P,)."""
+    if mapping_of(X) is None:
+        mean, moment = _about(X)
+        if (moment - mean**2 > CLEARLY * moment).all():
+            return np.zeros(X.shape[1], dtype=np.bool_)
     return np.asarray(_inverse(_moments(X)[1], magnitudes(X)) == 0)
 
 
@@ -330,6 +336,15 @@ def _spread_of(X: Floats) -> tuple[Floats, Floats, Floats, Floats]:
 def _moments(X: Floats) -> tuple[Floats, Floats]:
     """Mean and standard deviation of each column; what is mapped has no missing values."""
     return (means(X), scales(X)) if mapping_of(X) is None else mean_and_spread(X)
+
+
+def _about(X: Floats) -> tuple[Floats, Floats]:
+    """Mean and mean square of each column, (P,) each, quickly: what is clear needs no second look.
+
+    Both are NaN where a value is missing.
+    """
+    shares = np.full(len(X), 1.0 / len(X))  # products with them are faster than sums
+    return shares @ X, shares @ (X * X)
 
 
 def _mean(X: Floats) -> Floats:

@@ -28,7 +28,7 @@ from structsvm.status import Quality
 from structsvm.support.contract import AtOnce, asked
 from structsvm.support.plain import read_only
 
-__all__ = ["Block", "Query", "blocks_of", "separate_one", "separate_share"]
+__all__ = ["Block", "Query", "blocks_of", "separate_one", "separate_share", "truth_sizes"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -166,6 +166,13 @@ class Block:
         if self.keeps_truths:
             self._truth(j, self.problem.weight_space().dim)
 
+    def truth_size(self, dim: int) -> Floats:
+        """``sum_i omega_i |phi(x_i, y_i)|`` over the samples, (d,)."""
+        total = np.zeros(dim)
+        for j, omega in enumerate(self.sample_weight.tolist()):
+            total += omega * np.abs(self._truth(j, dim))
+        return total
+
     def _truth(self, j: int, dim: int) -> Floats:
         if j in self._truths:
             return self._truths[j]
@@ -211,6 +218,11 @@ def separate_share(blocks: Sequence[Block], query: Query) -> list[Planes | None]
             at_once.raise_fault()
         planes += found
     return planes
+
+
+def truth_sizes(blocks: Sequence[Block], dim: int) -> list[Floats]:
+    """What the slopes of each block are differences to, by its magnitude, (d,) each."""
+    return [block.truth_size(dim) for block in blocks]
 
 
 def separate_one(block: Block, query: Query, j: int) -> Planes:
