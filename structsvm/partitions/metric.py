@@ -18,6 +18,7 @@ from structsvm.partitions.gaps import has_gaps, in_metric, means
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, BatchOracle, Constraint, Oracle
 from structsvm.partitions.price_path import decode_between
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats
 from structsvm.support.blocks import by_rows
@@ -26,7 +27,6 @@ from structsvm.support.plain import counted
 
 if TYPE_CHECKING:
     from structsvm.partitions.problem import PartitionProblem
-    from structsvm.partitions.sample import Sample
 
 PENALTIES_PER_DECADE = 15
 SMOOTHING = 3
