@@ -16,32 +16,10 @@ from structsvm.partitions.gaps import blocks, filled, has_gaps, magnitudes, mean
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.partitions.values import no_array, refuse_hidden
-from structsvm.support.arrays import Ints
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import by_rows, largest, largest_of_all, mapping_of, mean_and_spread
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
-
-__all__ = [
-    "MISSING",
-    "STANDARDIZE",
-    "Counts",
-    "Standardizer",
-    "as_floats",
-    "as_list",
-    "asked_counts",
-    "centred",
-    "check_names",
-    "check_samples",
-    "check_weights",
-    "check_width",
-    "checked_names",
-    "cluster_counts",
-    "is_constant",
-    "units_of",
-    "warn_about_constant_features",
-]
-
-Floats = NDArray[np.float64]
 
 Counts = int | Sequence[int] | None
 """A number of clusters for every sample, one for each, or none given."""
