@@ -62,6 +62,11 @@ class Sample:
         """Whether values are missing."""
         return self.data.has_gaps if isinstance(self.data, Deferred) else has_gaps(self.data)
 
+    def at(self, rows: NDArray[np.int64]) -> Sample:
+        """Return some of the items, by their numbers, as a sample of their own."""
+        data = self.data
+        return self.with_features(data.at(rows) if isinstance(data, Deferred) else data[rows])
+
     def made_by(
         self, step: Step, n_features: int | None = None, made: tuple[str, ...] | None = None
     ) -> Sample:

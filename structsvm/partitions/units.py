@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from structsvm.partitions.problem import PartitionProblem
     from structsvm.partitions.sample import Sample
 
-__all__ = ["LearningUnits", "within_whitening"]
+__all__ = ["LearningUnits", "times", "within_whitening"]
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ class LearningUnits:
         whitening = None
         if shrinkage is not None:
             whitening = within_whitening([s.data for s in samples], truths, shrinkage, weights)
-            samples = [sample.made_by(partial(_times, matrix=whitening)) for sample in samples]
+            samples = [sample.made_by(partial(times, matrix=whitening)) for sample in samples]
         unit = problem.unit(samples, truths, weights)
         if unit is None and whitening is not None:
             identity = np.eye(whitening.shape[0])
@@ -118,5 +118,6 @@ def _scatter_within(X: Floats, M: EquivalenceMatrix) -> Floats:
     return np.asarray(within.T @ within)
 
 
-def _times(X: Floats, matrix: Floats) -> Floats:
+def times(X: Floats, matrix: Floats) -> Floats:
+    """``X M``, as a step that other processes can be sent."""
     return np.asarray(X @ matrix)
