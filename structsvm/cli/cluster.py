@@ -18,8 +18,6 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
 
-__all__ = ["check_options", "files_of", "on_cluster", "reads_later"]
-
 WHOLE = ("labels", "regions", "chunk_column", "recording_column", "rates", "split")
 """Options of ``fit`` that need all recordings in memory."""
 WAIT = 30

@@ -25,8 +25,6 @@ from structsvm.graphs.inputs import is_one
 from structsvm.partitions.sources import Named, source_of
 from structsvm.partitions.traits import GRAPHS, IMAGES
 
-__all__ = ["Form", "Recorded", "same_form"]
-
 Arguments = ParamSpec("Arguments")
 Owner = TypeVar("Owner")
 

@@ -13,8 +13,6 @@ from structsvm.errors import SettingsError
 from structsvm.plugins import problem_class, problem_names
 from structsvm.support.checks import meant
 
-__all__ = ["ProblemParameters", "named_problem"]
-
 
 class ProblemParameters(BaseEstimator):  # type: ignore[misc]
     """An estimator with a parameter ``problem``, a frozen dataclass.

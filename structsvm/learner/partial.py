@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import DataError, DataWarning, LearningError, OracleError, SettingsError, warn
@@ -32,15 +31,12 @@ from structsvm.partial_labels.complete import (
 )
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, certified_upper
-from structsvm.partitions.units import LearningUnits, times, within_whitening
+from structsvm.partitions.units import LearningUnits, whitened, within_whitening
 from structsvm.status import Status
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.quiet import without_warnings
-
-__all__ = ["Alternation", "check_labels", "informative", "learn_partial"]
-
-Floats = NDArray[np.float64]
 
 logger = logging.getLogger("structsvm")
 
@@ -303,16 +299,16 @@ def _units(settings: Settings, data: TrainingSet) -> LearningUnits:
     plain = problem.untrained_factor(data.samples, data.weights)
     if not problem.traits.convex:
         return problem.units(data.samples, [], Metric(plain, None), None, data.weights)
-    whitening, unit, whitened = None, None, data
+    whitening, unit, seen = None, None, data
     if settings.shrinkage is not None and len(parts):
         shrinkage = settings.shrinkage
         stretches = [sample.data for sample in parts.samples]
         whitening = within_whitening(stretches, parts.truths, shrinkage, parts.weights)
-        whitened = data.made_by(partial(times, matrix=whitening))
+        seen = data.made_by(partial(whitened, whitening=whitening))
     if len(parts) and not problem.traits.contiguous:
-        unit = problem.unit(whitened.parts.samples, parts.truths, parts.weights)
+        unit = problem.unit(seen.parts.samples, parts.truths, parts.weights)
     if unit is None:
-        known = whitened.samples, data.labels, data.weights
+        known = seen.samples, data.labels, data.weights
         unit = calibrate_partial(problem, plain, *known).penalty
     return LearningUnits(whitening, unit)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, PluginError
+from structsvm.graphs.image_files import is_picture, label_map_of
 from structsvm.graphs.labels import NodeLabels
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
@@ -33,26 +34,13 @@ from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.reading import labels_that_came
 from structsvm.partitions.sample import Sample
-from structsvm.partitions.traits import Words
+from structsvm.partitions.traits import GRAPHS, Words
 from structsvm.problem import RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer
+from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked
 from structsvm.support.plain import counted, read_only, shown
 from structsvm.support.unchanged import nothing_written
-
-__all__ = [
-    "Known",
-    "PartialRisk",
-    "calibrate_partial",
-    "calibrate_to_rate",
-    "gain_over_nothing",
-    "known_parts",
-    "labels_of_each",
-    "part_weights",
-    "read_labels",
-]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +212,8 @@ def _encoded(problem: PartitionProblem, y: Any, sample: Sample) -> Any:
 def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any]:
     """The labelling of each sample; a single sample may come with its labels alone.
 
+    Those of a graph may be an image of Pillow or the path of one, which is read here.
+
     Raises
     ------
     DataError
@@ -236,17 +226,23 @@ def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any
         )
     ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
     try:
-        single = isinstance(ys, PartialLabels) or (len(samples) == 1 and _is_single(ys))
+        single = isinstance(ys, PartialLabels) or (len(samples) == 1 and _is_single(ys, words))
         labels = [ys] if single else list(ys)
     except TypeError:
         raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
     if len(labels) != len(samples):
         raise DataError(f"{words.wholes(len(samples))} but {counted(len(labels), 'labelling')}")
+    if words == GRAPHS:
+        return [label_map_of(y) if is_picture(y) else y for y in labels]
     return labels
 
 
-def _is_single(ys: Any) -> bool:
+def _is_single(ys: Any, words: Words) -> bool:
     """Whether these are the labels of one sample rather than a list of such."""
+    if words == GRAPHS and is_picture(ys):
+        return True
+    if words == GRAPHS and isinstance(ys, list | tuple) and len(ys) == 1 and is_picture(ys[0]):
+        return False
     if isinstance(ys, Mapping) or (isinstance(ys, np.ndarray) and ys.dtype != object):
         return True
     try:

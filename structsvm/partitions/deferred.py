@@ -20,22 +20,10 @@ from numpy.typing import NDArray
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.storage.limits import kept_bytes
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import mapping_of
 from structsvm.support.plain import read_only
 
-__all__ = [
-    "Data",
-    "Deferred",
-    "Origin",
-    "Step",
-    "batches_of",
-    "derived",
-    "in_memory",
-    "of_each",
-    "sum_of_each",
-]
-
-Floats = NDArray[np.float64]
 Step = Callable[[Floats], Floats]
 """A function of an array (T, P) that other processes can be sent; T stays what it was."""
 
@@ -103,7 +91,7 @@ class Deferred:
         P = self.n_features if n_features is None else n_features
         return Deferred(self.origin, (*self.steps, step), P, self.labels)
 
-    def at(self, rows: NDArray[np.int64]) -> Deferred:
+    def at(self, rows: Ints) -> Deferred:
         """Return what some of its rows are, by their numbers."""
         return Deferred(_Rows(self, rows), (), self.n_features)
 
@@ -138,7 +126,7 @@ class _Rows(Origin):
     """Some rows of what is read when it is needed, which is then read as a whole."""
 
     whole: Deferred
-    rows: NDArray[np.int64]
+    rows: Ints
 
     @property
     def shape(self) -> tuple[int, int]:

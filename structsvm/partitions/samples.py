@@ -17,7 +17,7 @@ from structsvm.partitions.trace_objective import LARGEST
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.partitions.values import no_array, refuse_hidden
 from structsvm.support.blocks import by_rows, largest, largest_of_all, mapping_of, mean_and_spread
-from structsvm.support.checks import among
+from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
 
 __all__ = [
@@ -163,8 +163,7 @@ class Standardizer:
         SettingsError
             If ``kind`` is no kind of standardisation.
         """
-        if not among(kind, STANDARDIZE):
-            raise SettingsError(f"standardize must be one of {STANDARDIZE}, got {kind!r}")
+        refuse_unlisted("standardize", kind, STANDARDIZE)
         if kind != "training":
             return cls(kind)
         # Each recording is summed by itself: one of weight 2 then is the same, to the last bit, as

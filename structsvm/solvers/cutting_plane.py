@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.masters.auto import AutoMaster
@@ -18,12 +17,8 @@ from structsvm.solvers.cut_run import CutRun
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.planes import Planes, together
 from structsvm.solvers.stopping import check_stopping
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import among, is_number, is_whole
-
-__all__ = ["CuttingPlane"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 WORKING_SET_BYTES = 2**30
 PRECISE = 1e-10
