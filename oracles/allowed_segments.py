@@ -33,7 +33,6 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, PluginError
 from structsvm.oracles._segments.boundaries import Boundaries
@@ -42,15 +41,11 @@ from structsvm.oracles._segments.prefixes import Allowed, Prefixes, add_truth, s
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.contract import asked
 from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.plain import read_only, shown
 
-__all__ = ["AllowedSegmentsOracle", "rule_says"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Rule = Callable[[Any, Any, int], Any]
 
 ROUNDING = 1e-11

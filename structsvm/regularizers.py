@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_positive
 from structsvm.weights import Free, Product, WeightSpace
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = ["Custom", "Quadratic", "Regularizer", "Separable", "SquaredNorm", "Trace", "check_lam"]
-
-Floats = NDArray[np.float64]
 
 SMALLEST, LARGEST = 1e-140, 1e140
 """Weights whose squares, and those of what is divided by them, neither vanish nor overflow."""

@@ -91,6 +91,22 @@ def test_the_way_to_use_it_is_told_where_it_was_chosen(best):
     assert str(verdict).endswith(way) == (best == FRAMES)
 
 
+@pytest.mark.parametrize("best", [FRAMES, "frame-logistic", "full", "untrained"])
+@pytest.mark.parametrize("untrained", [2 + NOISE, NOISE])
+def test_words_and_json_name_one_classifier_to_use(best, untrained):
+    """The choice may fall on another classifier than the one of least loss."""
+    units = np.arange(6)
+    gains = {"untrained": untrained, FRAMES: NOISE / 9 - 0.5, "frame-logistic": NOISE - 0.1}
+    contrasts = [Contrast.of(name, gain, units) for name, gain in gains.items()]
+    names = frozenset({FRAMES, "frame-logistic"})
+    verdict = Verdict(*contrasts[:2], 1.0, best, False, others=(contrasts[2],), classifiers=names)
+    assert verdict.answer.endswith(f"{WHO[2:]} does better: use it.")
+    assert verdict.to_dict()["use"] == FRAMES
+    way = "predict(..., use='best')" if best == FRAMES else f"partition_with('{FRAMES}', ...)"
+    assert verdict.found.endswith(f" {way} uses {WHO}.")
+    assert "use='best') uses" not in verdict.found or best == FRAMES
+
+
 def test_names_in_sentences_and_in_tables():
     assert rival_in_words("boundary-logistic") == "a boundary classifier (logistic)"
     assert rival_title("boundary-logistic") == "boundary classifier (logistic)"

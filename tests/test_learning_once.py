@@ -7,7 +7,7 @@ from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.features import Lags, StateScores, Union
 from structsvm.features.frames import FrameRecipe, learning_once
 from structsvm.partitions import Candidate, Rival
-from structsvm.rivals import FrameClassifier
+from structsvm.rivals import BoundaryClassifier, FrameClassifier
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
@@ -81,3 +81,19 @@ def test_other_labels_samples_or_settings_are_learned_anew(fits):
         StateScores("logistic", lags=LAGS).fit(Xs[:3], ys[:3], one[:3])
         StateScores("logistic", lags=LAGS).fit(Xs, [NAMES[::-1]] * 4, one)
         assert len(fits) == 4
+
+
+@pytest.mark.parametrize("kind", [FrameClassifier, BoundaryClassifier])
+def test_what_the_classifiers_of_all_folds_see_is_made_once(monkeypatch, kind):
+    made, original = [], Lags.transform
+
+    def counted(self, Xs):
+        made.extend(Xs)
+        return original(self, Xs)
+
+    monkeypatch.setattr(Lags, "transform", counted)
+    Xs, ys = recordings(6), [NAMES] * 6
+    rival = kind("logistic").fit(Xs, ys)
+    assert len(made) == 6
+    rival.predict(Xs[:2])  # by the mean of six classifiers
+    assert len(made) == 8

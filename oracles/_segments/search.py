@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.boundaries import first_starts
@@ -15,12 +14,8 @@ from structsvm.oracles._segments.table import SegmentTable, build_table, path_va
 from structsvm.oracles._segments.tree import tree_scan
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import release
-
-__all__ = ["SegmentSearch", "path_of_known_length", "splitting_price"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ROUNDING = 1e-10
 """Differences below this fraction of the objective's size are rounding."""

@@ -17,8 +17,6 @@ from structsvm.io.recording import Recording
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.extras import require
 
-__all__ = ["check_options", "files_of", "on_cluster"]
-
 WHOLE = ("labels", "regions", "chunk_column", "recording_column", "rates", "split")
 """Options of ``fit`` that need all recordings in memory."""
 WAIT = 30

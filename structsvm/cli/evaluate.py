@@ -17,8 +17,6 @@ from structsvm.evaluation.verdict import LEARNED, rival_title
 from structsvm.learner.files import load_metric_learner
 from structsvm.plotting.words import confused_states
 
-__all__ = ["about_scores", "readable", "run", "score_table", "state_table"]
-
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and print the table and the verdict."""

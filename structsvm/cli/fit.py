@@ -44,8 +44,6 @@ from structsvm.solvers.base import Solver, Stopping
 from structsvm.storage.atomic import unwritable
 from structsvm.support.interrupts import Interrupts
 
-__all__ = ["learn", "run"]
-
 INTERRUPTED = 130
 OPTIONS = {"segment_count": "--known-segments", "penalty": "--penalty", "kappa": "--kappa"}
 """Settings of problems that have options of their own."""
@@ -282,13 +280,18 @@ def _chosen_lam(
         if len(several) < 2:
             return None
         teaching = training.at(several)  # one of a single part teaches nothing
-    shared = inspect.signature(MetricLearnerCV).parameters
-    settings = {k: v for k, v in learner.get_params(deep=False).items() if k in shared}
-    search = MetricLearnerCV(candidates=("untrained", learner.metric), rule="min", **settings)
+    search = _search_of(learner, candidates=("untrained", learner.metric), rule="min")
     with terminal.working("choosing lam by cross-validation"):
         lam = search.choose(teaching).lam
     terminal.note(f"lam {lam:g}, chosen on held-out {given.words.whole}s")
     return lam
+
+
+def _search_of(learner: MetricLearner, **settings: Any) -> MetricLearnerCV:
+    """A search with the parameters that it shares with a learner."""
+    shared = inspect.signature(MetricLearnerCV).parameters
+    settings |= {k: v for k, v in learner.get_params(deep=False).items() if k in shared}
+    return MetricLearnerCV(**settings)
 
 
 def _chosen_by_parts(
@@ -298,9 +301,7 @@ def _chosen_by_parts(
 
     Returns what it learns from, which knows the question from now on.
     """
-    shared = inspect.signature(MetricLearnerCV).parameters
-    settings = {k: v for k, v in learner.get_params(deep=False).items() if k in shared}
-    search = MetricLearnerCV(split=split, **settings)
+    search = _search_of(learner, split=split)
     with given.named(), terminal.working("choosing on held-out parts"):
         chosen = search.choose(training)
     learner.set_params(**{name: getattr(chosen, name) for name in CHOSEN})

@@ -37,18 +37,6 @@ from structsvm.plugins import problem_name
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 
-__all__ = [
-    "Given",
-    "measured",
-    "names_before_reading",
-    "read",
-    "read_for",
-    "refuse_foreign_options",
-    "takes_images",
-    "words_for",
-    "words_of_training",
-]
-
 OF_TABLES = (
     *("label_column", "time_column", "recording_column", "labels_are", "missing_label"),
     *("regions", "chunk_column", "features", "ignore", "missing", "labels", "stream"),

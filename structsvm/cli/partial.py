@@ -17,8 +17,6 @@ from structsvm.io.regions import read_regions
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.traits import IMAGES
 
-__all__ = ["labels_of", "tell_unlabelled", "unlabelled_samples", "with_counts"]
-
 LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
 """Classes whose names elsewhere mean that there is none, in lower case."""
 

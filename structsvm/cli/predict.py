@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,8 +22,6 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.support.interrupts import Interrupts
-
-__all__ = ["answers_of", "rules_of", "run"]
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -77,6 +76,7 @@ def answers_of(
     n_clusters: int | None = None,
     rules: Rules | None = None,
     margins: bool = False,
+    prepared: list[Sample] | None = None,
 ) -> list[Answer]:
     """What is said of the partition of each sample.
 
@@ -90,6 +90,8 @@ def answers_of(
         Which partitions are allowed.
     margins : bool
         Whether to say how sure each change is.
+    prepared : list of Sample, optional
+        The same samples as the metric sees them, if that is known already.
 
     Raises
     ------
@@ -102,15 +104,23 @@ def answers_of(
             f"--rival {rival}: margins are those of the learned metric, and only metrics keep "
             "rules: leave out --rival, or --margins and the rules"
         )
-    samples = learner.inputs_(measured)
-    partitions = _partitions(learner, measured, samples, rival, n_clusters, rules)
+    samples = learner.inputs_(measured) if prepared is None else prepared
+    changes: list[Any] = [None] * len(samples)
+    if margins:  # which are those of the changes that are found
+        changes = learner.predict_changes(samples, n_clusters, **rules)
+        partitions = [_between(*pair) for pair in zip(changes, samples, strict=True)]
+    else:
+        partitions = _partitions(learner, measured, samples, rival, n_clusters, rules)
     labels = labels_of(learner.problem_, partitions, samples)
     states = _states(learner, measured, samples, partitions, rival, n_clusters)
-    changes: list[Any] = [None] * len(samples)
-    if margins:
-        changes = learner.predict_changes(samples, n_clusters, **rules)
     rows = zip(given.names, partitions, labels, states, given.times, changes, strict=True)
     return [writer.answer(*row) for row in rows]
+
+
+def _between(changes: Sequence[Mapping[str, Any]], sample: Sample) -> EquivalenceMatrix:
+    """The segments between changes."""
+    starts = [change["at"] for change in changes]
+    return EquivalenceMatrix.from_breakpoints([*starts, sample.n_samples])
 
 
 def rules_of(args: argparse.Namespace, given: Given, problem: PartitionProblem) -> Rules:

@@ -8,8 +8,8 @@ little, from the cross-validation, in which every sample was held out once.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,22 +28,21 @@ from structsvm.cli.terminal import Terminal
 from structsvm.errors import (
     DataError,
     DataWarning,
-    LearningError,
     SettingsError,
     VerdictWarning,
     printable,
-    warn,
 )
-from structsvm.evaluation.evaluate import evaluate
+from structsvm.evaluation.evaluate import Evaluation
 from structsvm.evaluation.verdict import Verdict, rival_in_words
 from structsvm.io.recording import Recording
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.rivals import rivals_of
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.splits import CLUSTERS, ROWS, STATES, fewest_rows
-from structsvm.report import report_page
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.report.held_out import HeldOut
+from structsvm.report.page import page_of
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
@@ -61,6 +60,49 @@ FEWEST = 4
 """Independent samples that a verdict on held-out ones needs."""
 
 
+@dataclass(frozen=True, eq=False)
+class Share:
+    """A share of what was given, and the same as it was checked."""
+
+    given: Given
+    data: TrainingSet
+
+    def at(self, which: Ints, problem: PartitionProblem) -> Share:
+        """Some of the samples, as they were checked."""
+        items = [self.given.items[i] for i in which]
+        return Share(Given.of(items, problem), self.data.at(which))
+
+    def rows(self, which: Ints, name: str, problem: PartitionProblem) -> Share:
+        """Some of the rows of the only table, as they were checked."""
+        (table,) = self.given.items
+        assert isinstance(table, Recording)
+        X, y = table.X[which], np.asarray(table.y)[which]
+        part = replace(table, name=name, X=X, y=y, time=None, source=None, origin=None)
+        return Share(Given.of([part], problem), self.data.cut([(0, which)]))
+
+
+@dataclass(frozen=True)
+class Places:
+    """What is written, and where."""
+
+    model: Path
+    report: Path
+    predictions: Path
+
+    @classmethod
+    def within(cls, folder: Path) -> Places:
+        """The usual names in a folder."""
+        return cls(folder / "model.structsvm", folder / "report.html", folder / "predicted")
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain values, ready for JSON."""
+        return {name: str(place) for name, place in asdict(self).items()}
+
+    def __str__(self) -> str:
+        """A line for each."""
+        return "".join(f"{name:<13}{place}\n" for name, place in self.to_dict().items())
+
+
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Split, choose, compare, write, and say what to do.
 
@@ -73,133 +115,134 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """
     kind = Kind.typed(args.problem, typed_settings(args))
     refuse_foreign_options(args, kind.problem)
-    folder: Path = args.output
-    model, page, _ = _places(folder)
-    check_outputs(args, [model, page])
-    contiguous = kind.problem.traits.contiguous
-    given = read(args, terminal, kind.problem, need_labels=True, ask=contiguous)
-    with given.named(), without_warnings(DataWarning):
-        labelled = TrainingSet.read(kind.problem, given.Xs, given.ys)
-        if labelled.is_complete:
-            kind.problem.check_training(labelled.truths)
-    split, train, test, groups = _split(given, args, kind)
-    terminal.note(_about(train, test, split, groups))
-
-    search = MetricLearnerCV(
-        kind.problem,
-        features=kind.features,
-        split=split,
-        cv=3 if len(train) >= MANY else None,
-        n_jobs=args.jobs,
-        random_state=0,
-    )
+    places = Places.within(args.output)
+    check_outputs(args, [places.model, places.report])
+    whole = _checked(args, terminal, kind)
+    split = _question(whole.given, args, kind)
+    train, test = _divided(whole, split, kind)
+    terminal.note(_about(train, test, split))
     kept: list[Path] = []
 
-    def keep(learned: MetricLearner) -> None:
-        learned.columns_ = dict(named_columns(args))
-        folder.mkdir(parents=True, exist_ok=True)
-        save(learned, model)
-        kept.append(model)
+    def keep(learner: MetricLearner) -> None:
+        learner.columns_ = dict(named_columns(args))
+        args.output.mkdir(parents=True, exist_ok=True)
+        save(learner, places.model)
+        kept.append(places.model)
 
     try:
-        # The verdict is that on what is held out, not the one of choosing.
-        quiet = without_warnings(VerdictWarning)
-        with quiet, train.named(), terminal.working("choosing by cross-validation"):
-            data = TrainingSet.read(
-                kind.problem, train.Xs, train.ys, feature_names=train.features, groups=groups
-            )
-            search.fit(data, when_learned=keep)
-        learner = search.best_estimator_
-        with train.named(), terminal.working("tuning rivals"):
-            _tune_the_rest(learner, data)
+        search = _chosen(train, split, kind, args, terminal, keep)
         with Interrupts():
-            keep(learner)  # again, with its rivals
-        _compare(args, terminal, kind, search, train, test)
+            keep(search.best_estimator_)  # again, with its rivals
+        result = _compared(search.best_estimator_, test, places, args, terminal)
     except KeyboardInterrupt as interrupt:
         if not kept:
             raise
         raise KeyboardInterrupt(
-            f"after choosing: {model} holds what was learned, and there is no comparison"
+            f"after choosing: {places.model} holds what was learned, and there is no comparison"
         ) from interrupt
+    _tell(search, result, train.given, places, terminal)
     return 0
 
 
-def _compare(
+def _checked(args: argparse.Namespace, terminal: Terminal, kind: Kind) -> Share:
+    """All that was given, checked before it is split: labels without a change are refused early."""
+    contiguous = kind.problem.traits.contiguous
+    given = read(args, terminal, kind.problem, need_labels=True, ask=contiguous)
+    groups = groups_of(given, args.groups)
+    with given.named(), terminal.working("checking"):
+        data = TrainingSet.read(
+            kind.problem, given.Xs, given.ys, feature_names=given.features, groups=groups
+        )
+        with without_warnings(DataWarning):
+            kind.problem.check_training(data.truths)
+    return Share(given, data)
+
+
+def _chosen(
+    train: Share,
+    split: str | None,
+    kind: Kind,
     args: argparse.Namespace,
     terminal: Terminal,
-    kind: Kind,
-    search: MetricLearnerCV,
-    train: Given,
-    test: Given,
-) -> None:
-    """Judge on what was held out, write the report and the predictions, and say what to do."""
-    learner = search.best_estimator_
-    model, page, table = _places(args.output)
-    with test.named(), terminal.working("comparing on what was held out"):
-        measured = learner.measured(test.Xs)
-        result = evaluate(learner, test.Xs, test.ys, names=test.names, measured=measured)
-        text = report_page(
-            learner,
-            test.Xs,
-            test.ys,
-            names=test.names,
-            title=f"What was learned from {', '.join(map(str, args.paths))}",
-            measured=measured,
-            times=test.times,
+    keep: Callable[[MetricLearner], object],
+) -> MetricLearnerCV:
+    """What is chosen and learned from one share, every rival tuned."""
+    search = MetricLearnerCV(
+        kind.problem,
+        features=kind.features,
+        split=split,
+        cv=3 if len(train.given) >= MANY else None,
+        n_jobs=args.jobs,
+        random_state=0,
+    )
+    # The verdict is that on what is held out, not the one of choosing.
+    quiet = without_warnings(VerdictWarning)
+    with quiet, train.given.named(), terminal.working("choosing by cross-validation"):
+        search.fit(train.data, rivals="all", when_learned=keep)
+    return search
+
+
+def _compared(
+    learner: MetricLearner,
+    test: Share,
+    places: Places,
+    args: argparse.Namespace,
+    terminal: Terminal,
+) -> Evaluation:
+    """The scores on what was held out, of which the report and the predictions are written."""
+    given, measured = test.given, list(test.data.samples)
+    with given.named(), terminal.working("comparing on what was held out"):
+        arrays = [sample.data for sample in measured]
+        learner.training_data_.warn_if_among(arrays, given.words)
+        held_out = HeldOut.of(
+            learner, given.Xs, given.ys, given.names, measured=measured, times=given.times
         )
-        writer = writer_for(kind.problem, "png")
-        answers = answers_of(learner, writer, test, measured)
+        text = page_of(held_out, f"What was learned from {', '.join(map(str, args.paths))}")
+        writer = writer_for(learner.problem_, "png")
+        answers = answers_of(learner, writer, given, measured, prepared=list(held_out.samples))
     with Interrupts():  # all the files or none
-        write_atomically(page, printable(text).encode())
-        writer.write_folder(table, test.items, answers)
+        write_atomically(places.report, printable(text).encode())
+        writer.write_folder(places.predictions, given.items, answers)
+    return held_out.evaluation
+
+
+def _tell(
+    search: MetricLearnerCV,
+    result: Evaluation,
+    train: Given,
+    places: Places,
+    terminal: Terminal,
+) -> None:
+    """The scores, the verdict, what was written, and the next command."""
+    learner = search.best_estimator_
     chosen = f"{search.best_learned_}, lam {search.best_lam_:g}"
-    plain = result.to_dict() | {
-        "chosen": chosen,
-        "best": search.best_candidate_,
-        "model": str(model),
-        "report": str(page),
-        "predictions": str(table),
-    }
+    plain = result.to_dict() | {"chosen": chosen, "best": search.best_candidate_}
     terminal.note(f"chosen on the labelled {train.words.whole}s: {chosen}")
     *scores, judged = readable(result)
-    if not result.verdict.is_supported:
-        judged = f"cross-validated: {search.verdict_}"
-        plain["verdict"] = search.verdict_.to_dict()
-    terminal.report(plain, *scores, judged)
-    terminal.note(f"\nmodel        {model}\nreport       {page}\npredictions  {table}\n")
-    # A few held-out samples support no verdict; those of choosing were held out in turn.
-    verdict = result.verdict if result.verdict.is_supported else search.verdict_
+    verdict = result.verdict
+    if not verdict.is_supported:
+        # A few held-out samples support no verdict; those of choosing were held out in turn.
+        verdict = search.verdict_
+        judged = f"cross-validated: {verdict}"
+        plain["verdict"] = verdict.to_dict()
+    terminal.report(plain | places.to_dict(), *scores, judged)
+    terminal.note(f"\n{places}")
     rivals = {*learner.baselines_, *learner.rivals_}
-    terminal.note(_next(verdict, search.best_candidate_, rivals, model))
+    terminal.note(_next(verdict, search.best_candidate_, rivals, places.model))
 
 
-def _places(folder: Path) -> tuple[Path, Path, Path]:
-    """Where the model, the report and the predictions are written."""
-    return folder / "model.structsvm", folder / "report.html", folder / "predicted"
+def _is_one_table(given: Given, kind: Kind) -> bool:
+    return len(given) == 1 and not (kind.problem.traits.contiguous or takes_images(kind.problem))
 
 
-def _tune_the_rest(learner: MetricLearner, read: TrainingSet) -> None:
-    """Tune the rivals that nothing was chosen from, so that the comparison is with every one."""
-    data = replace(read, question=learner.question_)
-    rivals = [rival.name for rival in rivals_of(data, learner.features)]
-    tuned = {*learner.baselines_, *learner.rivals_}
-    for name in (*data.problem.traits.baselines, *rivals):
-        if name in tuned:
-            continue
-        try:
-            learner.fit_baselines(data, names=[name])
-        except (DataError, LearningError) as error:
-            warn(f"{name} is not compared with: {error}", DataWarning)
+def _question(given: Given, args: argparse.Namespace, kind: Kind) -> str | None:
+    """What is asked: of a single table about its rows, if nothing else was typed.
 
-
-def _split(
-    given: Given, args: argparse.Namespace, kind: Kind
-) -> tuple[str | None, Given, Given, list[str] | None]:
-    """What is asked, what is learned from, what is held out, and the groups of the former.
-
-    Whole samples are held out, by groups if there are any; of a single table rows or clusters.
+    Raises
+    ------
+    SettingsError
+        When ``--split`` or ``--groups`` does not suit what was given.
     """
-    tables = not (kind.problem.traits.contiguous or takes_images(kind.problem))
     if args.split is not None:
         refuse_split(args.split, args.problem, kind.problem)
     if args.split not in (None, STATES) and len(given) != 1:
@@ -207,13 +250,42 @@ def _split(
             f"--split {args.split} is for a single table: of {given.words.wholes(len(given))} "
             "whole ones are held out"
         )
-    if tables and len(given) == 1:
-        if args.groups is not None:
-            raise SettingsError("--groups is for several files: a single table has one name")
-        split = args.split or ROWS
-        return split, *_split_table(given, split, kind), None
-    groups = groups_of(given, args.groups)
-    units = np.unique(groups if groups is not None else np.arange(len(given)).astype(str))
+    if not _is_one_table(given, kind):
+        return str(args.split) if args.split is not None else None
+    if args.groups is not None:
+        raise SettingsError("--groups is for several files: a single table has one name")
+    return str(args.split or ROWS)
+
+
+def _divided(whole: Share, split: str | None, kind: Kind) -> tuple[Share, Share]:
+    """What is learned from, and what is held out.
+
+    Whole samples are held out, by groups if there are any; of a single table rows or clusters.
+
+    Raises
+    ------
+    DataError
+        When there is too little to hold anything out.
+    """
+    if not _is_one_table(whole.given, kind):
+        away = _samples_away(whole)
+        return (
+            whole.at(np.flatnonzero(~away), kind.problem),
+            whole.at(np.flatnonzero(away), kind.problem),
+        )
+    (name,) = whole.given.names
+    away = _rows_away(whole, split)
+    return (
+        whole.rows(np.flatnonzero(~away), name, kind.problem),
+        whole.rows(np.flatnonzero(away), f"{name}_held_out", kind.problem),
+    )
+
+
+def _samples_away(whole: Share) -> NDArray[np.bool_]:
+    """Which samples are held out, (N,)."""
+    given, groups = whole.given, whole.data.groups
+    names = np.arange(len(given)).astype(str) if groups is None else np.array(groups)
+    units = np.unique(names)
     if units.size < FEWEST:
         what = given.words.wholes(units.size) if groups is None else counted(units.size, "group")
         apart = "" if groups is None else "leave out --groups if each file is independent, "
@@ -221,61 +293,38 @@ def _split(
             f"{what}: holding any out leaves too few to choose from; label at least {FEWEST}, "
             f"{apart}or use structsvm fit, which holds nothing out"
         )
-    _, held_out = train_test_split(units, test_size=SHARE, random_state=0)
-    names = np.arange(len(given)).astype(str) if groups is None else np.array(groups)
-    away = np.isin(names, held_out)
-    kept = (
-        None
-        if groups is None
-        else [name for name, out in zip(groups, away, strict=True) if not out]
-    )
-    return (
-        args.split,
-        _at(given, np.flatnonzero(~away), kind),
-        _at(given, np.flatnonzero(away), kind),
-        kept,
-    )
+    return np.isin(names, train_test_split(units, test_size=SHARE, random_state=0)[1])
 
 
-def _split_table(given: Given, split: str, kind: Kind) -> tuple[Given, Given]:
-    """Rows of one table that are learned from, and rows or clusters that are held out."""
-    (item,) = given.items
-    assert isinstance(item, Recording)
-    y = np.asarray(item.y)
+def _rows_away(whole: Share, split: str | None) -> NDArray[np.bool_]:
+    """Which rows of the only table are held out, or the rows of which clusters, (T,)."""
+    (where,), (labels,) = whole.given.places, whole.given.ys
+    y = np.asarray(labels)
     clusters, sizes = np.unique(y, return_counts=True)
     if len(y) < 2 * fewest_rows(y) or sizes.min() < 2:
         raise DataError(
-            f"{item.where} has {counted(len(y), 'row')} in {counted(clusters.size, 'cluster')}, of "
+            f"{where} has {counted(len(y), 'row')} in {counted(clusters.size, 'cluster')}, of "
             "which too few can be held out: label more, or use structsvm fit"
         )
     if split == CLUSTERS:
         if clusters.size < 2 * FEWEST:
             raise DataError(
-                f"{item.where} has {counted(clusters.size, 'cluster')}: to hold whole ones out "
+                f"{where} has {counted(clusters.size, 'cluster')}: to hold whole ones out "
                 f"takes {2 * FEWEST}; --split rows asks about further rows of the same clusters"
             )
-        away = np.isin(y, train_test_split(clusters, test_size=SHARE, random_state=0)[1])
-    else:
-        rows = np.arange(len(y))
-        away = np.isin(rows, train_test_split(rows, test_size=SHARE, stratify=y, random_state=0)[1])
-    parts = [
-        replace(item, name=name, X=item.X[rows], y=y[rows], time=None, source=None, origin=None)
-        for name, rows in ((item.name, ~away), (f"{item.name}_held_out", away))
-    ]
-    return Given.of(parts[:1], kind.problem), Given.of(parts[1:], kind.problem)
+        return np.isin(y, train_test_split(clusters, test_size=SHARE, random_state=0)[1])
+    rows = np.arange(len(y))
+    return np.isin(rows, train_test_split(rows, test_size=SHARE, stratify=y, random_state=0)[1])
 
 
-def _at(given: Given, which: Ints, kind: Kind) -> Given:
-    return Given.of([given.items[i] for i in which], kind.problem)
-
-
-def _about(train: Given, test: Given, split: str | None, groups: Sequence[str] | None) -> str:
+def _about(train: Share, test: Share, split: str | None) -> str:
     """What is learned from and what is held out, and what to do if they are not independent."""
+    words, groups = train.given.words, train.data.groups
     if split in (ROWS, CLUSTERS):
-        sizes = [len(X) for X in (train.Xs[0], test.Xs[0])]
+        sizes = [share.data.samples[0].n_samples for share in (train, test)]
         what = "rows of the same clusters" if split == ROWS else "clusters of their own"
         return f"learning from {sizes[0]} rows; held out: {sizes[1]} {what}"
-    told = f"learning from {train.words.wholes(len(train))}; held out: {len(test)}"
+    told = f"learning from {words.wholes(len(train.given))}; held out: {len(test.given)}"
     if groups is not None:
         told += ", of other groups"
     if split == STATES:
@@ -283,7 +332,7 @@ def _about(train: Given, test: Given, split: str | None, groups: Sequence[str] |
     if groups is not None:
         return told
     return (
-        f"{told}\n{train.words.whole}s are taken to be independent: if several are of one person "
+        f"{told}\n{words.whole}s are taken to be independent: if several are of one person "
         "or machine, say so with --groups, a pattern that finds whose they are in their names"
     )
 
@@ -299,9 +348,8 @@ def _next(verdict: Verdict, best: str, rivals: Collection[str], model: Path) -> 
         What the model can partition with beside the metric.
     """
     command = f"structsvm predict {model} NEW"
-    enough = verdict.enough
-    if enough is not None and enough.rival in rivals and verdict.answer.endswith("use it."):
-        return f"{verdict.answer} Partition new data with\n  {command} --rival {enough.rival}"
+    if verdict.use in rivals:
+        return f"{verdict.answer} Partition new data with\n  {command} --rival {verdict.use}"
     if best in rivals:
         return (
             f"{verdict.answer} In cross-validation {rival_in_words(best)} did best; partition new "

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solvers.fingerprint import fingerprint
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import finite
 
 __all__ = [
@@ -28,9 +28,6 @@ __all__ = [
     "standard_error",
     "strongest_first",
 ]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CONFIDENCE = 0.95
 LEARNED = "learned"
@@ -342,6 +339,23 @@ class Verdict:
         return best if best.mean <= best.se + 1e-12 else None
 
     @property
+    def use(self) -> str | None:
+        """The classifier that :attr:`answer` says to use; None where it names none."""
+        enough, level = self.enough, self._level
+        if enough is None or self._is_undecided:
+            return None
+        if self.untrained.is_gain and not (self._blind and not enough.is_harm):
+            named = level is None or level == enough or not level.is_harm
+        else:
+            named = enough.is_harm
+        return enough.rival if named else None
+
+    @property
+    def _is_undecided(self) -> bool:
+        """Whether every difference from the untrained metric is the same, and not 0."""
+        return self.untrained.is_constant and abs(self.untrained.mean) > 1e-9
+
+    @property
     def _blind(self) -> Contrast | None:
         """Against segments of one length, if they are not beaten beyond chance; else None."""
         equal = self.contrasts.get(EQUAL)
@@ -420,7 +434,7 @@ class Verdict:
                 f"Too few to tell: {units} cannot support a verdict "
                 f"(at least {MIN_UNITS} are needed)."
             )
-        if self.untrained.is_constant and abs(self.untrained.mean) > 1e-9:
+        if self._is_undecided:
             return (
                 f"Cannot tell: the difference is the same on every {self.words.whole}, so that "
                 "nothing is known of how it varies."
@@ -437,18 +451,18 @@ class Verdict:
             said = "Learning harms."
         else:
             said = "Nothing shows that learning pays: the difference may be chance."
-        if self.enough is None or not self.enough.is_harm:
+        if self.use is None:
             return said
-        name = rival_in_words(self.enough.rival)
+        name = rival_in_words(self.use)
         return f"{said} {name[0].upper()}{name[1:]} does better: use it."
 
     @property
     def _but(self) -> str:
         """The rival that a metric that pays does not beat, if there is one."""
         level, enough = self._level, self.enough
-        if enough is not None and (level is None or level == enough or not level.is_harm):
+        if self.use is not None and enough is not None:
             does = "better" if enough.is_harm else "as well"
-            return f", but {rival_in_words(enough.rival)} does {does}: use it"
+            return f", but {rival_in_words(self.use)} does {does}: use it"
         if level is None:
             return ""
         name = rival_in_words(level.rival)
@@ -458,8 +472,11 @@ class Verdict:
     def _advice(self) -> str:
         if self._nothing_held_out:
             return ""
-        if self.pays and self.enough is not None and self.best in self.classifiers:
-            return f" predict(..., use='best') uses {rival_in_words(str(self.best))}."
+        if self.use is not None and self.best is not None:
+            way = "predict(..., use='best')"
+            if self.best != self.use:
+                way = f"partition_with({self.use!r}, ...)"
+            return f" {way} uses {rival_in_words(self.use)}."
         if self.pays or (self.best is None and self.untrained.is_harm):
             return ""
         if self.best is not None and self.best in self.contrasts:
@@ -477,6 +494,7 @@ class Verdict:
             "measure": self.measure,
             "best": self.best,
             "rival": None if self.rival is None else self.rival.rival,
+            "use": self.use,
             "enough": None if self.enough is None else self.enough.rival,
             "copies": self.copies,
             "question": self.question,

@@ -16,22 +16,11 @@ from sklearn.dummy import DummyClassifier
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.names import UNNAMED, States
-from structsvm.partitions.samples import Standardizer
+from structsvm.partitions.samples import STANDARDIZE, Standardizer
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solvers.fingerprint import fingerprint
-
-__all__ = [
-    "CLASSIFIERS",
-    "FrameModel",
-    "FrameModels",
-    "FrameRecipe",
-    "HeldOut",
-    "classifier_from",
-    "learning_once",
-]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import refuse_unlisted
 
 CLASSIFIERS = ("logistic", "boosting", "forest")
 
@@ -79,6 +68,18 @@ def classifier_from(estimator: Any, usual: str, random_state: int | None, owner:
     return found.set_params(**seeds) if seeds else found
 
 
+def check_smoothing(smoothing: Any) -> None:
+    """Check what is added to probabilities before their logarithms are taken.
+
+    Raises
+    ------
+    SettingsError
+        When it is not between 0 and 1.
+    """
+    if isinstance(smoothing, bool | str) or not 0 < smoothing < 1:
+        raise SettingsError(f"smoothing must be between 0 and 1, such as 0.02, got {smoothing!r}")
+
+
 def _named_classifier(name: str, owner: str) -> Any:
     if name == "logistic":
         from sklearn.linear_model import LogisticRegression
@@ -116,10 +117,20 @@ class FrameModel:
     n_classes: int
     """C, of which it may know fewer."""
 
+    def made(self, Xs: Sequence[Floats]) -> list[Floats] | None:
+        """The features of recordings, where they are alike for all models of a recipe."""
+        return None if self.features.learns else self.features.transform(Xs)
+
     def probabilities(
-        self, Xs: Sequence[Floats], owner: str, words: Words = RECORDINGS
+        self,
+        Xs: Sequence[Floats],
+        owner: str,
+        words: Words = RECORDINGS,
+        made: Sequence[Floats] | None = None,
     ) -> list[Floats]:
         """Of each state for each sample, 0 for those it does not know, (T_i, C) each.
+
+        ``made`` are the features of the recordings, if they are known.
 
         Raises
         ------
@@ -127,7 +138,7 @@ class FrameModel:
             When the classifier returns something else, naming the recording.
         """
         found = []
-        for i, F in enumerate(self.features.transform(Xs)):
+        for i, F in enumerate(self.features.transform(Xs) if made is None else made):
             given = np.asarray(self.classifier.predict_proba(self.standardizer(F)))
             if given.shape != (len(F), self.known.size) or not np.isfinite(given).all():
                 raise LearningError(
@@ -158,7 +169,8 @@ class FrameModels:
         self, Xs: Sequence[Floats], owner: str, words: Words = RECORDINGS
     ) -> list[Floats]:
         """As those of a :class:`FrameModel`."""
-        found = [model.probabilities(Xs, owner, words) for model in self.models]
+        made = self.models[0].made(Xs)
+        found = [model.probabilities(Xs, owner, words, made) for model in self.models]
         return [np.mean(of_one, axis=0) for of_one in zip(*found, strict=True)]
 
 
@@ -194,13 +206,48 @@ class FrameRecipe:
     """Not fitted."""
     owner: str
     """Who learns it, for messages."""
+    n_folds: int
+    """Lowered to the number of groups, or of recordings where there are no groups."""
+    random_state: int | None
+    """Of the folds."""
     words: Words = RECORDINGS
     """What recordings are called there."""
     averaged: bool = True
     """Whether new recordings are scored by the mean of the models, see :class:`FrameModels`."""
 
+    def __post_init__(self) -> None:
+        """Check the kind of standardisation."""
+        refuse_unlisted("standardize", self.standardize, STANDARDIZE)
+
+    @classmethod
+    def of(
+        cls,
+        learner: Any,
+        features: RecordingTransformer,
+        standardize: str | None,
+        usual: str = "boosting",
+        words: Words = RECORDINGS,
+        averaged: bool = True,
+    ) -> FrameRecipe:
+        """The recipe of an estimator, from its own estimator, folds and seed.
+
+        Parameters
+        ----------
+        learner : object with ``estimator``, ``n_folds`` and ``random_state``
+        usual : str
+            The classifier where it has none.
+        """
+        owner, seed = type(learner).__name__, learner.random_state
+        classifier = classifier_from(learner.estimator, usual, seed, owner)
+        return cls(features, standardize, classifier, owner, learner.n_folds, seed, words, averaged)
+
     def fit(
-        self, Xs: Sequence[Floats], states: States, groups: Any = None, where: str = ""
+        self,
+        Xs: Sequence[Floats],
+        states: States,
+        groups: Any = None,
+        where: str = "",
+        made: Sequence[Floats] | None = None,
     ) -> FrameModel:
         """Learn from the samples that have names.
 
@@ -208,6 +255,8 @@ class FrameRecipe:
         ----------
         where : str
             For messages: in which fold.
+        made : sequence of arrays, optional
+            The features of the recordings, if they are known.
 
         Raises
         ------
@@ -216,18 +265,28 @@ class FrameRecipe:
         """
         learned = _LEARNED.get()
         if learned is None:
-            return self._fit(Xs, states, groups, where)
+            return self._fit(Xs, states, groups, where, made)
         asked = (self.features, self.standardize, self.classifier)
         cross_fits = type(self.features).fit_transform is not RecordingTransformer.fit_transform
         apart = groups if cross_fits else None  # which the others do not look at
         key = fingerprint((*asked, list(Xs), states.codes, states.n_classes, apart))
         if key not in learned:
-            learned[key] = self._fit(Xs, states, groups, where)
+            learned[key] = self._fit(Xs, states, groups, where, made)
         return learned[key]
 
-    def _fit(self, Xs: Sequence[Floats], states: States, groups: Any, where: str) -> FrameModel:
+    def _fit(
+        self,
+        Xs: Sequence[Floats],
+        states: States,
+        groups: Any,
+        where: str,
+        made: Sequence[Floats] | None,
+    ) -> FrameModel:
         features = clone(self.features)
-        made = features.fit_transform(Xs, states.codes, groups)
+        if made is None:
+            made = features.fit_transform(Xs, states.codes, groups)
+        else:
+            features.fit(Xs[:1])
         standardizer = Standardizer.fit(self.standardize, made)
         code = np.concatenate(states.codes)
         rows = np.vstack([standardizer(F) for F in made])[code != UNNAMED]
@@ -244,6 +303,34 @@ class FrameRecipe:
             ) from error
         return FrameModel(features, standardizer, classifier, known, states.n_classes)
 
+    def learn(
+        self, Xs: Sequence[Floats], states: States, groups: Any = None, near: States | None = None
+    ) -> tuple[list[Floats] | None, FrameModel | FrameModels]:
+        """As :meth:`cross_fit`, but one model of all, and None, where nothing can be held out.
+
+        Parameters
+        ----------
+        near : States, optional
+            What is learned in place of ``states``, by which the folds are drawn then, too.
+        """
+        learned = states if near is None else near
+        if not HeldOut.is_possible(len(Xs), groups):
+            return None, self.fit(Xs, learned, groups)
+        return self.cross_fit(Xs, learned, self.draw(states, groups, every_state=False), groups)
+
+    def draw(self, states: States, groups: Any, every_state: bool) -> HeldOut:
+        """Folds of the recordings that have these states, see :meth:`HeldOut.draw`."""
+        return HeldOut.draw(
+            self.n_folds,
+            len(states.codes),
+            groups,
+            self.random_state,
+            states,
+            self.owner,
+            every_state,
+            self.words,
+        )
+
     def cross_fit(
         self, Xs: Sequence[Floats], states: States, folds: HeldOut, groups: Any = None
     ) -> tuple[list[Floats], FrameModel | FrameModels]:
@@ -253,20 +340,27 @@ class FrameRecipe:
         """
         found: list[Any] = [None] * len(Xs)
         models = []
+        made = None if self.features.learns else clone(self.features).fit_transform(Xs)
         for k in range(folds.n_folds):
             test = np.flatnonzero(folds.fold == k).tolist()
             train = np.flatnonzero(folds.fold != k).tolist()
             noun = self.words.whole + ("s" if len(test) > 1 else "")
             where = f" in fold {k}, which holds out {noun} " + (", ".join(map(str, test)))
             some = States(states.classes, [states.codes[i] for i in train])
-            its = None if groups is None else [groups[i] for i in train]
-            model = self.fit([Xs[i] for i in train], some, its, where)
-            scored = model.probabilities([Xs[i] for i in test], f"{self.owner}{where}", self.words)
+            model = self.fit(_at(Xs, train), some, _at(groups, train), where, _at(made, train))
+            scored = model.probabilities(
+                _at(Xs, test), f"{self.owner}{where}", self.words, _at(made, test)
+            )
             for i, p in zip(test, scored, strict=True):
                 found[i] = p
             models.append(model)
-        whole = self.fit(Xs, states, groups)
+        whole = self.fit(Xs, states, groups, made=made)
         return found, FrameModels([*models, whole]) if self.averaged else whole
+
+
+def _at(values: Any, which: Sequence[int]) -> Any:
+    """Some of what there is one of for each recording; None for none."""
+    return None if values is None else [values[i] for i in which]
 
 
 @dataclass(frozen=True, eq=False)

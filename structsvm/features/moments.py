@@ -12,10 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import column_names, read_recordings
-
-__all__ = ["HermiteMoments", "hermite_functions", "robust_scale"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 NORMAL = 1.4826
 """Standard deviation of a normal variable whose median absolute deviation is 1."""

@@ -13,13 +13,9 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.checks import column_names
 from structsvm.partitions.samples import check_samples
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number
 from structsvm.support.plain import counted
-
-__all__ = ["Windows", "windows"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CHUNK = 2**21
 """Values of windows that are computed with at a time."""

@@ -8,18 +8,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.image_files import is_picture, pixels_of
 from structsvm.graphs.images import GraphOfImage, from_image
 from structsvm.partitions.values import no_array, refuse_hidden
-
-__all__ = ["as_graph", "from_adjacency", "from_networkx"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 NODE_FEATURES = ("features", "feature", "x", "mean color")
 """Names under which the nodes of a networkx graph are looked at for their feature vector; the last

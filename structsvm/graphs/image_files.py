@@ -16,8 +16,6 @@ from structsvm.storage import limits
 from structsvm.support.extras import require
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["KINDS", "MASK_KINDS", "is_picture", "label_map_of", "pixels_of"]
-
 KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
 MASK_KINDS = (*KINDS, ".npy")
 

@@ -14,18 +14,7 @@ from structsvm.graphs.graph import FeatureGraph
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.values import label_values, missing_labels, of_one_kind
-
-__all__ = [
-    "NodeLabels",
-    "jaccard_distance",
-    "node_codes",
-    "node_labels",
-    "node_names",
-    "region_rand",
-]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,16 +32,6 @@ from structsvm.io.times import warn_about_steps
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.typed import refuse_other_types
 
-__all__ = [
-    "Found",
-    "RecordingFiles",
-    "find_recordings",
-    "predictions_among",
-    "read_recording",
-    "read_recordings",
-    "write_recording",
-]
-
 TABLES = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)
 """Kinds that are read; texts may be compressed."""
 KINDS = (*TABLES, *MEDIA)

@@ -14,18 +14,6 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError, printable
 from structsvm.graphs.image_files import KINDS, MASK_KINDS, label_map_of, pixels_of
 
-__all__ = [
-    "IMAGE_FOLDERS",
-    "MASK",
-    "MASK_FOLDERS",
-    "OVERLAY",
-    "LabelledImage",
-    "find_images",
-    "images_and_labels",
-    "made_of_images",
-    "read_images",
-]
-
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
 MASK = "_mask"
@@ -223,9 +211,9 @@ def _read(
 
 def _same_named(path: Path, masks: Path) -> Path | None:
     """The label map of an image: that of its name, or else of its name with ``_mask`` added."""
-    for stem in (path.stem, f"{path.stem}{MASK}"):
-        for kind in MASK_KINDS:
-            for candidate in (masks / f"{stem}{kind}", masks / f"{stem}{kind.upper()}"):
-                if candidate.is_file() and candidate.resolve() != path.resolve():
-                    return candidate
+    stems = (path.stem, f"{path.stem}{MASK}")
+    kinds = [spelled for kind in MASK_KINDS for spelled in (kind, kind.upper())]
+    for candidate in (masks / f"{stem}{kind}" for stem in stems for kind in kinds):
+        if candidate.is_file() and candidate.resolve() != path.resolve():
+            return candidate
     return None

@@ -30,22 +30,10 @@ from structsvm.io.text import (
 from structsvm.io.times import TimeAxis, read_times
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.storage import limits
+from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
 
-__all__ = [
-    "AS_USUAL",
-    "EXCEL",
-    "HowToRead",
-    "TableColumns",
-    "read_frame",
-    "read_npz",
-    "read_table",
-    "table_recordings",
-    "with_levels",
-]
-
-Floats = NDArray[np.float64]
 Labels = NDArray[Any]
 
 UNNAMED = "Unnamed: 0"

@@ -25,8 +25,6 @@ from structsvm.graphs.inputs import is_one
 from structsvm.partitions.sources import Named, source_of
 from structsvm.partitions.traits import GRAPHS, IMAGES
 
-__all__ = ["Form", "Recorded", "same_form"]
-
 LABEL = "label"
 """The column of labels in files, which in frames is a feature like any other."""
 

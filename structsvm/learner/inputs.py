@@ -21,10 +21,7 @@ from structsvm.partitions.deferred import batches_of, derived, of_each
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Standardizer, centred, warn_about_constant_features
 from structsvm.partitions.traits import RECORDINGS, Words
-
-__all__ = ["Inputs"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from structsvm.learner.form import Form, same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
-from structsvm.learner.rivals import partitions_of, tune
+from structsvm.learner.rivals import partitions_of, tune, which_rivals
 from structsvm.learner.rules import Rules, counts_of, decode_all, labels_of, named, read_rules
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
@@ -47,7 +47,8 @@ from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Status
-from structsvm.support.checks import among, is_whole
+from structsvm.support.arrays import Floats
+from structsvm.support.checks import is_whole, refuse_unlisted
 from structsvm.support.contract import asked
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
@@ -58,10 +59,6 @@ from structsvm.support.tables import ShortTable
 
 if TYPE_CHECKING:
     from structsvm.interop.detectors import MetricCost, MetricDetector
-
-__all__ = ["MetricLearner"]
-
-Floats = NDArray[np.float64]
 
 SHOWN = 10
 """Features that are printed."""
@@ -280,7 +277,7 @@ class MetricLearner(ProblemParameters):
         settings = self._settings(callback)
         if resume is not None and not isinstance(resume, str | PathLike):
             raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
-        which = _which_rivals(rivals)
+        which = which_rivals(rivals)
         if when_learned is not None and not callable(when_learned):
             raise SettingsError(f"when_learned must be a function or None, got {when_learned!r}")
         if alternation is not None and not isinstance(alternation, Alternation):
@@ -313,7 +310,7 @@ class MetricLearner(ProblemParameters):
                 if when_learned is not None:
                     when_learned(self)
             if which is not None and not self.interrupted_:
-                self._tune_rivals(which, read, data)
+                self._tune_rivals(which, read, lambda: data)
         return self
 
     def fit_baselines(
@@ -351,14 +348,14 @@ class MetricLearner(ProblemParameters):
             When a rival that was asked for by name cannot learn, naming the fold.
         """
         check_is_fitted(self)
-        which = _which_rivals(names)
+        which = which_rivals(names)
         data = self._training_set(
             Xs, ys, sample_weight=sample_weight, n_features=self.n_features_in_, groups=groups
         ).counted()
         if which is not None:
             data = informative(data)
             with self._workers():
-                self._tune_rivals(which, data, self._as_seen(data))
+                self._tune_rivals(which, data, lambda: self._as_seen(data))
         return self
 
     def read(
@@ -790,8 +787,7 @@ class MetricLearner(ProblemParameters):
             For any other container.
         """
         if transform is not None:
-            if not among(transform, CONTAINERS):
-                raise SettingsError(f"transform must be one of {CONTAINERS}, got {transform!r}")
+            refuse_unlisted("transform", transform, CONTAINERS)
             # The attribute that sklearn.clone takes along.
             self._sklearn_output_config = {"transform": transform}
         return self
@@ -975,24 +971,14 @@ class MetricLearner(ProblemParameters):
         return self.inputs_.seen(data)
 
     def _tune_rivals(
-        self, which: str | Sequence[str], measured: TrainingSet, seen: TrainingSet
+        self,
+        which: str | Sequence[str],
+        measured: TrainingSet,
+        seen: Callable[[], TrainingSet],
     ) -> None:
         found = tune(which, measured, seen, self.features)
         self.baselines_ |= found.metrics
         self.rivals_ |= found.estimators
-
-
-def _which_rivals(rivals: Any) -> str | list[str] | None:
-    """The rivals that were asked for; None for none."""
-    if isinstance(rivals, bool):
-        return "quick" if rivals else None
-    if among(rivals, ("quick", "all")):
-        return str(rivals)
-    if isinstance(rivals, list | tuple) and all(isinstance(name, str) for name in rivals):
-        return list(rivals) or None
-    raise SettingsError(
-        f"rivals must be True, False, 'quick', 'all' or a list of names, got {rivals!r}"
-    )
 
 
 def _held_out(given: Any, read: TrainingSet) -> TrainingSet | None:

@@ -13,8 +13,6 @@ from structsvm.errors import SettingsError
 from structsvm.plugins import problem_class, problem_names
 from structsvm.support.checks import meant
 
-__all__ = ["ProblemParameters", "named_problem"]
-
 WAYS = {
     "distribution-change": ": give problem='change-point' and "
     "features=structsvm.features.HermiteMoments()"

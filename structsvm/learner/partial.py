@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import DataError, DataWarning, LearningError, OracleError, SettingsError, warn
@@ -33,13 +32,10 @@ from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, certified_upper
 from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.status import Status
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.quiet import without_warnings
-
-__all__ = ["Alternation", "check_labels", "informative", "learn_partial"]
-
-Floats = NDArray[np.float64]
 
 logger = logging.getLogger("structsvm")
 

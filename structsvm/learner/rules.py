@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any, TypedDict
 
@@ -18,9 +17,7 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Words
-from structsvm.support.contract import asked
-
-__all__ = ["Rules", "counts_of", "decode", "decode_all", "labels_of", "named", "read_rules"]
+from structsvm.support.contract import AtOnce, asked
 
 LENGTHS = ("min_length", "max_length")
 
@@ -107,13 +104,16 @@ def decode_all(
     pairs = zip(counts, constraints, strict=True)
     free = [j for j, (K, rule) in enumerate(pairs) if K is None and rule == UNCONSTRAINED]
     found: dict[int, EquivalenceMatrix] = {}
-    with suppress(Exception):  # one after another, the sample that fails has a number
-        at_once = problem.partitions_at_once([samples[j] for j in free], metric)
-        found = {free[k]: M for k, M in at_once.items()}
-    return [
+    at_once = AtOnce()
+    with at_once, asked(problem, "partition"):
+        together = problem.partitions_at_once([samples[j] for j in free], metric)
+        found = {free[k]: M for k, M in together.items()}
+    partitions = [
         found[j] if j in found else decode(metric, problem, sample, K, constraint, first + j)
         for j, (sample, K, constraint) in enumerate(zip(samples, counts, constraints, strict=True))
     ]
+    at_once.raise_fault()
+    return partitions
 
 
 def labels_of(

@@ -22,14 +22,6 @@ from structsvm.solvers.base import Solver
 from structsvm.storage.unstored import refuse_unstored
 from structsvm.support.checks import among, is_number, meant, refuse_bad_seed
 
-__all__ = [
-    "REGULARIZERS",
-    "Settings",
-    "problem_from",
-    "refuse_no_function",
-    "regularizer_from",
-]
-
 REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
 
 

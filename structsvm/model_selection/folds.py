@@ -15,12 +15,8 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.traits import RECORDINGS, TABLES, Words
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
-
-__all__ = ["Folds", "split"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SPLIT_TABLE = (
     ". Or let it be split: split='rows' holds out rows of the clusters it has, split='clusters' "

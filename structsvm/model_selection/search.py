@@ -19,7 +19,13 @@ from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
 from structsvm.learner.parameters import ProblemParameters
-from structsvm.learner.rivals import candidates_of, fit_rival
+from structsvm.learner.rivals import (
+    asked_for,
+    candidates_of,
+    fit_rival,
+    fit_rivals,
+    which_rivals,
+)
 from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
@@ -89,7 +95,8 @@ class MetricLearnerCV(ProblemParameters):
         noisy than either; a problem that knows the number uses it for everything.
     rule : {None, "one_se", "min"}
         Take the simplest candidate within one standard error of the best, or the best. None is
-        "min" where clusters are held out, which leaves too few parts for the other, else "one_se".
+        "min" where clusters are held out or states hidden, which leaves too little to judge by for
+        the other, else "one_se".
         A large ``lam`` is simpler than a small one of the same kind of metric, and what is not
         learned is simpler than anything learned; diagonal and full are compared by their means.
     n_jobs : int or None
@@ -196,6 +203,7 @@ class MetricLearnerCV(ProblemParameters):
         sample_weight: Any = None,
         groups: Any = None,
         feature_names: Sequence[str] | None = None,
+        rivals: bool | str | Sequence[str] = False,
         when_learned: Callable[[MetricLearner], object] | None = None,
     ) -> MetricLearnerCV:
         """Choose the metric on held-out samples, learn it from all, and judge it.
@@ -211,6 +219,8 @@ class MetricLearnerCV(ProblemParameters):
             Group label of each sample (subject, machine, ...). No group is both learned from and
             held out.
         feature_names : sequence of str, optional
+        rivals : bool, {"quick", "all"} or list of str
+            What to tune beside the candidates, to compare with, as :meth:`MetricLearner.fit` does.
         when_learned : callable, optional
             Called with the learner of the choice once it has its metric, before its rivals are
             tuned: to save it.
@@ -231,10 +241,11 @@ class MetricLearnerCV(ProblemParameters):
         data = self._training_set(
             Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
+        which = which_rivals(rivals)
         with share("choosing", 0.0, CHOOSING):
             learner = self.choose(data)
         with share("learning", CHOOSING, 1.0):
-            self._learn(learner, data, when_learned)
+            self._learn(learner, data, which, when_learned)
         if not self.verdict_.pays:
             warn(str(self.verdict_), VerdictWarning)
         return self
@@ -605,11 +616,13 @@ class MetricLearnerCV(ProblemParameters):
         self,
         learner: MetricLearner,
         data: TrainingSet,
+        which: str | Sequence[str] | None,
         when_learned: Callable[[MetricLearner], object] | None,
     ) -> None:
-        """Learn the choice from all samples, and tune what it was chosen from."""
+        """Learn the choice from all samples, and tune what it was chosen from, and the rivals."""
         plain = [c.baseline for c in self.candidates_ if c.baseline and not c.settings]
-        tuned = [name for name in plain if name != "untrained"]
+        metrics, others = asked_for(which or (), data, learner.features)
+        tuned = [name for name in dict.fromkeys([*plain, *metrics]) if name != "untrained"]
 
         def keep(learned: MetricLearner) -> None:
             self.best_estimator_ = learned
@@ -623,6 +636,8 @@ class MetricLearnerCV(ProblemParameters):
         for candidate in self.candidates_:
             if candidate.rival is not None:
                 learner.rivals_[candidate.name] = fit_rival(candidate.rival, folded)
+        others = [rival for rival in others if rival.name not in learner.rivals_]
+        learner.rivals_ |= fit_rivals(others, folded, named=not isinstance(which, str))
         self._best_inputs, self._best_metric = learner.inputs_, learner.metric_
         best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
         if best.baseline is None:

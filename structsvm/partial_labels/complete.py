@@ -33,23 +33,10 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import GRAPHS, Words
 from structsvm.problem import RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer
+from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked
 from structsvm.support.plain import counted, read_only, shown
 from structsvm.support.unchanged import nothing_written
-
-__all__ = [
-    "Known",
-    "PartialRisk",
-    "calibrate_partial",
-    "calibrate_to_rate",
-    "gain_over_nothing",
-    "known_parts",
-    "labels_of_each",
-    "part_weights",
-    "read_labels",
-]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

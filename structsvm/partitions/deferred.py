@@ -19,22 +19,10 @@ from numpy.typing import NDArray
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.storage.limits import kept_bytes
+from structsvm.support.arrays import Floats
 from structsvm.support.blocks import mapping_of
 from structsvm.support.plain import read_only
 
-__all__ = [
-    "Data",
-    "Deferred",
-    "Origin",
-    "Step",
-    "batches_of",
-    "derived",
-    "in_memory",
-    "of_each",
-    "sum_of_each",
-]
-
-Floats = NDArray[np.float64]
 Step = Callable[[Floats], Floats]
 """A function of an array (T, P) that other processes can be sent; T stays what it was."""
 

@@ -9,23 +9,10 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-
-__all__ = [
-    "Projector",
-    "adjusted_rand_index",
-    "chi_square",
-    "covering",
-    "hausdorff",
-    "margin_f1",
-    "partition_loss",
-    "rand_index",
-]
-
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Ints
 
 
 class Projector(Protocol):

@@ -15,19 +15,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError, OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Quality
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import PartitionProblem, warn_of_rounding
 from structsvm.partitions.sample import Sample
-
-__all__ = ["MarginRates", "boundary_margins", "hits"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from structsvm.support.arrays import Bools, Floats
 
 SMALLEST = 1e-6
 """Margins below this count as this: below it they are rounding."""
@@ -81,6 +76,8 @@ def boundary_margins(
             f"margins need an exact oracle, and the answer of {type(oracle).__name__} is "
             f"{best.quality.value}"
         )
+    if n_clusters is None:
+        warn_of_rounding(best, objective)
     margins = np.full(best.y.n_clusters - 1, np.inf)
     for k, t in enumerate(best.y.breakpoints[:-1]):
         near = range(max(t - tolerance, 1), min(t + tolerance, sample.n_samples - 1) + 1)

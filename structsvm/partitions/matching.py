@@ -8,8 +8,6 @@ from scipy.optimize import linear_sum_assignment
 
 from structsvm.partitions.equivalence import EquivalenceMatrix
 
-__all__ = ["matched_labels", "misplaced"]
-
 
 def matched_labels(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> NDArray[np.int64]:
     """The true labels, (T,), renamed to the numbers of the predicted clusters they go with.

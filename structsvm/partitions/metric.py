@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
@@ -20,26 +18,15 @@ from structsvm.partitions.gaps import has_gaps, in_metric, means
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, BatchOracle, Constraint, Oracle
 from structsvm.partitions.price_path import decode_between
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Floats
 from structsvm.support.blocks import by_rows
-from structsvm.support.contract import asked
+from structsvm.support.contract import AtOnce, asked
 from structsvm.support.plain import counted
 
 if TYPE_CHECKING:
     from structsvm.partitions.problem import PartitionProblem
-    from structsvm.partitions.sample import Sample
-
-__all__ = [
-    "Calibration",
-    "Metric",
-    "calibrate",
-    "calibrate_by",
-    "metric_factor",
-    "penalties_for",
-    "penalty_grid",
-]
-
-Floats = NDArray[np.float64]
 
 PENALTIES_PER_DECADE = 15
 SMOOTHING = 3
@@ -262,14 +249,17 @@ class _Batch:
     def curves(self, penalties: Floats) -> Floats:
         """The loss of each sample at every penalty, (n, n_penalties)."""
         Zs = [in_memory(Z) for Z in self.samples]
+        at_once = AtOnce()
         if isinstance(self.oracle, BatchOracle):
-            with suppress(Exception):  # one after another, the sample that fails has a number
+            with at_once, asked(self.oracle, "loss_curves"):
                 return self.oracle.loss_curves(Zs, self.truths, penalties)
         samples = (
             (i, self.oracle, Z, partial(partition_loss, truth))
             for i, (Z, truth) in enumerate(zip(Zs, self.truths, strict=True), start=self.first)
         )
-        return np.array([_loss_curve(sample, penalties) for sample in samples])
+        curves = np.array([_loss_curve(sample, penalties) for sample in samples])
+        at_once.raise_fault()
+        return curves
 
 
 def _batches(

@@ -5,15 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
-import numpy as np
-from numpy.typing import NDArray
-
 from structsvm.partitions.deferred import Data, Deferred, Step, derived, in_memory
 from structsvm.partitions.gaps import has_gaps
-
-__all__ = ["Sample", "is_prepared"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,16 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-
-__all__ = ["ERROR_WEIGHTS", "state_matching_score", "weighted_adjusted_rand_index"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats, Ints
 
 ERROR_WEIGHTS = {"delay": 0.1, "transition": 0.3, "missing": 0.5, "isolation": 0.8}
 """What the kinds of errors of :func:`state_matching_score` cost, as its authors set them."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from structsvm.support.plain import counted
 
-__all__ = ["GRAPHS", "IMAGES", "LEAST_KAPPA", "RECORDINGS", "TABLES", "Traits", "Words"]
-
 LEAST_KAPPA = 1e-12
 """A loss of a smaller weight drowns in the rounding of the scores."""
 

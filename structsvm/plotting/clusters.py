@@ -17,8 +17,6 @@ from structsvm.plotting.traces import check_drawable, traces
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_clusters"]
-
 MANY = 20
 """Clusters that a legend has room for."""
 

@@ -13,8 +13,6 @@ from structsvm.plotting.style import OKABE_ITO, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["overlay", "plot_cut"]
-
 TINT = 0.35
 """Share of the colour of a part in what is seen of it."""
 STRIP = 256

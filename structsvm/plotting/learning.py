@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from structsvm.learner.learner import MetricLearner
 
-__all__ = ["GAP_AXES", "plot_gap", "plot_gap_twice", "plot_label_fraction", "plot_path"]
-
 GAP_AXES = {"iteration": "iteration", "seconds": "seconds", "oracle_calls": "oracle calls"}
 LEAST_GAP = 1e-12
 """Smaller gaps are drawn here: a logarithmic axis has no zero."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.errors import DataWarning
 from structsvm.features.names import read_names
 from structsvm.io.times import TimeAxis, time_axis
 from structsvm.learner.learner import MetricLearner
@@ -30,15 +31,13 @@ from structsvm.plotting.style import (
     text_color,
 )
 from structsvm.plotting.traces import check_drawable, traces
+from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
+from structsvm.support.quiet import without_warnings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["plot_segmentation"]
-
-Floats = NDArray[np.float64]
 
 WIDEST = 26
 """Letters in a line of the features that name a direction."""
@@ -87,7 +86,8 @@ class _Sure:
     @classmethod
     def of(cls, learner: MetricLearner, sample: Sample, K: Counts) -> _Sure:
         """By their rates, or by their margins, of which 1 is drawn half as high as the highest."""
-        (changes,) = learner.predict_changes([sample], K)
+        with without_warnings(DataWarning):  # which were given when it was segmented
+            (changes,) = learner.predict_changes([sample], K)
         at = [change["at"] for change in changes]
         if getattr(learner, "margin_rates_", None) is not None:
             rates = [change["rate"] for change in changes]

@@ -29,8 +29,6 @@ from structsvm.report.held_out import HeldOut
 from structsvm.report.pictures import Pictures
 from structsvm.support.plain import counted, finite
 
-__all__ = ["content", "notes"]
-
 WEIGHTS, CELLS = 20, 40
 """Features that are listed, and rows of the heat map."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError
+from structsvm.errors import DataError, DataWarning
 from structsvm.evaluation.evaluate import (
     Evaluation,
     confusions_of,
@@ -27,8 +27,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.partitions.traits import IMAGES, Words
 from structsvm.support.plain import counted
-
-__all__ = ["HeldOut"]
+from structsvm.support.quiet import without_warnings
 
 MARGINS = 3_000_000
 """Samples times changes up to which margins are computed: less than half a minute."""
@@ -64,9 +63,9 @@ class HeldOut:
         learner: MetricLearner,
         Xs: Any,
         ys: Any,
-        names: Sequence[str] | None,
-        n_clusters: int | str | None,
-        tolerance: int,
+        names: Sequence[str] | None = None,
+        n_clusters: int | str | None = None,
+        tolerance: int = 5,
         measured: Sequence[Sample] | None = None,
         times: Sequence[Any] | None = None,
         unseen_states: str = "refuse",
@@ -138,7 +137,8 @@ def _changes(
     if not learner.problem_.traits.contiguous or work > MARGINS:
         return []
     try:
-        changes: list[list[dict[str, Any]]] = learner.predict_changes(samples, n_clusters)
+        with without_warnings(DataWarning):  # which were given when they were partitioned
+            changes: list[list[dict[str, Any]]] = learner.predict_changes(samples, n_clusters)
     except DataError:  # of an oracle that is not exact
         return []
     return changes

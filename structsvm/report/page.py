@@ -20,8 +20,6 @@ from structsvm.report.support import support_section
 from structsvm.support.typed import refuse_other_types
 from structsvm.support.version import __version__
 
-__all__ = ["report_page"]
-
 SCRIPTS = ("draw.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js")
 FIELD = re.compile(r"\{\{(\w+)\}\}")
 
@@ -104,12 +102,19 @@ def report_page(
     held_out = HeldOut.of(
         learner, Xs, ys, names, n_clusters, tolerance, measured, times, unseen_states
     )
+    return page_of(held_out, title)
+
+
+def page_of(held_out: HeldOut, title: str) -> str:
+    """The page of samples that have been partitioned and scored."""
+    learner, evaluation = held_out.learner, held_out.evaluation
     pictures = Pictures.of(held_out)
-    verdict, whole = held_out.evaluation.verdict, pictures.words.whole
+    verdict, whole = evaluation.verdict, pictures.words.whole
     sure, bounds = SURE if learner.problem_.traits.convex else LOCAL
     said = [f'<p class="note">{html.escape(note)}</p>' for note in notes(held_out)]
+    names = [row.name for row in evaluation.samples]
     found = diagnose_measured(
-        learner, held_out.measured, ys, names=names, prepared=held_out.samples
+        learner, held_out.measured, held_out.labels, names=names, prepared=held_out.samples
     )
     return _filled(
         title=html.escape(title),

@@ -15,8 +15,6 @@ from structsvm.solvers.quasi_newton import QuasiNewton
 from structsvm.solvers.subgradient import ProjectedSubgradient
 from structsvm.support.checks import among, meant
 
-__all__ = ["SOLVER_NAMES", "solver_from"]
-
 SOLVER_NAMES = ("auto", "cutting-plane", "one-slack", "frank-wolfe", "subgradient")
 DESCENT_NAMES = ("auto", "quasi-newton", "cccp")
 """The names of the solvers of objectives that are not convex."""

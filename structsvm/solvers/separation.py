@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,10 +25,10 @@ from structsvm.solvers.first_answer import (
 )
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality
-from structsvm.support.contract import asked
+from structsvm.support.contract import AtOnce, asked
 from structsvm.support.plain import read_only
 
-__all__ = ["Block", "Query", "blocks_of", "separate_one", "separate_share"]
+__all__ = ["Block", "Query", "blocks_of", "separate_one", "separate_share", "truth_sizes"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -166,6 +166,13 @@ class Block:
         if self.keeps_truths:
             self._truth(j, self.problem.weight_space().dim)
 
+    def truth_size(self, dim: int) -> Floats:
+        """``sum_i omega_i |phi(x_i, y_i)|`` over the samples, (d,)."""
+        total = np.zeros(dim)
+        for j, omega in enumerate(self.sample_weight.tolist()):
+            total += omega * np.abs(self._truth(j, dim))
+        return total
+
     def _truth(self, j: int, dim: int) -> Floats:
         if j in self._truths:
             return self._truths[j]
@@ -201,12 +208,21 @@ def separate_share(blocks: Sequence[Block], query: Query) -> list[Planes | None]
     scorer = blocks[0].problem.at(read_only(query.w))
     planes = []
     for neighbours in _neighbours(blocks, scorer):
-        known = _separated_together(neighbours, scorer, query.deadline)
-        planes += [
+        at_once = AtOnce()
+        known = _separated_together(neighbours, scorer, query.deadline, at_once)
+        found = [
             _planes_of(block, query, scorer, range(block.indices.size), answers)
             for block, answers in zip(neighbours, known, strict=True)
         ]
+        if all(plane is not None for plane in found):
+            at_once.raise_fault()
+        planes += found
     return planes
+
+
+def truth_sizes(blocks: Sequence[Block], dim: int) -> list[Floats]:
+    """What the slopes of each block are differences to, by its magnitude, (d,) each."""
+    return [block.truth_size(dim) for block in blocks]
 
 
 def separate_one(block: Block, query: Query, j: int) -> Planes:
@@ -250,7 +266,7 @@ def _neighbours(blocks: Sequence[Block], scorer: Scorer) -> Iterator[list[Block]
 
 
 def _separated_together(
-    blocks: Sequence[Block], scorer: Scorer, deadline: float
+    blocks: Sequence[Block], scorer: Scorer, deadline: float, at_once: AtOnce
 ) -> list[dict[int, Separation]]:
     """The answers for those samples of blocks that are separated at once, by their place."""
     known: list[dict[int, Separation]] = [{} for _ in blocks]
@@ -264,7 +280,7 @@ def _separated_together(
     ]
     if not places:
         return known
-    with suppress(Exception):  # one after another, the sample that fails has a number
+    with at_once, asked(blocks[0].problem, "separate"):
         for some in _moments(places, [scorer.n_items(blocks[k].xs[j]) for k, j in places]):
             answers = scorer.separate_all(
                 [blocks[k].xs[j] for k, j in some], [blocks[k].ys[j] for k, j in some]

@@ -80,7 +80,7 @@ def largest_of_all(X: Floats) -> float:
     """The largest magnitude; NaN where there is one."""
     if mapping_of(X) is not None:
         return float(largest(X).max(initial=0.0))
-    return float(np.abs(X).max(initial=0.0))
+    return float(np.maximum(X.max(initial=0.0), -X.min(initial=0.0)))
 
 
 def scatter(X: Floats) -> float:

@@ -7,19 +7,10 @@ from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
-
-__all__ = [
-    "Contract",
-    "ContractMeta",
-    "asked",
-    "culprit",
-    "definition",
-    "hook",
-    "missing_definitions",
-]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -61,6 +52,42 @@ def asked(plugin: object, method: str, where: str = "") -> Iterator[None]:
         named = culprit(error) or f"{type(plugin).__name__}.{method}"
         said = f"{named} raised {type(error).__name__}: {error}"
         raise PluginError(f"{where}: {said}" if where else said) from error
+
+
+class AtOnce:
+    """A block that asks about many samples at once, which are asked about one by one if it fails.
+
+    The sample that is at fault then is named. If each of them is answered, asking about many was at
+    fault, and :meth:`raise_fault` says so, unless that was too much for the memory.
+    """
+
+    def __init__(self) -> None:
+        self._fault: StructSVMError | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        """Keep an error of this library, which is not raised yet; any other is."""
+        if isinstance(error, StructSVMError) and not isinstance(error.__cause__, MemoryError):
+            self._fault = error
+        return isinstance(error, StructSVMError | MemoryError)
+
+    def raise_fault(self) -> None:
+        """Raise what asking about many raised, once each sample has been answered.
+
+        Raises
+        ------
+        StructSVMError
+            If it raised anything.
+        """
+        if self._fault is not None:
+            raise self._fault
 
 
 def culprit(error: BaseException) -> str | None:

@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris
 
 from structsvm import Clustering, MetricLearner
 from structsvm.learner.files import load, save
+from structsvm.oracles import SequentialOracle
 
 
 def rows_of(path):
@@ -46,6 +47,17 @@ def test_margins_are_a_column_and_are_those_of_python(run, tmp_path):
     assert json.loads(out)["recordings"][0]["margins"] == [c["margin"] for c in expected]
     _, out, _ = run("predict m.structsvm test --margins --quiet")
     assert "(margins " in out
+
+
+def test_margins_take_one_decision_for_each_recording_and_each_change(run, monkeypatch):
+    asked, ask = [], SequentialOracle.ask
+    monkeypatch.setattr(
+        SequentialOracle, "ask", lambda self, *given: asked.append(1) or ask(self, *given)
+    )
+    monkeypatch.setattr(SequentialOracle, "ask_all", lambda self, given: pytest.fail("asked twice"))
+    _, out, _ = run("predict m.structsvm test --margins --json --quiet")
+    found = json.loads(out)["recordings"]
+    assert len(asked) == sum(len(each["breakpoints"]) for each in found)
 
 
 def test_links_are_kept(run, tmp_path):

@@ -103,10 +103,10 @@ def test_labels_without_any_change_are_named_before_anything_is_split(refused, t
 
 
 def test_ctrl_c_after_choosing_leaves_the_model(run, recordings, tmp_path, monkeypatch):
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("structsvm.cli.try_out._tune_the_rest", interrupt)
+    monkeypatch.setattr("structsvm.model_selection.search.fit_rivals", interrupt)
     code, out, err = run(f"try change-point {recordings} --groups ^p[0-9] -o {tmp_path}/out")
     model = tmp_path / "out" / "model.structsvm"
     assert (code, out) == (130, "")
