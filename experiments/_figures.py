@@ -11,6 +11,10 @@ printed, the name of the file, the first cells of the row, and the column::
     <!-- numbers
     2.71: har_spsw; learned, full; loss, K unknown
     -->
+
+A decimal number in the text of these pages that is not tied has to be in a table of its section, so
+that none is left behind when an experiment is run again. Those that no experiment makes, such as
+settings, versions and what a paper prints, are in a line "given: 0.3 1.77" of such a comment.
 """
 
 from __future__ import annotations
@@ -32,11 +36,18 @@ KEYS = {"command", "commits", "date", "machine"}
 Row = Mapping[str, Any]
 
 BLOCK = re.compile(r"<!-- begin (\S+) -->\n(.*?)<!-- end \1 -->", re.DOTALL)
+GIVEN = "given: "
 NUMBER = r"[+-]?\d+(?:\.\d+)?"
 TIED = re.compile(r"^ *<!-- numbers\n(.*?)^ *-->", re.DOTALL | re.MULTILINE)
 LINE = re.compile(rf"^ *({NUMBER}(?: (?:±|\+-) {NUMBER})?): (.+)$")
 IN_TEXT = re.compile(r"<!-- [^>\n]*?;[^>]*? -->")
 TABLE = re.compile(r"^\|.*\d?\.\d.*$", re.MULTILINE)
+SECTION = re.compile(r"^(?=## )", re.MULTILINE)
+NOT_PROSE = re.compile(
+    r"^ *```.*?^ *```|<!--.*?-->|`[^`]*`|\]\([^)]*\)|^\|[^\n]*$", re.DOTALL | re.MULTILINE
+)
+"""Blocks of code, comments, code in a line, targets of links, tables."""
+DECIMAL = re.compile(r"(?<![\w.])(?<!Python )(?<!arXiv:)\d+\.\d+(?!\.?\d)")
 RENDERED = ("README.md", "paper.md", "results.md", "peers.md")
 """Pages all of whose tables of numbers are written from files."""
 
@@ -111,6 +122,9 @@ def faults(page: Path, folder: Path = PAPER) -> Iterator[str]:
             yield f"{page.name}: there is no docs/paper/{found[1]}.json"
         elif found[0] != _framed(found[1], folder):
             yield f"{page.name}: the table {found[1]} is not that of docs/paper/{found[1]}.json"
+    if page.name in RENDERED:
+        for section in SECTION.split(content):
+            yield from (f"{page.name}: {fault}" for fault in _left_behind(section))
     content = BLOCK.sub("", content)
     if page.name in RENDERED:
         yield from (f"{page.name}: no file has the row {row}" for row in TABLE.findall(content))
@@ -123,8 +137,21 @@ def faults(page: Path, folder: Path = PAPER) -> Iterator[str]:
             )
 
 
+def _left_behind(section: str) -> Iterator[str]:
+    """Decimal numbers of the text that neither a table of the section nor a tie has."""
+    rows = re.findall(r"^\|.*$", section, re.MULTILINE)
+    known = set(re.findall(r"\d+\.\d+", "\n".join([*rows, *TIED.findall(section)])))
+    for paragraph in re.split(r"\n\s*\n", NOT_PROSE.sub("", section)):
+        for number in DECIMAL.findall(paragraph):
+            if number not in known:
+                start = " ".join(paragraph.split())[:60]
+                yield f"{number} is tied to nothing and in no table of its section: {start} ..."
+
+
 def _faults_of_line(line: str, paragraph: str, folder: Path) -> Iterator[str]:
     """What is wrong with one number that is tied to a cell."""
+    if line.strip().startswith(GIVEN):
+        return
     parts = LINE.match(line)
     if parts is None:
         yield f"no number in front of {line.strip()!r}"

@@ -37,9 +37,11 @@ N_LEARN = 20
 CHOSEN = ("learned", "best")
 
 
-def menu(Xs: Sequence[Floats], ys: Sequence[Any]) -> list[Candidate]:
+def menu(Xs: Sequence[Floats], ys: Sequence[Any], split: str | None) -> list[Candidate]:
     """The tool's own menu, for recordings that are standardised already."""
-    found = list(ChangePoint().candidates([Sample(X) for X in Xs], ys, None))
+    problem, samples = ChangePoint(), [Sample(X) for X in Xs]
+    asked = problem.candidates_for_parts if split else problem.candidates
+    found = list(asked(samples, ys, None))
     for candidate in found:
         rival = None if candidate.rival is None else candidate.rival.estimator
         for part in filter(None, [candidate.settings.get("features"), rival]):
@@ -54,7 +56,9 @@ def run(
     """What is chosen without the state, and the losses on the test recordings."""
     drawn = np.random.default_rng(hidden).permutation(len(learn))[:N_LEARN]
     Xs, ys, names = map(list, zip(*stretches([learn[i] for i in drawn], hidden), strict=True))
-    search = MetricLearnerCV(candidates=menu(Xs, ys), split=split, standardize=None, random_state=0)
+    search = MetricLearnerCV(
+        candidates=menu(Xs, ys, split), split=split, standardize=None, random_state=0
+    )
     search.fit(Xs, ys, groups=[person(name) for name in names])
     new = [standardized(recording) for recording in test]
     guesses: dict[str, list[EquivalenceMatrix]] = {

@@ -7,7 +7,8 @@ the labelled ones. *Further rows*: rows of the labelled classes that were not le
 number of clusters is given. `default` is MetricLearner(Clustering()) as it is; `rows` and
 `clusters` are the learned metrics that MetricLearnerCV(Clustering(), split=...) chose on the
 labelled rows alone, `best for ...` the best of all its candidates. Draws share rows, so that the
-standard errors over them are optimistic.
+standard errors over them are optimistic. `--parts menu` is what no choice can know: what each
+candidate of the menu is worth on the new clusters of each draw.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.partitions.losses import adjusted_rand_index
+from structsvm.rivals import metrics
 
 Floats = NDArray[np.float64]
 Rows = tuple[Floats, NDArray[np.int64]]
@@ -40,6 +42,7 @@ SIZES = {"digits": (0.8, None), "letter": (50, 75)}
 """Rows of a class to learn from, a number or a part, and rows of a class at all."""
 RIVALS = ("untrained", "rca", "lda")
 PARTS = ("default", "rows", "clusters")
+MENU = "menu"
 QUESTIONS = ("new clusters", "further rows")
 
 
@@ -120,6 +123,49 @@ def chosen(name: str, folder: Path, seed: int, split: str) -> dict[str, Any]:
     }
 
 
+def menu(name: str, folder: Path, seed: int) -> dict[str, float]:
+    """The adjusted Rand index of each candidate of the menu on the new clusters."""
+    draw = Draw.of(name, folder, seed)
+    X, y = draw.learn
+    learner = MetricLearner(Clustering()).fit(X, y)
+    samples, truths = learner.prepare([X]), learner.encode([X], [y])
+    found: dict[str, float] = {}
+    for candidate in learner.problem_.candidates_for_parts(samples, [y]):
+        options = dict(candidate.settings)
+        if candidate.baseline is not None:
+            metric = metrics.fit(candidate.baseline, learner.problem_, samples, truths, **options)
+            find = partial(learner.decode_with, metric)
+            found[str(candidate)] = draw.scores(find)[QUESTIONS[0]]
+        for lam in candidate.lams:
+            own = MetricLearner(Clustering(), lam=lam, **options).fit(X, y)
+            scores = draw.scores(own.predict_partitions)
+            found[f"{candidate}, lam={lam:g}"] = scores[QUESTIONS[0]]
+    return found
+
+
+def menu_rows(found: Sequence[dict[str, float]]) -> list[Row]:
+    """A row for each candidate, the best first, and one for the best candidate of each draw."""
+    indices = {name: np.array([draw[name] for draw in found]) for name in found[0]}
+    order = sorted(indices, key=lambda name: -float(indices[name].mean()))
+    best = np.max([indices[name] for name in order], axis=0)
+    rows = [("the best of each draw, in hindsight", best), *((n, indices[n]) for n in order)]
+    return [{"candidate": name, QUESTIONS[0]: mean_and_error(values)} for name, values in rows]
+
+
+def publish_menu(name: str, folder: Path, seeds: Sequence[int], seconds: float) -> None:
+    """What the candidates are worth, whichever is chosen."""
+    pieces = Pieces(f"new_clusters_{name}_menu", seconds)
+    found = [pieces.get(str(seed), partial(menu, name, folder, seed)) for seed in seeds]
+    pieces.finish()
+    publish(f"new_clusters_{name}_menu", menu_rows(found))
+
+
+def mean_and_error(values: Floats) -> str:
+    """The mean over draws and its standard error."""
+    spread = values.std(ddof=1) / np.sqrt(values.size)
+    return f"{values.mean():.3f} +- {spread:.3f}"
+
+
 def rows_of(found: Sequence[dict[str, Any]]) -> list[Row]:
     """A row for each method: a mean over the draws for each question, and the time it took."""
     scores: dict[str, list[dict[str, float]]] = {}
@@ -171,8 +217,11 @@ def main(
     """Compute what is missing, and publish a table for each table."""
     start = time.monotonic()
     for name in tables:
+        if MENU in parts:
+            publish_menu(name, folder, seeds, seconds)
+        chosen_by = [part for part in parts if part != MENU]
         found = []
-        for part in parts:
+        for part in chosen_by:
             pieces = Pieces(f"new_clusters_{name}_{part}", seconds - (time.monotonic() - start))
             for seed in seeds:
                 job = partial(chosen, name, folder, seed, part)
@@ -180,8 +229,9 @@ def main(
                     job = partial(default, name, folder, seed)
                 found.append(pieces.get(str(seed), job))
             pieces.finish()
-        publish_with_others(f"new_clusters_{name}", rows_of(found), "metric")
-        if set(parts) - {"default"}:
+        if chosen_by:
+            publish_with_others(f"new_clusters_{name}", rows_of(found), "metric")
+        if set(chosen_by) - {"default"}:
             publish_with_others(f"new_clusters_{name}_chosen", choices(found), "chosen by")
 
 
@@ -189,7 +239,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=SHARED / "tables")
     parser.add_argument("--tables", nargs="+", choices=list(SIZES), default=list(SIZES))
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--parts", nargs="+", choices=(*PARTS, MENU), default=PARTS)
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS, help="of the draws")
     seconds_option(parser)
     arguments = parser.parse_args()

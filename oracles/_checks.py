@@ -5,8 +5,6 @@ from __future__ import annotations
 from structsvm.errors import OracleError
 from structsvm.partitions.oracle import Constraint
 
-__all__ = ["number_of_clusters"]
-
 
 def number_of_clusters(
     constraint: Constraint, n_samples: int, *, links: bool = False

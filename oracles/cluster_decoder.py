@@ -22,10 +22,7 @@ from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import Calibration
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
-
-__all__ = ["ClusterDecoder", "calibrate_tree"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 
 @dataclass(frozen=True)

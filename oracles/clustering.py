@@ -22,7 +22,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.oracles._checks import number_of_clusters
@@ -35,10 +34,7 @@ from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
-
-__all__ = ["ClusteringOracle"]
-
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Ints
 
 WARD_BESIDE_KMEANS = 2_000
 """With K known, samples up to which Ward's tree (O(T^2)) is tried as well as K-means."""

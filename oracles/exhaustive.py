@@ -12,10 +12,8 @@ from structsvm.oracles._checks import number_of_clusters
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Floats
 
-__all__ = ["ExhaustiveOracle", "all_partitions", "all_segmentations"]
-
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int8]
 
 MOST_SAMPLES = {False: 11, True: 18}

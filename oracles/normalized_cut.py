@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import cluster_qr
 from sklearn.exceptions import ConvergenceWarning
@@ -17,12 +16,8 @@ from structsvm.oracles.cluster_decoder import ClusterDecoder
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
-
-__all__ = ["CutDecoder", "Embedding", "constrained_cut", "two_means"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DEFLATION = 3.0
 """Taken off the eigenvalue 1 of sqrt(d); the smallest of ``S`` is at least -1."""

@@ -39,10 +39,7 @@ from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.parallel import single_threaded
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
-
-__all__ = ["SemidefiniteOracle", "SemidefiniteSolution", "certified_bound"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 TIGHT = 1e-7
 """Gap, relative to the scale of the objective, at which the bound proves a partition optimal."""

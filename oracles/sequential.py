@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.boundaries import Boundaries
@@ -34,13 +33,9 @@ from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, BatchOracle, Constraint, Quality
 from structsvm.partitions.price_path import decode_between
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import scatter
 from structsvm.support.plain import read_only
-
-__all__ = ["SequentialOracle"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ONE_CALL = 2e9
 """Operations of a search that is one compiled call: less than a second, in the worst case."""
@@ -371,8 +366,8 @@ def _error_and_price(objective: TraceObjective, scatter: float) -> tuple[float, 
 
 
 def _no_segmentation(K: int | None) -> str:
-    into = "" if K is None else f" into {K} segments"
-    return f"no segmentation{into} has its boundaries where the constraint wants them"
+    into, way_out = ("", "") if K is None else (f" into {K} segments", ": ask for another number")
+    return f"no segmentation{into} has its changes where they are known to be{way_out}"
 
 
 def _require_segmentation(objective: TraceObjective) -> None:

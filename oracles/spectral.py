@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.oracles._checks import number_of_clusters
@@ -39,10 +38,7 @@ from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
-
-__all__ = ["CompressedArgmax", "SpectralOracle"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 LARGEST_FACTOR = 2**27
 """Numbers in the largest relaxed factor (T, K) that is ever formed: 1 GB."""

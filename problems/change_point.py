@@ -8,24 +8,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
-from structsvm.partitions.gaps import has_gaps
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.reading import read_arrays
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import MISSING
 from structsvm.partitions.traits import LEAST_KAPPA, Traits
 from structsvm.problems.segments import SegmentProblem, segmentation
-from structsvm.support.checks import among, is_number, is_whole
-
-__all__ = ["ChangePoint"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.checks import among, is_number, is_whole, refuse_unlisted
 
 
 @dataclass(frozen=True)
@@ -91,8 +85,7 @@ class ChangePoint(SegmentProblem):
                 f"kappa must be from {LEAST_KAPPA:g} to 1, got {self.kappa!r}: a larger one "
                 "rewards every segment by more than it costs, and the metric collapses"
             )
-        if not among(self.missing, MISSING):
-            raise SettingsError(f"missing must be one of {MISSING}, got {self.missing!r}")
+        refuse_unlisted("missing", self.missing, MISSING)
         shortest, longest = self.min_length, self.max_length
         if not (is_whole(shortest) and shortest >= 1):
             raise SettingsError(f"min_length must be an integer >= 1, got {shortest!r}")
@@ -136,7 +129,7 @@ class ChangePoint(SegmentProblem):
 
     def decoder(self, sample: Sample) -> Oracle:
         """Exact dynamic programming; near-linear where all is allowed and nothing missing."""
-        if self._allows_all and not (self.missing == "mask" and has_gaps(sample.X)):
+        if self._allows_all and not (self.missing == "mask" and sample.has_gaps):
             from structsvm.oracles.sequential import SequentialOracle  # loads numba
 
             return SequentialOracle()

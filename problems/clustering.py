@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.oracles._clusters.compression import (
@@ -36,11 +35,8 @@ from structsvm.partitions.values import label_values, refuse_missing
 from structsvm.problem import Separation
 from structsvm.regularizers import SquaredNorm
 from structsvm.rivals.row_classifier import rivals_of_tables
-from structsvm.support.checks import among, is_number, is_whole, refuse_bad_seed
-
-__all__ = ["Clustering", "CompressedSample"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
+from structsvm.support.checks import among, is_number, is_whole, refuse_bad_seed, refuse_unlisted
 
 CENTRED = SquaredNorm(center=1)
 """Shrinks to where learning starts: the features as they are, or as they are whitened."""
@@ -134,8 +130,7 @@ class Clustering(PartitionProblem):
                 f"cluster_count must be 'known' or 'unknown', got {self.cluster_count!r}; "
                 "a number of clusters is given to predict"
             )
-        if not among(self.oracle, ORACLES):
-            raise SettingsError(f"oracle must be one of {ORACLES}, got {self.oracle!r}")
+        refuse_unlisted("oracle", self.oracle, ORACLES)
         if not among(self.penalty, ("learned", "fixed")):
             raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
         if not (is_number(self.kappa) and LEAST_KAPPA <= self.kappa <= 1):

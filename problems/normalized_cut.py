@@ -41,14 +41,10 @@ from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separatio
 from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.rivals.region_classifier import candidates_of_graphs, rivals_of_graphs
 from structsvm.status import Quality
-from structsvm.support.checks import among, is_positive, refuse_bad_seed
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import is_positive, refuse_bad_seed, refuse_unlisted
 from structsvm.support.progress import stage
 from structsvm.weights import Nonnegative, WeightSpace
-
-__all__ = ["CutObjective", "CutRisk", "NormalizedCut", "TangentModel"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 INVISIBLE, COLLAPSE = 0.05, 0.5
 """Kappas of the plain objective below which the loss is invisible, and from which on the zero
@@ -124,8 +120,7 @@ class NormalizedCut(PartitionProblem):
             "rounding": ("kmeans", "qr"),
         }
         for name, allowed in choices.items():
-            if not among(getattr(self, name), allowed):
-                raise SettingsError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
+            refuse_unlisted(name, getattr(self, name), allowed)
         if not isinstance(self.image, GraphOfImage):
             raise SettingsError(f"image must be a GraphOfImage, got {self.image!r}")
         kappa, plain = self.loss_weight, self.objective_kind == "plain"

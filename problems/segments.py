@@ -19,8 +19,6 @@ from structsvm.partitions.traits import Traits
 from structsvm.partitions.values import label_values, refuse_missing
 from structsvm.support.contract import hook
 
-__all__ = ["SegmentProblem", "segmentation"]
-
 
 class SegmentProblem(PartitionProblem):
     """A family of segmentations: a subclass says which segments there may be.
@@ -100,6 +98,15 @@ class SegmentProblem(PartitionProblem):
         from structsvm.rivals.recordings import candidates_of_recordings
 
         return candidates_of_recordings(samples, labels, features, self.traits.candidates)
+
+    @hook
+    def candidates_for_parts(
+        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    ) -> Sequence[Candidate]:
+        """Of the candidates, where states are hidden, those that see most of what labels tell."""
+        from structsvm.rivals.recordings import candidates_for_new_states
+
+        return candidates_for_new_states(self.candidates(samples, labels, features))
 
 
 def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:

@@ -16,20 +16,6 @@ if TYPE_CHECKING:
     from structsvm.partitions.problem import PartitionProblem
     from structsvm.problem import Problem
 
-__all__ = [
-    "Plugin",
-    "oracle_class",
-    "oracle_names",
-    "oracles",
-    "problem_class",
-    "problem_name",
-    "problem_names",
-    "problems",
-    "setting_groups",
-    "structured_problem_class",
-    "structured_problems",
-]
-
 PROBLEMS, ORACLES = "structsvm.problems", "structsvm.oracles"
 STRUCTURED = "structsvm.structured_problems"
 WHAT = {PROBLEMS: "problem", ORACLES: "oracle", STRUCTURED: "structured problem"}

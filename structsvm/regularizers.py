@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_positive
 from structsvm.weights import Free, Product, WeightSpace
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = ["Custom", "Quadratic", "Regularizer", "Separable", "SquaredNorm", "Trace", "check_lam"]
-
-Floats = NDArray[np.float64]
 
 SMALLEST, LARGEST = 1e-140, 1e140
 """Weights whose squares, and those of what is divided by them, neither vanish nor overflow."""
@@ -440,7 +438,8 @@ def check_lam(lam: Any) -> None:
     structsvm.errors.SettingsError: lam must be > 0, got 0.0
     """
     if not is_positive(lam):
-        raise SettingsError(f"lam must be > 0, got {lam!r}")
+        way_out = ": MetricLearnerCV chooses it by cross-validation" if isinstance(lam, str) else ""
+        raise SettingsError(f"lam must be > 0, got {lam!r}{way_out}")
     if not 1e-100 <= lam <= 1e100:
         raise SettingsError(
             f"lam must be from 1e-100 to 1e100, got {lam}: beyond, bounds of the objective vanish "

@@ -6,14 +6,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.status import Status
+from structsvm.support.arrays import Floats
 from structsvm.support.plain import counted
 
 __all__ = ["History", "HistoryEntry", "Solution", "SupportLabelling", "relative_gap"]
-
-Floats = NDArray[np.float64]
 
 
 def relative_gap(lower: float, upper: float, null: float) -> float:

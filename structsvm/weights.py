@@ -18,13 +18,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
+from structsvm.support.arrays import Floats
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = ["PSD", "Free", "Nonnegative", "Product", "Projection", "WeightSpace", "smat", "svec"]
-
-Floats = NDArray[np.float64]
 
 
 def svec(A: Floats) -> Floats:

@@ -64,6 +64,17 @@ class TestAPage:
         assert page.read_text().startswith(later)
         assert "| theirs | full | 2.00 | - |" in page.read_text()
 
+    def test_may_speak_of_its_tables_and_of_settings(self, folder):
+        table = f"<!-- begin some -->\n{block('some', folder)}<!-- end some -->\n"
+        text = "Of 1.23, with `lam=0.3` on Python 3.11.\n\nTo 0.7.\n<!-- numbers\ngiven: 0.7\n-->"
+        assert list(faults(self.page(folder, f"{table}\n{text}"), folder)) == []
+
+    @pytest.mark.parametrize("text", ["It is 1.24.", "## Other\n\nIt is 1.23."])
+    def test_whose_text_has_a_number_of_no_table_is_found(self, folder, text):
+        table = f"<!-- begin some -->\n{block('some', folder)}<!-- end some -->\n"
+        page = self.page(folder, f"{table}\n{text}\n")
+        assert "is tied to nothing" in "".join(faults(page, folder))
+
     def test_whose_file_is_missing_is_found(self, folder):
         page = self.page(folder, "<!-- begin other -->\n<!-- end other -->\n")
         assert "there is no docs/paper/other.json" in "".join(faults(page, folder))
@@ -120,7 +131,8 @@ class TestAPage:
 
 
 def tied(text, printed, mark):
-    return f"Before 1.23.\n\n{text}\n<!-- numbers\n{printed}: {mark}\n-->\n"
+    before = "Before 1.23.\n<!-- numbers\ngiven: 1.23\n-->"
+    return f"{before}\n\n{text}\n<!-- numbers\n{printed}: {mark}\n-->\n"
 
 
 class TestAFile:

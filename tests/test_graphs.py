@@ -96,7 +96,8 @@ def uneven():
         (lambda: FeatureGraph(np.full((2, 1), np.nan)), "feature 0 of node 0 is nan"),
         (lambda: FeatureGraph(np.ones((2, 1)), np.array([[1], [0]])), "pairs i < j"),
         (lambda: FeatureGraph(np.ones((0, 1))), "T, P >= 1"),
-        (lambda: as_graph("x.png"), "expected a networkx graph"),
+        (lambda: as_graph(3.5), "expected a networkx graph"),
+        (lambda: as_graph("x.png"), "x.png: no such file"),
         (lambda: as_graph(np.ones(3)), r"an array of shape \(3,\)"),
         (
             lambda: from_image(np.full((4, 4), 2.0)),

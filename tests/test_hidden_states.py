@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from tables import table
 from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV
 from structsvm.errors import DataError, SettingsError, VerdictWarning
 from structsvm.features import Lags, StateScores, Union
+from structsvm.learner.rivals import candidates_of
 from structsvm.learner.training_set import TrainingSet
-from structsvm.model_selection.splits import split_states
+from structsvm.model_selection.splits import rule_for, split_states
 from structsvm.partitions import Candidate, Rival
 from structsvm.rivals import BoundaryClassifier
 
@@ -128,6 +130,17 @@ def test_the_search_chooses_and_says_what_it_was_asked():
     assert found.losses_.shape[0] == found.fold_.size
     # What is learned in the end has seen every state.
     assert found.rivals_["frame-logistic"].classes_.tolist() == sorted(NAMES)
+
+
+def test_the_menu_and_the_rule_are_those_of_the_question():
+    Xs, ys = recordings(10)
+    data = read(Xs, ys)
+    names = [c.name for c in candidates_of(replace(data, question="states"), None)]
+    assert "scores-boundaries-diagonal" in names
+    assert not {"diagonal", "lags-full"} & set(names)
+    assert {"diagonal", "lags-full"} <= {c.name for c in candidates_of(data, None)}
+    assert rule_for("states") == "min"
+    assert rule_for(None) == "one_se"
 
 
 def test_numbers_are_names_too_and_a_known_number_of_segments_is_no_hindrance():

@@ -47,6 +47,18 @@ def test_change_points_bring_context_and_the_boundary_classifier():
     assert found == [*PLAIN, "equal-segments", "boundary-boosting", *context]
 
 
+def test_where_states_are_hidden_metrics_see_what_classifiers_say():
+    samples = [Sample(np.zeros((30, 2)))] * 4
+    found = ChangePoint().candidates_for_parts(samples, [NAMES] * 4)
+    scored = ["scores-diagonal", "boundaries-diagonal", "scores-boundaries-diagonal"]
+    assert [c.name for c in found] == ["untrained", "rca", *CLASSIFIERS, *scored]
+    # Three recordings are too few for scores: everything else is left to choose from.
+    few = [
+        candidate.name for candidate in ChangePoint().candidates_for_parts(samples[:3], [NAMES] * 3)
+    ]
+    assert few == [*PLAIN, *CLASSIFIERS, "lags-diagonal", "lags-full"]
+
+
 def test_features_of_the_search_take_the_place_of_those_of_candidates():
     found = menu_of([NAMES] * 4, MovingStatistics((3,)))
     assert [candidate.name for candidate in found] == [*PLAIN, *CLASSIFIERS]

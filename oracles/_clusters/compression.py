@@ -24,24 +24,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from structsvm.errors import OracleError
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
-
-__all__ = [
-    "Basis",
-    "CompressedData",
-    "CompressedObjective",
-    "CompressedProjector",
-    "compress",
-    "compress_objective",
-]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 BLOCK = 16_384
 """Rows of a block of the QR decomposition: what stays in the cache for a few dozen features."""

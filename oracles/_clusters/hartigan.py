@@ -21,15 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import pieces, uninterrupted
-
-__all__ = ["Clusters", "GroupedObjective", "clusters_of", "improve"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_WORK = 4e9
 """Products after which no further sweep begins: reached when clusters cost nothing and there are

@@ -15,17 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.oracles._clusters.hartigan import GroupedObjective
 from structsvm.partitions.oracle import Constraint
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import uninterrupted
-
-__all__ = ["best_under_links"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Chunks(NamedTuple):

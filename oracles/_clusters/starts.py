@@ -9,12 +9,8 @@ from sklearn.cluster import KMeans
 
 from structsvm.oracles._clusters.hartigan import Clusters, GroupedObjective, clusters_of
 from structsvm.oracles._clusters.ward import ward_tree
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import uninterrupted
-
-__all__ = ["across", "kmeans", "ward", "ward_levels", "with_exactly"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_LEAVES = 8_000
 """Ward's tree stands on single samples up to here."""

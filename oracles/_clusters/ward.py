@@ -16,14 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import pieces, uninterrupted
-
-__all__ = ["WardTree", "ward_tree"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 OVERHEAD = 8
 """So many more columns would cost what a distance costs without any."""

@@ -9,10 +9,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.partitions.oracle import Constraint, Region
-
-__all__ = ["Boundaries", "first_starts"]
-
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from structsvm.oracles._segments.boundaries import Boundaries
 from structsvm.oracles._segments.prefixes import Allowed, Prefixes, add_truth, squares
 from structsvm.oracles._segments.windows import windows
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import pieces, uninterrupted
-
-__all__ = ["counted_path"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def counted_path(

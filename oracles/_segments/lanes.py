@@ -17,26 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
-__all__ = [
-    "FAST",
-    "LANES",
-    "lane_of",
-    "lane_reaching",
-    "lane_scores",
-    "largest",
-    "max_of_sums",
-    "max_plus",
-    "next_above",
-]
-
-Floats = NDArray[np.float64]
 _cgutils: Any = cgutils
 
 LANES = 16

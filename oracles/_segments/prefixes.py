@@ -6,16 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.partitions.gaps import means
 from structsvm.partitions.trace_objective import TraceObjective
-
-__all__ = ["Allowed", "Prefixes", "add_truth", "squares"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from structsvm.oracles._segments.lanes import FAST, LANES, lane_of, lane_scores, largest, max_plus
 from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import pieces, uninterrupted
-
-__all__ = ["backtrack", "layers", "layers_backtrack", "scan"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CHUNK = 16
 """Groups of starts whose scores are held while the layers go over them."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.boundaries import first_starts
@@ -15,12 +14,8 @@ from structsvm.oracles._segments.table import SegmentTable, build_table, path_va
 from structsvm.oracles._segments.tree import tree_scan
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import release
-
-__all__ = ["SegmentSearch", "path_of_known_length", "splitting_price"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ROUNDING = 1e-10
 """Differences below this fraction of the objective's size are rounding."""
@@ -88,8 +83,8 @@ class SegmentSearch:
         band = layers(self.table, self.earliest, K)
         if not np.isfinite(band[K, -1]):
             raise OracleError(
-                f"no segmentation into {K} segments has its boundaries where the constraint wants "
-                "them"
+                f"no segmentation into {K} segments has its changes where they are known to be: "
+                "ask for another number"
             )
         return np.asarray(layers_backtrack(self.table, self.earliest, band))
 

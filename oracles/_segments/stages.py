@@ -13,18 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.oracles._segments.boundaries import Boundaries
 from structsvm.oracles._segments.search import splitting_price
 from structsvm.oracles._segments.table import build_table
 from structsvm.oracles._segments.tree import FREE, NO_START, blank_tree, stage_scan
 from structsvm.partitions.trace_objective import TraceObjective
-
-__all__ = ["path_in_stages"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

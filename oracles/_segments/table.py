@@ -22,27 +22,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from structsvm.oracles._segments.lanes import FAST, LANES, lane_scores
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import uninterrupted
 from structsvm.support.plain import read_only
-
-__all__ = [
-    "NO_TRUTH",
-    "OVERHEAD",
-    "SegmentTable",
-    "build_table",
-    "end_row",
-    "free_table",
-    "path_value",
-    "sum_of_scores",
-    "truth_of",
-]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ANCHOR, ORIGIN, LEFT = 0, 1, 2
 POSITION, RIGHT, RATE, LOW = 0, 1, 2, 3

@@ -32,17 +32,12 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from structsvm.oracles._segments.lanes import FAST, LANES, lane_of, lane_scores, next_above
 from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.progress import tell
-
-__all__ = ["FREE", "NO_START", "blank_tree", "compiled_scan", "stage_scan", "tree_scan"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 BITS = 4
 """LANES is two to this power."""

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from structsvm.oracles._segments.lanes import (
     FAST,
@@ -33,21 +32,9 @@ from structsvm.oracles._segments.table import (
     sum_of_scores,
 )
 from structsvm.oracles._segments.tree import BITS, compiled_scan
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.plain import read_only
-
-__all__ = [
-    "Found",
-    "Recordings",
-    "loss_curves",
-    "price_path",
-    "segment",
-    "segment_all",
-    "work_of",
-]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 VALUE, CONSTANT, SCATTER = 0, 1, 2
 TOGETHER = 8

@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from structsvm.oracles._segments.lanes import FAST, LANES, lane_scores
 from structsvm.oracles._segments.table import (
@@ -32,12 +31,8 @@ from structsvm.oracles._segments.table import (
 )
 from structsvm.partitions.oracle import Region
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import pieces, uninterrupted
-
-__all__ = ["Windows", "best_path", "path_with_known_length", "windows"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ANCHOR, POSITION = 0, 0
 

@@ -19,15 +19,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.graphs.similarity import Similarity, Weights
 from structsvm.oracles._spectra.cut_operator import CutOperator, scaled
 from structsvm.partitions.equivalence import EquivalenceMatrix
-
-__all__ = ["CutHinge", "NormalizedHinge", "PlainHinge", "Point"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 DEFLATION = 3.0
 """Taken off the eigenvalue 1 - 2 kappa of sqrt(d), which makes it the smallest."""

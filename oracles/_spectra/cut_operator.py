@@ -9,15 +9,11 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 import scipy.sparse.linalg as sla
-from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from structsvm.errors import OracleError
 from structsvm.oracles._spectra.lanczos import fix_signs, leading_eigenpairs
-
-__all__ = ["CutOperator", "scaled"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 DENSE = 400
 """Nodes up to which the matrix is decomposed rather than iterated on."""

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse.linalg as sla
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
-
-__all__ = ["fix_signs", "leading_eigenpairs"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 DENSE = 64
 """Operators up to this size are formed and decomposed whole."""

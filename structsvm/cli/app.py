@@ -22,8 +22,6 @@ from structsvm.errors import (
 )
 from structsvm.support.contract import culprit
 
-__all__ = ["build_parser", "run"]
-
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 HINT = "--verbose shows the traceback"
 

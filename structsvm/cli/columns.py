@@ -9,8 +9,6 @@ from typing import Any
 from structsvm.io.readers import HowToRead, TableColumns
 from structsvm.io.text import Typed
 
-__all__ = ["how_to_read", "labels_are", "named_columns", "table_columns"]
-
 COLUMNS = ("label_column", "time_column", "recording_column")
 REMEMBERED = (
     *COLUMNS,

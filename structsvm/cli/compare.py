@@ -19,8 +19,6 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.plotting.learning import plot_gap_twice
 from structsvm.solvers.base import Stopping
 
-__all__ = ["run", "table"]
-
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and print where each solver ended."""

@@ -10,8 +10,6 @@ from structsvm.cli.parser import Parser
 from structsvm.cli.terminal import Terminal
 from structsvm.support.extras import require
 
-__all__ = ["run"]
-
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Print the script."""

@@ -21,8 +21,6 @@ from structsvm.features import (
     Union,
 )
 
-__all__ = ["groups_of", "with_context"]
-
 STAGES: dict[str, Callable[[], RecordingTransformer]] = {
     "columns": Columns,
     "lags": Lags,

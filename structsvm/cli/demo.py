@@ -25,8 +25,6 @@ from structsvm.plotting import plot_segmentation
 from structsvm.plotting.words import certificate_in_words, feature_weights
 from structsvm.problems.change_point import ChangePoint
 
-__all__ = ["run"]
-
 INTRODUCTION = """\
 Recordings are runs of handwritten digits (scikit-learn's, 8 x 8 pixels): the digit changes now and
 then, the handwriting all the time. Find the changes of digit, on other people's handwriting.

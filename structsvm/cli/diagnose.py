@@ -9,8 +9,6 @@ from structsvm.cli.terminal import Terminal
 from structsvm.diagnosis import diagnose, diagnose_measured
 from structsvm.learner.files import load_metric_learner
 
-__all__ = ["run"]
-
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Look at the model, and at the files if there are any, and print what is found."""

@@ -4,20 +4,6 @@ from __future__ import annotations
 
 from structsvm.plugins import problem_names
 
-__all__ = [
-    "BACKENDS",
-    "COMPARED",
-    "CONTEXT",
-    "CONTEXT_OF_IMAGES",
-    "FEATURED",
-    "LABELS_ARE",
-    "MISSING",
-    "REGULARIZERS",
-    "SOLVERS",
-    "STREAMS",
-    "kind_names",
-]
-
 FEATURED = {"distribution-change": "change-point"}
 """Kinds of problem that are another one, with features in front of it."""
 

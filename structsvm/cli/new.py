@@ -10,8 +10,6 @@ from structsvm.cli.scaffold import new_problem
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
 
-__all__ = ["run"]
-
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Write the files of a new problem, and say what to do next.

@@ -20,8 +20,6 @@ from structsvm.partitions.sample import Sample
 from structsvm.storage.unstored import Unstored
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["Shown", "can_be_split", "evaluate", "refuse_split"]
-
 
 @dataclass(frozen=True)
 class Shown:

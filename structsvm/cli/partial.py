@@ -17,8 +17,6 @@ from structsvm.io.regions import read_regions
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.traits import IMAGES
 
-__all__ = ["labels_of", "tell_unlabelled", "unlabelled_samples", "with_counts"]
-
 LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
 """Classes whose names elsewhere mean that there is none, in lower case."""
 
@@ -73,9 +71,8 @@ def with_counts(kind: Kind, typed: Mapping[str, Any], given: Given, terminal: Te
 
 def unlabelled_samples(given: Given) -> int:
     """How many samples, rows or pixels have no label."""
-    if given.files is not None:
-        return 0  # those that are read later are labelled in full
-    sizes = _sizes(given)
+    # What is read later has labels, if it is known by now.
+    sizes = [0] * len(given.ys) if given.files is not None else _sizes(given)
     return sum(
         size if y is None else int(unlabelled(np.ravel(y)).sum())
         for size, y in zip(sizes, given.ys, strict=True)

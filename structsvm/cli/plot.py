@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["new_figure", "run", "save_figure"]
-
 DPI = 150
 DRAWN: dict[str, Callable[..., Axes]] = {
     "weights": plot_weights,

@@ -16,8 +16,6 @@ from structsvm.cli.terminal import Terminal
 from structsvm.plugins import Plugin, oracles, structured_problems
 from structsvm.support.plain import finite
 
-__all__ = ["run"]
-
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """List them; those that cannot be used are warnings."""

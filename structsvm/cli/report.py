@@ -13,8 +13,6 @@ from structsvm.report import report_page
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.limits import amount
 
-__all__ = ["run"]
-
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Evaluate, and write the page."""

@@ -9,8 +9,6 @@ from string import Template
 from structsvm.errors import SettingsError
 from structsvm.storage.atomic import unwritable, write_atomically
 
-__all__ = ["new_problem"]
-
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 BUILD = """\

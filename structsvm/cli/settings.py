@@ -19,17 +19,6 @@ from structsvm.features import HermiteMoments, RecordingTransformer
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import Plugin, problem_class, problem_name, problems, setting_groups
 
-__all__ = [
-    "Kind",
-    "flat",
-    "kind_name",
-    "kinds",
-    "problem_with",
-    "settings_of",
-    "typed_metric",
-    "typed_settings",
-]
-
 FEATURES: dict[str, type[RecordingTransformer]] = {"distribution-change": HermiteMoments}
 """What stands in front of the problem, for the kinds of :data:`~structsvm.cli.names.FEATURED`."""
 

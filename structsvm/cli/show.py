@@ -25,8 +25,6 @@ from structsvm.plotting.words import (
 )
 from structsvm.support.plain import counted, finite
 
-__all__ = ["describe", "run"]
-
 BAR = 24
 """Characters of the longest bar."""
 LISTED = 12

@@ -19,8 +19,6 @@ from rich.text import Text
 from structsvm.errors import printable
 from structsvm.support.progress import Watcher, watching
 
-__all__ = ["Clock", "Terminal", "safe_console"]
-
 SECONDS_UNTIL_FIRST_LINE = 2.0
 SECONDS_BETWEEN_LINES = 10.0
 """When progress is told where it cannot be animated."""

@@ -8,7 +8,7 @@ little, from the cross-validation, in which every sample was held out once.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -122,12 +122,25 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     split = _question(whole.given, args, kind)
     train, test = _divided(whole, split, kind)
     terminal.note(_about(train, test, split))
-    search = _chosen(train, split, kind, args, terminal)
-    learner = search.best_estimator_
-    learner.columns_ = dict(named_columns(args))
-    args.output.mkdir(parents=True, exist_ok=True)
-    save(learner, places.model)
-    result = _compared(learner, test, places, args, terminal)
+    kept: list[Path] = []
+
+    def keep(learner: MetricLearner) -> None:
+        learner.columns_ = dict(named_columns(args))
+        args.output.mkdir(parents=True, exist_ok=True)
+        save(learner, places.model)
+        kept.append(places.model)
+
+    try:
+        search = _chosen(train, split, kind, args, terminal, keep)
+        with Interrupts():
+            keep(search.best_estimator_)  # again, with its rivals
+        result = _compared(search.best_estimator_, test, places, args, terminal)
+    except KeyboardInterrupt as interrupt:
+        if not kept:
+            raise
+        raise KeyboardInterrupt(
+            f"after choosing: {places.model} holds what was learned, and there is no comparison"
+        ) from interrupt
     _tell(search, result, train.given, places, terminal)
     return 0
 
@@ -147,7 +160,12 @@ def _checked(args: argparse.Namespace, terminal: Terminal, kind: Kind) -> Share:
 
 
 def _chosen(
-    train: Share, split: str | None, kind: Kind, args: argparse.Namespace, terminal: Terminal
+    train: Share,
+    split: str | None,
+    kind: Kind,
+    args: argparse.Namespace,
+    terminal: Terminal,
+    keep: Callable[[MetricLearner], object],
 ) -> MetricLearnerCV:
     """What is chosen and learned from one share, every rival tuned."""
     search = MetricLearnerCV(
@@ -161,7 +179,7 @@ def _chosen(
     # The verdict is that on what is held out, not the one of choosing.
     quiet = without_warnings(VerdictWarning)
     with quiet, train.given.named(), terminal.working("choosing by cross-validation"):
-        search.fit(train.data, rivals="all")
+        search.fit(train.data, rivals="all", when_learned=keep)
     return search
 
 
@@ -278,9 +296,10 @@ def _samples_away(whole: Share) -> NDArray[np.bool_]:
     units = np.unique(names)
     if units.size < FEWEST:
         what = given.words.wholes(units.size) if groups is None else counted(units.size, "group")
+        apart = "" if groups is None else "leave out --groups if each file is independent, "
         raise DataError(
-            f"{what}: holding any out leaves too few to choose from; label at least {FEWEST}, or "
-            "use structsvm fit, which holds nothing out"
+            f"{what}: holding any out leaves too few to choose from; label at least {FEWEST}, "
+            f"{apart}or use structsvm fit, which holds nothing out"
         )
     return np.isin(names, train_test_split(units, test_size=SHARE, random_state=0)[1])
 

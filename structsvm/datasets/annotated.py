@@ -15,8 +15,6 @@ from structsvm.datasets.public import PublicSet
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
 
-__all__ = ["Annotated", "fetch_tcpd"]
-
 TCPD = PublicSet(
     "tcpd",
     "alan-turing-institute/TCPD",

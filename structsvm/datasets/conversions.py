@@ -9,16 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.datasets.public import Fetch
 from structsvm.io.recording import Recording
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.extras import require
-
-__all__ = ["activity", "bee", "exercise", "fault", "hasc", "series", "session", "water_loop"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ACTIVITIES = ("SEATED", "STANDING_UP", "WALKING", "TURNING", "SITTING_DOWN")
 AXES = ("x_acc", "y_acc", "z_acc", "x_gyro", "y_gyro", "z_gyro")

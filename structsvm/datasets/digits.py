@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
+from structsvm.support.arrays import Ints
 from structsvm.support.checks import refuse_bad_seed
 from structsvm.support.typed import refuse_other_types
-
-__all__ = ["digits_recordings"]
-
-Ints = NDArray[np.int64]
 
 SIDE = 8
 FIRST_TEST_IMAGE = 1029

@@ -11,17 +11,6 @@ from structsvm.datasets.public import PublicSet
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
 
-__all__ = [
-    "fetch_beedance",
-    "fetch_har_spsw",
-    "fetch_hasc1",
-    "fetch_mocap6",
-    "fetch_mocap86",
-    "fetch_skab",
-    "fetch_tep",
-    "fetch_tssb",
-]
-
 Home = str | PathLike[str] | None
 
 HAR_SPSW = PublicSet(

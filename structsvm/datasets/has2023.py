@@ -17,8 +17,6 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.io.recording import Recording
 from structsvm.support.extras import require
 
-__all__ = ["read_has2023"]
-
 PLACE = (
     "https://github.com/patrickzib/human_activity_segmentation_challenge, "
     "datasets/has2023_master.csv.zip"

@@ -15,8 +15,6 @@ from structsvm.datasets.public import PublicSet
 from structsvm.errors import SettingsError
 from structsvm.support.extras import require
 
-__all__ = ["SegmentedImage", "fetch_weizmann_horse"]
-
 WEIZMANN_HORSE = PublicSet(
     "weizmann_horse",
     "ZJW-HUST/Deeplab-Weizmann-Horse",

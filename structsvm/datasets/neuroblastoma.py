@@ -25,8 +25,6 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Region
 from structsvm.support.extras import require
 
-__all__ = ["AnnotatedProfile", "annotation_errors", "fetch_neuroblastoma", "read_profiles"]
-
 NEUROBLASTOMA = PublicSet(
     "neuroblastoma",
     "cran/animint2",

@@ -19,8 +19,6 @@ from structsvm.io.files import read_recording, write_recording
 from structsvm.io.recording import Recording, share_features
 from structsvm.support.extras import require
 
-__all__ = ["DATA_VARIABLE", "MIRROR_VARIABLE", "Fetch", "PublicSet", "read_r"]
-
 DATA_VARIABLE = "STRUCTSVM_DATA"
 """Environment variable: the folder that holds the public sets."""
 MIRROR_VARIABLE = "STRUCTSVM_DATA_MIRROR"

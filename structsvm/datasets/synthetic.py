@@ -7,12 +7,9 @@ from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_bad_seed
 from structsvm.support.typed import refuse_other_types
-
-__all__ = ["relevant_changes"]
-
-Floats = NDArray[np.float64]
 
 MIN_LENGTH = 20
 """Samples in the shortest segment."""

@@ -11,8 +11,6 @@ import numpy as np
 from structsvm.datasets.public import PublicSet, read_r
 from structsvm.io.recording import Recording
 
-__all__ = ["balance_scale", "fetch_ionosphere", "fetch_letter", "fetch_movement_libras"]
-
 MOVEMENT_LIBRAS = PublicSet(
     "movement_libras",
     "anton-patrushev/statistical-hypotheses",

@@ -20,8 +20,6 @@ from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.traits import Words
 from structsvm.support.typed import refuse_other_types
 
-__all__ = ["diagnose", "diagnose_measured"]
-
 OF_THE_FIT: dict[str, Callable[[MetricLearner], Iterator[Finding]]] = {
     "certificate": fit.certificate,
     "price": fit.price,

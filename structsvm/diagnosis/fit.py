@@ -12,8 +12,6 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.status import Status
 
-__all__ = ["certificate", "few_labels", "path", "price"]
-
 OPEN = 0.05
 """A certified gap that is worth a word, as a share of the best possible gain."""
 

@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 from structsvm.diagnosis.findings import Finding, named
 from structsvm.diagnosis.samples import Given
 from structsvm.evaluation.verdict import MIN_UNITS, contents
-
-__all__ = ["copies", "leakage"]
-
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Ints
 
 WINDOW = 8
 """Consecutive items that two samples must share to have a stretch in common."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.diagnosis.findings import Finding, named
 from structsvm.learner.learner import MetricLearner
@@ -15,11 +14,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import is_constant
 from structsvm.partitions.traits import Words
-
-__all__ = ["Given", "constant", "copied_features", "labels_among_features", "scale", "spikes"]
-__all__ += ["unrelated_labels"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 DOMINATES = 0.5
 """A share of the squared distances, of one feature out of several."""

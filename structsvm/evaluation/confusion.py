@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, f1_score
 
 from structsvm.errors import DataError
+from structsvm.support.arrays import Ints
 
 __all__ = ["STATE_SCORES", "UNSEEN", "Confusion", "confusions", "refuse_unseen"]
 
-Ints = NDArray[np.int64]
 Names = NDArray[Any]
 
 STATE_SCORES = ("accuracy", "macro F1")

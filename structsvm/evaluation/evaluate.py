@@ -40,7 +40,7 @@ from structsvm.partitions.problem import PartitionProblem, has_rows, measure
 from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.partitions.traits import RECORDINGS, Words
-from structsvm.support.checks import among
+from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.support.tables import Printed, ShortTable
@@ -525,8 +525,7 @@ def confusions_of(
     DataError
         When names are mixed with breakpoints, or were not learned.
     """
-    if not among(unseen_states, UNSEEN):
-        raise SettingsError(f"unseen_states must be one of {UNSEEN}, got {unseen_states!r}")
+    refuse_unlisted("unseen_states", unseen_states, UNSEEN)
     words, known = learner.problem_.traits.words, learner.inputs_.states
     if not found:
         return {}

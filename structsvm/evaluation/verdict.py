@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solvers.fingerprint import fingerprint
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import finite
 
 __all__ = [
@@ -28,9 +28,6 @@ __all__ = [
     "standard_error",
     "strongest_first",
 ]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CONFIDENCE = 0.95
 LEARNED = "learned"

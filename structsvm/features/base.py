@@ -6,15 +6,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from structsvm.support.arrays import Floats
 from structsvm.support.contract import ContractMeta, hook
-
-__all__ = ["RecordingTransformer"]
-
-Floats = NDArray[np.float64]
 
 
 class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: ignore[misc]

@@ -8,32 +8,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import integers, read_recordings
 from structsvm.features.context import Lags, MovingStatistics
-from structsvm.features.frames import FrameRecipe, HeldOut, classifier_from
+from structsvm.features.frames import FrameRecipe
 from structsvm.features.names import UNNAMED, States, is_missing
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import STANDARDIZE, Standardizer
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
-
-__all__ = [
-    "DISTANCE",
-    "SPREAD",
-    "BoundaryScores",
-    "Surroundings",
-    "boundary_recipe",
-    "peaks_of",
-    "read_boundaries",
-    "sums_of",
-    "widened",
-]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 NEIGHBOURS = (-2, 0, 2)
 """Lags at which the classifier sees the columns themselves."""
@@ -43,7 +31,38 @@ SPREAD, DISTANCE = 3, 5
 where these are not chosen."""
 
 
-class BoundaryScores(RecordingTransformer):
+class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
+    """The settings of a classifier of boundaries, and how it is learned."""
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        widths: Sequence[int] = (2, 3, 5, 8),
+        tolerance: int = 1,
+        n_folds: int = 5,
+        standardize: str | None = "recording",
+        random_state: int | None = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.widths = widths
+        self.tolerance = tolerance
+        self.n_folds = n_folds
+        self.standardize = standardize
+        self.random_state = random_state
+
+    def _boundary_recipe(self) -> FrameRecipe:
+        """How the classifier is learned; SettingsError for settings that it cannot have."""
+        windows = integers("widths", self.widths, "(2, 3, 5, 8)", least=1)
+        refuse_unlisted("standardize", self.standardize, STANDARDIZE)
+        return FrameRecipe.of(self, Surroundings(windows, self.standardize), standardize=None)
+
+    def _near(self, states: States, times: int = 1) -> States:
+        """What it learns: whether a boundary is within so many tolerances of a sample."""
+        (tolerance,) = integers("tolerance", self.tolerance, "1", least=0)
+        return widened(states, times * tolerance)
+
+
+class BoundaryScores(LearnsBoundaries, RecordingTransformer):
     """Two columns that turn over wherever a segment probably begins, by a classifier of boundaries.
 
     A metric compares samples, and a boundary is between samples. So the boundaries that are found
@@ -86,22 +105,6 @@ class BoundaryScores(RecordingTransformer):
     >>> np.sign(wave[[10, 30, 50], 0]).tolist()
     [1.0, -1.0, 1.0]
     """
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        widths: Sequence[int] = (2, 3, 5, 8),
-        tolerance: int = 1,
-        n_folds: int = 5,
-        standardize: str | None = "recording",
-        random_state: int | None = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.widths = widths
-        self.tolerance = tolerance
-        self.n_folds = n_folds
-        self.standardize = standardize
-        self.random_state = random_state
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Learn the classifier, and how probable a boundary is at its peaks.
@@ -148,19 +151,12 @@ class BoundaryScores(RecordingTransformer):
 
     def _learn(self, arrays: list[Floats], ys: Any, groups: Any) -> list[Floats]:
         """Fit, and return the probabilities of held-out boundaries, (T_i,) each."""
-        owner = "BoundaryScores"
-        recipe = boundary_recipe(
-            self.estimator, self.widths, self.standardize, self.random_state, owner
-        )
-        (tolerance,) = integers("tolerance", self.tolerance, "1", least=0)
-        states = read_boundaries(ys, arrays, owner)
-        near = widened(states, tolerance)
-        folds = HeldOut.draw(
-            self.n_folds, len(arrays), groups, self.random_state, states, owner, every_state=False
-        )
+        recipe = self._boundary_recipe()
+        states = read_boundaries(ys, arrays, recipe.owner)
+        near, folds = self._near(states), recipe.draw(states, groups, every_state=False)
         held_out, self.model_ = recipe.cross_fit(arrays, near, folds, groups)
         found = [p[:, 1] for p in held_out]
-        self.slope_, self.intercept_ = _calibrated(found, widened(states, 2 * tolerance).codes)
+        self.slope_, self.intercept_ = _calibrated(found, self._near(states, times=2).codes)
         self.n_features_in_ = int(arrays[0].shape[1])
         return found
 
@@ -212,27 +208,6 @@ class Surroundings(RecordingTransformer):
         stages = (self.lags_, self.sides_, self.change_)
         names = [stage.get_feature_names_out(input_features) for stage in stages]
         return np.concatenate([*names, [f"size of {name}" for name in names[-1]]])
-
-
-def boundary_recipe(
-    estimator: Any,
-    widths: Sequence[int],
-    standardize: str | None,
-    random_state: int | None,
-    owner: str,
-) -> FrameRecipe:
-    """How a classifier of boundaries is learned.
-
-    Raises
-    ------
-    SettingsError
-        When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
-    """
-    if standardize not in STANDARDIZE:
-        raise SettingsError(f"standardize must be one of {STANDARDIZE}, got {standardize!r}")
-    classifier = classifier_from(estimator, "boosting", random_state, owner)
-    windows = integers("widths", widths, "(2, 3, 5, 8)", least=1)
-    return FrameRecipe(Surroundings(windows, standardize), None, classifier, owner)
 
 
 def read_boundaries(ys: Any, Xs: Sequence[Floats], owner: str) -> States:

@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.samples import check_samples
 from structsvm.partitions.traits import RECORDINGS, Words
+from structsvm.support.arrays import Floats
 from structsvm.support.plain import counted
-
-__all__ = ["check_features", "column_names", "integers", "read_recordings"]
-
-Floats = NDArray[np.float64]
 
 
 def read_recordings(Xs: Any, n_features: int | None = None, *, gaps: bool = False) -> list[Floats]:

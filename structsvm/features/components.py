@@ -13,11 +13,8 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import read_recordings
 from structsvm.partitions.samples import STANDARDIZE, Standardizer
-from structsvm.support.checks import is_number, is_whole
-
-__all__ = ["Components"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
+from structsvm.support.checks import is_number, is_whole, refuse_unlisted
 
 
 class Components(RecordingTransformer):
@@ -75,10 +72,7 @@ class Components(RecordingTransformer):
             raise SettingsError(
                 f"n_components must be a number of them, or a share between 0 and 1, got {n!r}"
             )
-        if self.standardize not in STANDARDIZE:
-            raise SettingsError(
-                f"standardize must be one of {STANDARDIZE}, got {self.standardize!r}"
-            )
+        refuse_unlisted("standardize", self.standardize, STANDARDIZE)
         arrays = read_recordings(Xs)
         self.standardizer_ = Standardizer.fit(self.standardize, arrays)
         Zs = [self.standardizer_(X) for X in arrays]

@@ -16,10 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import check_features, column_names, read_recordings
+from structsvm.support.arrays import Floats
 
-__all__ = ["Chain", "Rows", "Union", "stages_of"]
-
-Floats = NDArray[np.float64]
 Named = list[tuple[str, Any]]
 
 

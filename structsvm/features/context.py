@@ -14,11 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import column_names, integers, read_recordings
-
-__all__ = ["Columns", "Lags", "MovingStatistics"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import refuse_unlisted
 
 EDGES = ("repeat", "reflect")
 
@@ -49,10 +46,7 @@ class Columns(RecordingTransformer):
     def __init__(self, which: Sequence[int] | None = None) -> None:
         self.which = which
 
-    @property
-    def learns(self) -> bool:
-        """Whether anything is learned; nothing is."""
-        return False
+    learns = False
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Note the number of columns; nothing else is learned.
@@ -115,10 +109,7 @@ class Lags(RecordingTransformer):
         self.lags = lags
         self.edges = edges
 
-    @property
-    def learns(self) -> bool:
-        """Whether anything is learned; nothing is."""
-        return False
+    learns = False
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Check the settings against the recordings, nothing else is learned.
@@ -131,8 +122,7 @@ class Lags(RecordingTransformer):
             When a lag is longer than a recording, naming the recording.
         """
         lags = integers("lags", self.lags, "(-4, -2, 0, 2, 4)")
-        if self.edges not in EDGES:
-            raise SettingsError(f"edges must be one of {EDGES}, got {self.edges!r}")
+        refuse_unlisted("edges", self.edges, EDGES)
         arrays = read_recordings(Xs, gaps=True)
         longest = max(lags, key=abs)
         shortest = min(range(len(arrays)), key=lambda i: len(arrays[i]))
@@ -214,10 +204,7 @@ class MovingStatistics(RecordingTransformer):
         self.windows = windows
         self.statistics = statistics
 
-    @property
-    def learns(self) -> bool:
-        """Whether anything is learned; nothing is."""
-        return False
+    learns = False
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Check the settings, nothing else is learned.

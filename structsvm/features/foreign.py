@@ -13,11 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import check_features, column_names, read_recordings
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
-
-__all__ = ["OfWindows", "Series"]
-
-Floats = NDArray[np.float64]
 
 
 class Series(RecordingTransformer):
@@ -47,10 +44,7 @@ class Series(RecordingTransformer):
         self.transformer = transformer
         self.axis = axis
 
-    @property
-    def learns(self) -> bool:
-        """Whether anything is learned; nothing is."""
-        return False
+    learns = False
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Check the settings, and how many features come out; nothing else is kept.

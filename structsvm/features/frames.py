@@ -16,22 +16,11 @@ from sklearn.dummy import DummyClassifier
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.names import UNNAMED, States
-from structsvm.partitions.samples import Standardizer
+from structsvm.partitions.samples import STANDARDIZE, Standardizer, units_of
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solvers.fingerprint import fingerprint
-
-__all__ = [
-    "CLASSIFIERS",
-    "FrameModel",
-    "FrameModels",
-    "FrameRecipe",
-    "HeldOut",
-    "classifier_from",
-    "learning_once",
-]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import refuse_unlisted
 
 CLASSIFIERS = ("logistic", "boosting", "forest")
 
@@ -77,6 +66,18 @@ def classifier_from(estimator: Any, usual: str, random_state: int | None, owner:
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     }
     return found.set_params(**seeds) if seeds else found
+
+
+def check_smoothing(smoothing: Any) -> None:
+    """Check what is added to probabilities before their logarithms are taken.
+
+    Raises
+    ------
+    SettingsError
+        When it is not between 0 and 1.
+    """
+    if isinstance(smoothing, bool | str) or not 0 < smoothing < 1:
+        raise SettingsError(f"smoothing must be between 0 and 1, such as 0.02, got {smoothing!r}")
 
 
 def _named_classifier(name: str, owner: str) -> Any:
@@ -205,10 +206,40 @@ class FrameRecipe:
     """Not fitted."""
     owner: str
     """Who learns it, for messages."""
+    n_folds: int
+    """Lowered to the number of groups, or of recordings where there are no groups."""
+    random_state: int | None
+    """Of the folds."""
     words: Words = RECORDINGS
     """What recordings are called there."""
     averaged: bool = True
     """Whether new recordings are scored by the mean of the models, see :class:`FrameModels`."""
+
+    def __post_init__(self) -> None:
+        """Check the kind of standardisation."""
+        refuse_unlisted("standardize", self.standardize, STANDARDIZE)
+
+    @classmethod
+    def of(
+        cls,
+        learner: Any,
+        features: RecordingTransformer,
+        standardize: str | None,
+        usual: str = "boosting",
+        words: Words = RECORDINGS,
+        averaged: bool = True,
+    ) -> FrameRecipe:
+        """The recipe of an estimator, from its own estimator, folds and seed.
+
+        Parameters
+        ----------
+        learner : object with ``estimator``, ``n_folds`` and ``random_state``
+        usual : str
+            The classifier where it has none.
+        """
+        owner, seed = type(learner).__name__, learner.random_state
+        classifier = classifier_from(learner.estimator, usual, seed, owner)
+        return cls(features, standardize, classifier, owner, learner.n_folds, seed, words, averaged)
 
     def fit(
         self,
@@ -272,6 +303,34 @@ class FrameRecipe:
             ) from error
         return FrameModel(features, standardizer, classifier, known, states.n_classes)
 
+    def learn(
+        self, Xs: Sequence[Floats], states: States, groups: Any = None, near: States | None = None
+    ) -> tuple[list[Floats] | None, FrameModel | FrameModels]:
+        """As :meth:`cross_fit`, but one model of all, and None, where nothing can be held out.
+
+        Parameters
+        ----------
+        near : States, optional
+            What is learned in place of ``states``, by which the folds are drawn then, too.
+        """
+        learned = states if near is None else near
+        if not HeldOut.is_possible(len(Xs), groups):
+            return None, self.fit(Xs, learned, groups)
+        return self.cross_fit(Xs, learned, self.draw(states, groups, every_state=False), groups)
+
+    def draw(self, states: States, groups: Any, every_state: bool) -> HeldOut:
+        """Folds of the recordings that have these states, see :meth:`HeldOut.draw`."""
+        return HeldOut.draw(
+            self.n_folds,
+            len(states.codes),
+            groups,
+            self.random_state,
+            states,
+            self.owner,
+            every_state,
+            self.words,
+        )
+
     def cross_fit(
         self, Xs: Sequence[Floats], states: States, folds: HeldOut, groups: Any = None
     ) -> tuple[list[Floats], FrameModel | FrameModels]:
@@ -315,7 +374,7 @@ class HeldOut:
     @staticmethod
     def is_possible(n_recordings: int, groups: Any = None) -> bool:
         """Whether there are two groups, or two recordings where there are no groups."""
-        return len(_units(groups, n_recordings)[0]) > 1
+        return len(units_of(groups, n_recordings)[0]) > 1
 
     @classmethod
     def draw(
@@ -353,7 +412,7 @@ class HeldOut:
             raise SettingsError(
                 f"n_folds of {owner} must be a number of 2 or more, got {n_folds!r}"
             )
-        names, units = _units(groups, n_recordings)
+        names, units = units_of(groups, n_recordings, words)
         n_units, noun = len(names), words.whole if groups is None else "group"
         if n_units < 2:
             there = f"one {noun}" if groups is None else f"one group, {names[0]!r}"
@@ -377,19 +436,6 @@ class HeldOut:
             if fewest == 0:
                 break
         return cls(best[units].astype(np.int64), n)
-
-
-def _units(groups: Any, n_recordings: int) -> tuple[list[Any], Ints]:
-    """Names of the groups, and the number of that of each recording."""
-    if groups is None:
-        return list(range(n_recordings)), np.arange(n_recordings)
-    labels = np.asarray(groups)
-    if labels.shape != (n_recordings,):
-        raise DataError(
-            f"{n_recordings} recordings but groups of shape {labels.shape}: give one for each"
-        )
-    names, units = np.unique(labels, return_inverse=True)
-    return names.tolist(), units.astype(np.int64)
 
 
 def _refuse_lonely(

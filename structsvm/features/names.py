@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.partitions.values import label_values, of_one_kind
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import counted
 
-__all__ = ["UNNAMED", "States", "is_missing", "read_names"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Objects = NDArray[np.object_]
 
 UNNAMED = -1

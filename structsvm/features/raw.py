@@ -13,13 +13,9 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.checks import column_names
 from structsvm.partitions.samples import check_samples
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number
 from structsvm.support.plain import counted
-
-__all__ = ["Windows", "windows"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CHUNK = 2**21
 """Values of windows that are computed with at a time."""
@@ -55,11 +51,11 @@ STATISTICS: dict[str, Callable[[Floats], Floats]] = {
 """Of windows (n, W, P), one value for each column, (n, P)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Windows:
     """The windows of a raw signal: their features, and the way back to its samples.
 
-    Made by :func:`windows`.
+    Made by :func:`windows`. A learner takes them as it takes the data frame of their features.
 
     Examples
     --------
@@ -86,6 +82,22 @@ class Windows:
     def __len__(self) -> int:
         """Return the number of windows, n."""
         return len(self.X)
+
+    def __repr__(self) -> str:
+        """How many there are, how long, and of what."""
+        return (
+            f"<{counted(len(self), 'window')} of {self.width / self.rate:g} s at {self.rate:g} Hz, "
+            f"{counted(len(self.names), 'feature')}>"
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the features, (n, P')."""
+        return np.array(self.X, dtype=dtype, copy=copy)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the features, as a data frame has them."""
+        return self.names
 
     @property
     def times(self) -> Floats:

@@ -13,13 +13,10 @@ from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import column_names, read_recordings
 from structsvm.features.context import Columns
-from structsvm.features.frames import FrameRecipe, classifier_from
+from structsvm.features.frames import FrameRecipe, check_smoothing
 from structsvm.features.scores import NamedScores
 from structsvm.partitions.traits import GRAPHS
-
-__all__ = ["Deviations", "RegionScores", "region_recipe"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 
 class Deviations(RecordingTransformer):
@@ -36,10 +33,7 @@ class Deviations(RecordingTransformer):
     [[1.0, -1.0], [3.0, 1.0]]
     """
 
-    @property
-    def learns(self) -> bool:
-        """Whether anything is learned; nothing is."""
-        return False
+    learns = False
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Note the number of columns; nothing else is learned."""
@@ -115,23 +109,24 @@ class RegionScores(NamedScores):
         self.random_state = random_state
 
     def _recipe(self) -> FrameRecipe:
-        self._check_smoothing()
-        return region_recipe(self.estimator, self.relative, self.random_state, type(self).__name__)
+        check_smoothing(self.smoothing)
+        return region_recipe(self)
 
 
-def region_recipe(
-    estimator: Any, relative: bool, random_state: int | None, owner: str
-) -> FrameRecipe:
-    """How a classifier of nodes is learned; parameters are those of :class:`RegionScores`.
+def region_recipe(learner: Any) -> FrameRecipe:
+    """How a classifier of nodes is learned.
+
+    Parameters
+    ----------
+    learner : object with the parameters of :class:`RegionScores`
 
     Raises
     ------
     SettingsError
         When one has a value it cannot have.
     """
-    if not isinstance(relative, bool):
-        raise SettingsError(f"relative must be True or False, got {relative!r}")
-    context = Deviations() if relative else Columns()
-    classifier = classifier_from(estimator, "forest", random_state, owner)
+    if not isinstance(learner.relative, bool):
+        raise SettingsError(f"relative must be True or False, got {learner.relative!r}")
+    context = Deviations() if learner.relative else Columns()
     # A forest is a mean itself, and five of them would make a model file five times as large.
-    return FrameRecipe(context, "training", classifier, owner, GRAPHS, averaged=False)
+    return FrameRecipe.of(learner, context, "training", "forest", GRAPHS, averaged=False)

@@ -10,24 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import read_recordings
 from structsvm.features.context import Lags
-from structsvm.features.frames import (
-    FrameModel,
-    FrameModels,
-    FrameRecipe,
-    HeldOut,
-    classifier_from,
-)
+from structsvm.features.frames import FrameModel, FrameModels, FrameRecipe, check_smoothing
 from structsvm.features.names import States
-from structsvm.partitions.samples import STANDARDIZE
 from structsvm.partitions.traits import RECORDINGS, Words
-
-__all__ = ["NamedScores", "StateScores"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 
 class NamedScores(RecordingTransformer):
@@ -35,10 +24,7 @@ class NamedScores(RecordingTransformer):
 
     words: ClassVar[Words]
     """What recordings, samples and states are called in messages."""
-    estimator: Any
-    n_folds: int
     smoothing: float
-    random_state: int | None
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Learn the classifiers; one of all recordings where none can be held out.
@@ -62,13 +48,9 @@ class NamedScores(RecordingTransformer):
         """
         recipe, arrays = self._recipe(), read_recordings(Xs)
         states = States.read(ys, arrays, recipe.owner, recipe.words)
-        model: FrameModel | FrameModels
-        if recipe.averaged and HeldOut.is_possible(len(arrays), groups):
-            folds = self._folds(recipe, arrays, states, groups, every_state=False)
-            _, model = recipe.cross_fit(arrays, states, folds, groups)
-        else:
-            model = recipe.fit(arrays, states, groups)
-        return self._keep(model, arrays, states)
+        if recipe.averaged:
+            return self._keep(recipe.learn(arrays, states, groups)[1], arrays, states)
+        return self._keep(recipe.fit(arrays, states, groups), arrays, states)
 
     def fit_transform(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
@@ -86,7 +68,7 @@ class NamedScores(RecordingTransformer):
         """
         recipe, arrays = self._recipe(), read_recordings(Xs)
         states = States.read(ys, arrays, recipe.owner, recipe.words)
-        folds = self._folds(recipe, arrays, states, groups)
+        folds = recipe.draw(states, groups, every_state=True)
         probabilities, model = recipe.cross_fit(arrays, states, folds, groups)
         self._keep(model, arrays, states)
         return [self._scores(p) for p in probabilities]
@@ -114,30 +96,6 @@ class NamedScores(RecordingTransformer):
     @abstractmethod
     def _recipe(self) -> FrameRecipe:
         """How the classifier is learned; SettingsError for settings that it cannot have."""
-
-    def _check_smoothing(self) -> None:
-        s = self.smoothing
-        if isinstance(s, bool | str) or not 0 < s < 1:
-            raise SettingsError(f"smoothing must be between 0 and 1, such as 0.02, got {s!r}")
-
-    def _folds(
-        self,
-        recipe: FrameRecipe,
-        arrays: list[Floats],
-        states: States,
-        groups: Any,
-        every_state: bool = True,
-    ) -> HeldOut:
-        return HeldOut.draw(
-            self.n_folds,
-            len(arrays),
-            groups,
-            self.random_state,
-            states,
-            recipe.owner,
-            every_state,
-            recipe.words,
-        )
 
     def _keep(self, model: FrameModel | FrameModels, arrays: list[Floats], states: States) -> Self:
         self.model_ = model
@@ -214,10 +172,5 @@ class StateScores(NamedScores):
         self.random_state = random_state
 
     def _recipe(self) -> FrameRecipe:
-        self._check_smoothing()
-        if self.standardize not in STANDARDIZE:
-            raise SettingsError(
-                f"standardize must be one of {STANDARDIZE}, got {self.standardize!r}"
-            )
-        classifier = classifier_from(self.estimator, "boosting", self.random_state, "StateScores")
-        return FrameRecipe(Lags(self.lags), self.standardize, classifier, "StateScores")
+        check_smoothing(self.smoothing)
+        return FrameRecipe.of(self, Lags(self.lags), self.standardize)

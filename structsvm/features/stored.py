@@ -30,26 +30,14 @@ from structsvm.features.scores import StateScores
 from structsvm.features.trees import BoostedTrees, Forest
 from structsvm.partitions.samples import Standardizer
 
-__all__ = ["STORED_ESTIMATORS", "from_plain", "to_plain"]
-
 Arrays = dict[str, NDArray[Any]]
 
 STAGES: dict[str, type] = {
     stage.__name__: stage
     for stage in (
-        *(
-            BoundaryScores,
-            Chain,
-            Columns,
-            Components,
-            Deviations,
-            HermiteMoments,
-            Lags,
-            MovingStatistics,
-            OfWindows,
-        ),
-        *(RegionScores, Rows, Series),
-        *(StateScores, Surroundings, Union),
+        *(BoundaryScores, Chain, Columns, Components, Deviations, HermiteMoments, Lags),
+        *(MovingStatistics, OfWindows, RegionScores, Rows, Series, StateScores, Surroundings),
+        Union,
     )
 }
 

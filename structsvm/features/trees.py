@@ -12,13 +12,9 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from structsvm.errors import ModelFileError
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import ContractMeta
 from structsvm.support.interrupts import uninterrupted
-
-__all__ = ["BoostedTrees", "Forest"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class _Trees(ClassifierMixin, BaseEstimator, metaclass=ContractMeta):  # type: ignore[misc]

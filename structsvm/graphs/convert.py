@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph
+from structsvm.graphs.image_files import is_picture, pixels_of
 from structsvm.graphs.images import GraphOfImage, from_image
 from structsvm.partitions.values import no_array, refuse_hidden
-
-__all__ = ["as_graph", "from_adjacency", "from_networkx"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 NODE_FEATURES = ("features", "feature", "x", "mean color")
 """Names under which the nodes of a networkx graph are looked at for their feature vector; the last
 is that of the region adjacency graphs of scikit-image."""
+NO_FEATURES = ("label", "pixel count")
+"""Attributes that are never features by themselves: labels, and the sizes of superpixels."""
 
 
 def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
@@ -29,7 +28,8 @@ def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
 
     Parameters
     ----------
-    x : FeatureGraph, networkx.Graph, (adjacency, features), or image of shape (H, W) or (H, W, C)
+    x : FeatureGraph, networkx.Graph, (adjacency, features), or image
+        Images are arrays of shape (H, W) or (H, W, C), images of Pillow, or the paths of files.
     settings : GraphOfImage, optional
         How images become graphs.
 
@@ -54,15 +54,17 @@ def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
         return from_adjacency(*x)
     if isinstance(x, np.ndarray) and x.ndim in (2, 3):
         return from_image(x, settings or GraphOfImage())
+    if is_picture(x):
+        return from_image(pixels_of(x), settings or GraphOfImage())
     found = f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
     raise DataError(
-        f"expected a networkx graph, a pair (adjacency, features), a FeatureGraph or an image of "
-        f"shape (H, W) or (H, W, C), got {found}"
+        "expected a networkx graph, a pair (adjacency, features), a FeatureGraph, an image of "
+        f"shape (H, W) or (H, W, C), one of Pillow or the path of one, got {found}"
     )
 
 
 def from_networkx(
-    graph: Any, features: str | None = None, spatial: Sequence[int] = ()
+    graph: Any, features: str | Sequence[str] | None = None, spatial: Sequence[int] = ()
 ) -> FeatureGraph:
     """The nodes, their feature vectors and the edge list of a networkx graph.
 
@@ -73,9 +75,10 @@ def from_networkx(
     ----------
     graph : networkx.Graph
         Undirected; self-loops are ignored.
-    features : str, optional
-        Name of the node attribute that holds the feature vector; one of ``features``, ``feature``,
-        ``x`` and ``mean color`` by default, whichever the first node has.
+    features : str or sequence of str, optional
+        Name of the node attribute that holds the feature vector, or names of attributes that are
+        numbers. By default one of ``features``, ``feature``, ``x`` and ``mean color``, whichever
+        the first node has, or else all its attributes but ``label``, in the order of their names.
     spatial : sequence of int
         Which features say where a node is.
 
@@ -99,18 +102,19 @@ def from_networkx(
     ...     path.nodes[node]["features"] = [float(node)]
     >>> from_networkx(path).X.tolist()
     [[0.0], [1.0], [2.0]]
+    >>> for node in path:
+    ...     path.nodes[node].update(age=30 + node, height=1.8)
+    >>> from_networkx(path, ["age", "height"]).features
+    ('age', 'height')
     """
     if graph.is_directed():
         raise DataError("the graph is directed, and similarity is symmetric: give to_undirected()")
     nodes = tuple(graph.nodes)
     if not nodes:
         raise DataError("the graph has no nodes")
-    key = _feature_key(graph, nodes[0], features)
-    rows = [_vector(graph.nodes[node], key, node) for node in nodes]
-    if len({row.size for row in rows}) > 1:
-        lengths = sorted({row.size for row in rows})
-        raise DataError(f"the vectors {key!r} of the nodes have different lengths: {lengths}")
-    X = np.vstack(rows)
+    key = _feature_key(graph, nodes[0]) if features is None else features
+    names = () if isinstance(key, str) else tuple(key)
+    X = _vectors(graph, nodes, key) if isinstance(key, str) else _scalars(graph, nodes, key)
     place = {node: i for i, node in enumerate(nodes)}
     pairs = [(place[a], place[b]) for a, b in graph.edges() if a != b]
     counts = [graph.nodes[node].get("pixel count", 1) for node in nodes]
@@ -120,6 +124,7 @@ def from_networkx(
         X,
         unique_edges(np.array(pairs, dtype=np.int64).reshape(-1, 2).T),
         sizes=np.array(counts, dtype=np.float64),
+        features=names,
         spatial=marked,
         nodes=nodes,
     )
@@ -181,18 +186,52 @@ def unique_edges(pairs: Ints) -> Ints:
     return np.unique(np.sort(pairs, axis=0), axis=1)
 
 
-def _feature_key(graph: Any, node: Any, features: str | None) -> str:
+def _feature_key(graph: Any, node: Any) -> str | list[str]:
+    """The attribute that holds the vectors, or the attributes that are numbers."""
     has = graph.nodes[node]
-    if features is not None:
-        return features
     for name in NODE_FEATURES:
         if name in has:
             return name
-    held = ", ".join(repr(name) for name in has) or "nothing"
+    others = sorted((name for name in has if name not in NO_FEATURES), key=str)
+    numbers = [name for name in others if _is_number(has[name])]
+    if others and numbers == others:
+        return numbers
+    held = ", ".join(map(repr, has)) or "nothing"
+    named = f"features={numbers}" if numbers else "features=..."
     raise DataError(
         f"node {node!r} carries {held}; a feature vector is looked for under "
-        f"{', '.join(map(repr, NODE_FEATURES))}: use from_networkx(graph, features=...)"
+        f"{', '.join(map(repr, NODE_FEATURES))}, or else every attribute but 'label' is a number: "
+        f"use from_networkx(graph, {named})"
     )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | np.bool_)
+
+
+def _vectors(graph: Any, nodes: Sequence[Any], key: str) -> Floats:
+    """The vector of each node under one name, (T, P)."""
+    rows = [_vector(graph.nodes[node], key, node) for node in nodes]
+    if len({row.size for row in rows}) > 1:
+        lengths = sorted({row.size for row in rows})
+        raise DataError(f"the vectors {key!r} of the nodes have different lengths: {lengths}")
+    return np.vstack(rows)
+
+
+def _scalars(graph: Any, nodes: Sequence[Any], names: Sequence[str]) -> Floats:
+    """The numbers of each node under several names, (T, P)."""
+    if not names:
+        raise DataError("no attributes are named: give at least one that is a number")
+    return np.array([[_scalar(graph.nodes[node], name, node) for name in names] for node in nodes])
+
+
+def _scalar(attributes: Mapping[str, Any], name: str, node: Any) -> float:
+    if name not in attributes:
+        raise DataError(f"node {node!r} has no attribute {name!r}")
+    value = attributes[name]
+    if not _is_number(value):
+        raise DataError(f"{name!r} of node {node!r} is not a number: {value!r}")
+    return float(value)
 
 
 def _vector(attributes: Any, key: str, node: Any) -> Floats:

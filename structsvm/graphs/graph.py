@@ -13,11 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.partitions.values import refuse_hidden
-
-__all__ = ["FeatureGraph"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 ALIKE = 1e-5
 """Difference of two features in fixed units, in which 1 is a usual one, that is none: rounding."""

@@ -10,13 +10,9 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.graphs.graph import FeatureGraph
-from structsvm.support.checks import among, is_number, is_whole
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import is_number, is_whole, refuse_unlisted
 from structsvm.support.extras import require
-
-__all__ = ["GraphOfImage", "from_image", "pixel_edges"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 POSITION = (0.28, 0.25)
 """Scale of x and y over the longer side: about their spread over the pixels of an image."""
@@ -71,8 +67,7 @@ class GraphOfImage:
             "features": ("colour+position", "all"),
         }
         for name, allowed in choices.items():
-            if not among(getattr(self, name), allowed):
-                raise SettingsError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
+            refuse_unlisted(name, getattr(self, name), allowed)
         if not (is_whole(self.n_superpixels) and self.n_superpixels >= 2):
             raise SettingsError(f"n_superpixels must be >= 2, got {self.n_superpixels}")
         if not (is_number(self.radius) and self.radius >= 1):

@@ -7,16 +7,12 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
 from structsvm.graphs.similarity import Similarity
-
-__all__ = ["NOTHING_TO_CUT", "as_list", "is_one", "start_scale", "teaching"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 APPEARANCE, SPATIAL = 0.5, 1 / 16
 """Where learning starts on images, in their fixed units. Measured: better than the best of a grid,

@@ -8,14 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from structsvm.graphs.graph import FeatureGraph
-
-__all__ = ["Similarity", "Weights"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 CHUNK = 2**18
 """Edges whose differences are held at once."""

@@ -14,18 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.errors import DataError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-
-__all__ = [
-    "breakpoints_to_changepoints",
-    "breakpoints_to_labels",
-    "changepoints_to_breakpoints",
-    "labels_to_breakpoints",
-    "labels_to_matrix",
-    "matrix_to_labels",
-]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 
 def labels_to_breakpoints(labels: ArrayLike) -> list[int]:

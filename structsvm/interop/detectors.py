@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from ruptures.base import BaseEstimator
 from ruptures.costs import CostMl
 from ruptures.detection import KernelCPD
@@ -14,10 +13,8 @@ from ruptures.detection import KernelCPD
 from structsvm.errors import DataError
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.sample import Sample
+from structsvm.support.arrays import Floats
 
-__all__ = ["MetricCost", "MetricDetector"]
-
-Floats = NDArray[np.float64]
 Prepare = Callable[[Any], Sequence[Sample]]
 """Signals to standardised samples, as a learner prepares them."""
 

@@ -13,8 +13,6 @@ from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.storage.atomic import write_atomically
 
-__all__ = ["export_metric"]
-
 FORMATS = (".csv", ".npz")
 
 

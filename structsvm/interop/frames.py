@@ -11,8 +11,6 @@ from structsvm.support.frames import data_frame
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner
 
-__all__ = ["metric_frame"]
-
 
 def metric_frame(learner: MetricLearner, container: str = "pandas") -> Any:
     """Return ``B``, (P, P), as a data frame with the names of the features.

@@ -13,8 +13,6 @@ from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.similarity import Similarity
 from structsvm.learner.learner import MetricLearner
 
-__all__ = ["weighted_graph"]
-
 
 def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
     """A graph whose edges carry the learned similarity of their ends as ``weight``.

@@ -6,14 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataWarning, warn
 from structsvm.io.recording import Recording, listed
-
-__all__ = ["warn_about_columns"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 FEWEST_ROWS = 10
 """In fewer rows a measurement may rise throughout by chance."""

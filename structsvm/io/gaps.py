@@ -6,17 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.io.recording import Recording
 from structsvm.partitions.gaps import blocks
 from structsvm.partitions.samples import MISSING
+from structsvm.support.arrays import Floats
 from structsvm.support.plain import counted
-
-__all__ = ["MISSING", "check_missing", "without_gaps"]
-
-Floats = NDArray[np.float64]
 
 LISTED = 4
 """Blocks that a message names."""

@@ -7,37 +7,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, SettingsError, printable
-from structsvm.storage import limits
-from structsvm.support.extras import require
-from structsvm.support.quiet import without_warnings
+from structsvm.errors import DataError, printable
+from structsvm.graphs.image_files import KINDS, MASK_KINDS, label_map_of, pixels_of
 
-__all__ = [
-    "IMAGE_FOLDERS",
-    "MASK",
-    "MASK_FOLDERS",
-    "LabelledImage",
-    "find_images",
-    "images_and_labels",
-    "read_images",
-]
-
-KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
-MASK_KINDS = (*KINDS, ".npy")
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
 MASK = "_mask"
 """What the name of a label map may add to that of its image."""
-
-UNLABELLED = -1
-MOST_GREY = 2**16 - 1
-MOST_LABELS = 64
-"""A mask with more different values was drawn with soft edges, or compressed with losses."""
+OVERLAY = "_overlay"
+"""What the name of an image with its parts drawn on it adds to that of the image."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +56,9 @@ def read_images(
     Parameters
     ----------
     paths : path or list of paths
-        Image files and folders of them. A folder may instead hold two folders, ``img`` (or
-        ``images``) and ``mask`` (or ``masks``, ``labels``).
+        Image files and folders of them; ``NAME_mask`` and ``NAME_overlay`` beside ``NAME`` are no
+        images. A folder may instead hold two folders, ``img`` (or ``images``) and ``mask`` (or
+        ``masks``, ``labels``).
     masks : path, optional
         The folder of the label maps, which have the names of the images, or these with ``_mask``
         added: images, of which every colour is a label (two for a mask), or ``.npy`` arrays of
@@ -186,23 +169,38 @@ def _images_of(path: Path) -> tuple[list[Path], Path | None]:
 
 
 def _files(folder: Path) -> list[Path]:
-    entries = (path for path in folder.iterdir() if path.is_file())
-    return sorted(
+    """The images of a folder, by name, without what was drawn on or made of one beside them."""
+    entries = [path for path in folder.iterdir() if path.is_file()]
+    images = [
         path for path in entries if path.suffix.lower() in KINDS and not path.name.startswith(".")
-    )
+    ]
+    made = made_of_images(images)
+    return sorted(path for path in images if path not in made)
+
+
+def made_of_images(files: Iterable[Path]) -> list[Path]:
+    """Label maps and overlays that lie beside their image, as their names say."""
+    files = list(files)
+    stems = {path.stem for path in files if path.suffix.lower() in KINDS}
+    ends = (MASK, OVERLAY)
+    return [
+        path
+        for path in files
+        if any(path.stem.endswith(end) and path.stem.removesuffix(end) in stems for end in ends)
+    ]
 
 
 def _read(
     path: Path, masks: Path | None, need_labels: bool, max_pixels: int | None
 ) -> LabelledImage:
-    image = _pixels(path, max_pixels)
+    image = pixels_of(path, max_pixels)
     mask = None if masks is None else _same_named(path, masks)
     if mask is None:
         if need_labels:
             where = "and no folder of masks was given" if masks is None else f"in {masks}"
             raise DataError(f"{path}: no label map of that name {where}")
         return LabelledImage(printable(path.stem), image, None, str(path))
-    labels = _labels(mask, max_pixels)
+    labels = label_map_of(mask, max_pixels)
     if labels.shape != image.shape[:2]:
         raise DataError(
             f"{mask} has {labels.shape[0]} x {labels.shape[1]} pixels, {path} has "
@@ -213,93 +211,9 @@ def _read(
 
 def _same_named(path: Path, masks: Path) -> Path | None:
     """The label map of an image: that of its name, or else of its name with ``_mask`` added."""
-    for stem in (path.stem, f"{path.stem}{MASK}"):
-        for kind in MASK_KINDS:
-            for candidate in (masks / f"{stem}{kind}", masks / f"{stem}{kind.upper()}"):
-                if candidate.is_file() and candidate.resolve() != path.resolve():
-                    return candidate
+    stems = (path.stem, f"{path.stem}{MASK}")
+    kinds = [spelled for kind in MASK_KINDS for spelled in (kind, kind.upper())]
+    for candidate in (masks / f"{stem}{kind}" for stem in stems for kind in kinds):
+        if candidate.is_file() and candidate.resolve() != path.resolve():
+            return candidate
     return None
-
-
-def _pixels(path: Path, max_pixels: int | None) -> NDArray[np.uint8]:
-    """Grey (H, W) or RGB (H, W, 3), in 8 bits."""
-    values = _values(path, max_pixels)
-    if values.dtype == np.uint8:
-        return values
-    low, high = int(values.min()), int(values.max())
-    if low < 0 or high > MOST_GREY:
-        raise DataError(
-            f"{path}: greys from {low} to {high}, 16 bits go from 0 to {MOST_GREY}: save it with 8 "
-            "or 16 bits"
-        )
-    return (values >> 8).astype(np.uint8)
-
-
-def _values(path: Path, max_pixels: int | None) -> NDArray[Any]:
-    """Grey values as they are stored, integers (H, W), or RGB (H, W, 3) in 8 bits."""
-    pillow: Any = require("PIL.Image", "images", "reading images")
-    try:
-        with _opened(pillow, path) as opened:
-            width, height = opened.size
-            limits.check_pixels(height, width, max_pixels)
-            if opened.mode == "F":
-                raise DataError(
-                    f"{path}: greys are floating-point numbers, of which nobody knows what is "
-                    "black or white: save it with 8 or 16 bits"
-                )
-            if opened.mode.startswith("I"):
-                return np.asarray(opened).astype(np.int64)
-            return np.asarray(opened.convert("L" if opened.mode in ("1", "L") else "RGB"))
-    except limits.TooLarge as error:
-        raise DataError(f"{path}: {error}") from error
-    except (DataError, SettingsError):
-        raise
-    except (OSError, SyntaxError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read as an image: {error}") from error
-    except pillow.DecompressionBombError as error:
-        raise DataError(
-            f"{path}: {error}; Pillow reads larger ones once PIL.Image.MAX_IMAGE_PIXELS is raised"
-        ) from error
-
-
-def _opened(pillow: Any, path: Path) -> Any:
-    """The file before it is decoded; of its size we speak ourselves."""
-    with without_warnings(pillow.DecompressionBombWarning):
-        return pillow.open(path)
-
-
-def _labels(path: Path, max_pixels: int | None) -> NDArray[np.int64]:
-    """0, 1, ... for the values or colours of a label map, in increasing order, (H, W).
-
-    The number -1 of an array stays what it is: it marks pixels without a label.
-    """
-    if path.suffix.lower() == ".npy":
-        try:
-            with path.open("rb") as file:
-                shape = limits.npy_shape(file)
-                if len(shape) == 2:
-                    limits.check_pixels(shape[0], shape[1], max_pixels)
-                values = np.load(file, allow_pickle=False)
-        except limits.TooLarge as error:
-            raise DataError(f"{path}: {error}") from error
-        except SettingsError:
-            raise
-        except (OSError, ValueError) as error:
-            raise DataError(f"{path}: cannot be read as an array: {error}") from error
-        if values.ndim != 2 or values.dtype.kind not in "iub":
-            raise DataError(f"{path}: expected integers of shape (H, W), got {values.shape}")
-    else:
-        values = _values(path, max_pixels)
-        if values.ndim == 3:
-            red, green, blue = (values[..., channel].astype(np.int32) for channel in range(3))
-            values = red << 16 | green << 8 | blue
-    open_ = values == UNLABELLED
-    kinds = np.unique(values[~open_])
-    if kinds.size > MOST_LABELS and path.suffix.lower() != ".npy":
-        raise DataError(
-            f"{path} has {kinds.size} different values: it looks drawn with soft edges, or "
-            "compressed with losses; save one value per region, as .png or .npy"
-        )
-    labels = np.asarray(np.searchsorted(kinds, values), dtype=np.int64)
-    labels[open_] = UNLABELLED
-    return labels

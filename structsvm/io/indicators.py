@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError, SettingsError
 from structsvm.io.recording import Recording
 
-__all__ = ["LABELS_ARE", "looks_like_changes", "read_labels_as"]
-
 LABELS_ARE = ("states", "changes")
 MOST_MARKS = 0.1
 """Of the samples: with more of them, ones that stand alone are no marks of changes."""

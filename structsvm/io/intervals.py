@@ -21,8 +21,6 @@ from structsvm.partitions.oracle import Region
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.checks import is_number
 
-__all__ = ["Interval", "intervals_of", "labels_of", "read_intervals", "write_intervals"]
-
 COLUMNS: tuple[Mapping[str, str], ...] = (
     {
         "recording": "Observation id",

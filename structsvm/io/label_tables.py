@@ -20,8 +20,6 @@ from structsvm.io.recording import Recording, listed
 from structsvm.io.times import TimeAxis
 from structsvm.support.typed import refuse_other_types
 
-__all__ = ["LABEL_KINDS", "label_files", "with_labels"]
-
 LABEL_KINDS = (".csv", ".tsv", ".txt", ".json")
 """Kinds of files of labels."""
 CHANGES = ("change", "change_time", "time")

@@ -15,8 +15,6 @@ from structsvm.io.recording import Recording
 from structsvm.io.times import warn_about_steps
 from structsvm.support.extras import require
 
-__all__ = ["from_long"]
-
 
 def from_long(
     frame: Any,

@@ -13,21 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
 from structsvm.io.picture import PICTURE, SIZE, describe_picture
 from structsvm.io.recording import Recording, listed
 from structsvm.io.sound import RATE, SOUND, WINDOW, Samples, describe_second
 from structsvm.io.times import TimeAxis
+from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
 from structsvm.support.progress import tell
 from structsvm.support.typed import refuse_other_types
-
-__all__ = ["MEDIA", "STREAMS", "read_media", "read_streams"]
-
-Floats = NDArray[np.float64]
 
 MEDIA = (
     *(".mkv", ".mp4", ".m4v", ".webm", ".avi", ".mov", ".mpg", ".mpeg", ".wmv", ".flv", ".ogv"),

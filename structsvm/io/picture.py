@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import fft2, ifft2
 
+from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
 
-__all__ = ["PICTURE", "SIZE", "describe_picture"]
-
-Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
 
 SIZE = 64

@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.io.times import TimeAxis
+from structsvm.support.arrays import Floats
 from structsvm.support.typed import refuse_other_types
-
-__all__ = ["Origin", "Recording", "arrays_and_labels", "listed", "share_features"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

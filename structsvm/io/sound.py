@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from scipy.fft import dct, rfft, rfftfreq
 from scipy.signal import get_window
 
-__all__ = ["RATE", "SOUND", "describe_second"]
+from structsvm.support.arrays import Floats
 
-Floats = NDArray[np.float64]
 Samples = NDArray[np.float32]
 
 RATE = 16_000

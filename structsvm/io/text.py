@@ -21,18 +21,6 @@ from structsvm.io.recording import listed
 from structsvm.storage import limits
 from structsvm.support.plain import counted
 
-__all__ = [
-    "AS_DETECTED",
-    "COMPRESSIONS",
-    "TEXT_KINDS",
-    "TextFormat",
-    "Typed",
-    "check_rows",
-    "kind_of",
-    "read_text",
-    "stem_of",
-]
-
 TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")
 SEPARATORS = (",", ";", "\t", "|")

@@ -13,8 +13,6 @@ from structsvm.errors import DataError, DataWarning, warn
 from structsvm.support.extras import require
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["TimeAxis", "read_times", "time_axis", "warn_about_steps"]
-
 REGULAR = 1.5
 """Times their median, up to which steps are those of regular sampling with some jitter."""
 NAMED = 3

@@ -51,8 +51,6 @@ from structsvm.storage.archive import Archive
 from structsvm.storage.codec import Codec, is_lost
 from structsvm.support.typed import refuse_other_types
 
-__all__ = ["load", "load_metric_learner", "read_header", "save"]
-
 MODEL = Archive("model", 2, ModelFileError)
 LIBRARIES = ("structsvm-partitioning", "numpy", "scipy", "scikit-learn", "cvxpy")
 VALUES = (

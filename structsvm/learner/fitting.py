@@ -9,7 +9,6 @@ from functools import partial
 from os import PathLike
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import DataError, LearningError, warn
@@ -24,19 +23,9 @@ from structsvm.partitions.units import LearningUnits
 from structsvm.problem import Risk
 from structsvm.solution import Solution
 from structsvm.status import Status
+from structsvm.support.arrays import Floats
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
-
-__all__ = [
-    "FitResult",
-    "FitState",
-    "calibrated_or_learned",
-    "is_zero",
-    "learn",
-    "usable_factor",
-]
-
-Floats = NDArray[np.float64]
 
 ZERO_METRIC = 1e-8
 """Tr B / P below which a metric is zero up to the accuracy of a solver; 1 is untrained."""

@@ -22,10 +22,9 @@ from structsvm.partitions.deferred import batches_of, derived, of_each
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Standardizer, centred, warn_about_constant_features
 from structsvm.partitions.traits import RECORDINGS, Words
+from structsvm.support.arrays import Floats
 
 __all__ = ["Inputs", "are_scores"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,7 +47,8 @@ from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Status
-from structsvm.support.checks import among, is_whole
+from structsvm.support.arrays import Floats
+from structsvm.support.checks import is_whole, refuse_unlisted
 from structsvm.support.contract import asked
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
@@ -58,10 +59,6 @@ from structsvm.support.tables import ShortTable
 
 if TYPE_CHECKING:
     from structsvm.interop.detectors import MetricCost, MetricDetector
-
-__all__ = ["MetricLearner"]
-
-Floats = NDArray[np.float64]
 
 SHOWN = 10
 """Features that are printed."""
@@ -797,8 +794,7 @@ class MetricLearner(ProblemParameters):
             For any other container.
         """
         if transform is not None:
-            if not among(transform, CONTAINERS):
-                raise SettingsError(f"transform must be one of {CONTAINERS}, got {transform!r}")
+            refuse_unlisted("transform", transform, CONTAINERS)
             # The attribute that sklearn.clone takes along.
             self._sklearn_output_config = {"transform": transform}
         return self

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.features import RecordingTransformer
-from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
+from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.gaps import filled
@@ -25,19 +25,6 @@ from structsvm.rivals import metrics as baselines
 from structsvm.support.checks import among
 from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings
-
-__all__ = [
-    "Tuned",
-    "asked_for",
-    "candidates_of",
-    "fit_rival",
-    "fit_rivals",
-    "guessed",
-    "partitions_of",
-    "rivals_of",
-    "tune",
-    "which_rivals",
-]
 
 USUAL = ("quick", "all")
 
@@ -162,10 +149,11 @@ def rivals_of(data: TrainingSet, features: RecordingTransformer | None) -> list[
 def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Candidate]:
     """The menu of the problem for samples as they were measured, and what is asked about them."""
     labels = _labels(data)
-    if data.asks not in (ROWS, CLUSTERS):
+    asked = data.asks or data.question
+    if asked not in (ROWS, CLUSTERS, STATES):
         return list(data.problem.candidates(data.samples, labels, features))
     found = data.problem.candidates_for_parts(data.samples, labels, features)
-    return [c for c in found if c.rival is None or data.asks == ROWS]
+    return [c for c in found if c.rival is None or asked != CLUSTERS]
 
 
 def fit_rival(rival: Rival, data: TrainingSet) -> Any:

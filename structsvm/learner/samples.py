@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import IMAGES, Words
+from structsvm.support.arrays import Floats
 
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner
-
-__all__ = ["is_image", "partition_of", "unscaled", "words_of"]
-
-Floats = NDArray[np.float64]
 
 
 def is_image(sample: Sample) -> bool:

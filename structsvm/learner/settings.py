@@ -22,14 +22,6 @@ from structsvm.solvers.base import Solver
 from structsvm.storage.unstored import refuse_unstored
 from structsvm.support.checks import among, is_number, meant, refuse_bad_seed
 
-__all__ = [
-    "REGULARIZERS",
-    "Settings",
-    "problem_from",
-    "refuse_no_function",
-    "regularizer_from",
-]
-
 REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
 
 
@@ -183,7 +175,11 @@ def _features_from(features: Any) -> RecordingTransformer | None:
     if isinstance(features, type):
         way_out = f": make an instance, {features.__name__}()"
     elif hasattr(features, "transform"):
-        way_out = f": if it transforms rows, as those of scikit-learn do, give Rows({features!r})"
+        way_out = (
+            f": give Rows({features!r}) if it transforms rows, as those of scikit-learn do, "
+            "Series(...) if it transforms a series, OfWindows(...) if it describes each of a "
+            "collection of series"
+        )
     raise SettingsError(
         f"features must be a transformer of structsvm.features or None, got {features!r}{way_out}"
     )

@@ -11,11 +11,7 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
-
-__all__ = ["names_by_metric", "names_of_items", "segment_table", "segment_tables"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 
 def names_of_items(M: EquivalenceMatrix, sample: Sample, states: NDArray[Any]) -> NDArray[Any]:

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from structsvm.partitions.kept import KeptPartition
 from structsvm.solution import SupportLabelling
 
-__all__ = ["pack_support", "unpack_support"]
-
 Arrays = dict[str, NDArray[Any]]
 
 

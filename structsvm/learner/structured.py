@@ -9,7 +9,6 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -36,16 +35,13 @@ from structsvm.solvers.base import Solver
 from structsvm.solvers.first_answer import check_loss
 from structsvm.status import Status
 from structsvm.storage.unstored import refuse_unstored
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
 from structsvm.support.contract import asked
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import read_only, shown
 from structsvm.support.progress import stage
 from structsvm.support.unchanged import Snapshot, nothing_written
-
-__all__ = ["StructuredSVM", "learner_for"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

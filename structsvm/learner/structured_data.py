@@ -12,10 +12,7 @@ from structsvm.errors import DataError
 from structsvm.partitions.samples import check_weights
 from structsvm.partitions.traits import Words
 from structsvm.partitions.values import no_array, refuse_hidden
-
-__all__ = ["LabelledData", "Samples", "read_labelled", "read_samples"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 WORDS = Words("sample", "labelling", "item")
 

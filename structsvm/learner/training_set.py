@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.learner.form import Form
@@ -24,14 +23,11 @@ from structsvm.partitions.problem import PartitionProblem, has_rows
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import check_weights
 from structsvm.partitions.values import label_values
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import asked
 from structsvm.support.plain import counted
 
-__all__ = ["CLUSTERS", "ROWS", "TrainingSet", "complete_labels", "names_of_labels"]
-
-ROWS, CLUSTERS = "rows", "clusters"
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+ROWS, CLUSTERS, STATES = "rows", "clusters", "states"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +46,7 @@ class TrainingSet:
     given: Sequence[Any] | None = None
     """The labels of each sample as they were given: features may learn from names of states."""
     question: str | None = None
-    """What is asked about tables, see :attr:`asks`; None for the usual."""
+    """What is asked: of tables, see :attr:`asks`; "states" of recordings; None for the usual."""
 
     @classmethod
     def of(cls, problem: PartitionProblem, Xs: Any, ys: Any, **given: Any) -> TrainingSet:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["heaviest_features", "price_ratio", "scaled_factor"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 
 def scaled_factor(learner: Any) -> tuple[Floats, float]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError, LearningError
 from structsvm.evaluation.verdict import (
@@ -37,9 +36,8 @@ from structsvm.model_selection.trials import (
 from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.problem import measure
 from structsvm.partitions.traits import Words
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.progress import share, stage
-
-__all__ = ["FEWEST_INNER", "HeldOut"]
 
 FIXED, FITTED, SCORED = 0.05, 0.4, 0.8
 """What part of the time goes into features and the candidates that are not learned, about: without
@@ -48,8 +46,6 @@ slow classifiers among these, with them, and where features are made by classifi
 FEWEST_INNER = 2
 """Folds within folds that a classifier is cross-fitted in, at least."""
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Make = Callable[[Candidate], Settings]
 Sight = tuple[int, str | None]
 Unseen = DataError | LearningError

@@ -96,7 +96,8 @@ class MetricLearnerCV(ProblemParameters):
         noisy than either; a problem that knows the number uses it for everything.
     rule : {None, "one_se", "min"}
         Take the simplest candidate within one standard error of the best, or the best. None is
-        "min" where clusters are held out, which leaves too few parts for the other, else "one_se".
+        "min" where clusters are held out or states hidden, which leaves too little to judge by for
+        the other, else "one_se".
         A large ``lam`` is simpler than a small one of the same kind of metric, and what is not
         learned is simpler than anything learned; diagonal and full are compared by their means.
     n_jobs : int or None
@@ -204,6 +205,7 @@ class MetricLearnerCV(ProblemParameters):
         groups: Any = None,
         feature_names: Sequence[str] | None = None,
         rivals: bool | str | Sequence[str] = False,
+        when_learned: Callable[[MetricLearner], object] | None = None,
     ) -> MetricLearnerCV:
         """Choose the metric on held-out samples, learn it from all, and judge it.
 
@@ -220,6 +222,9 @@ class MetricLearnerCV(ProblemParameters):
         feature_names : sequence of str, optional
         rivals : bool, {"quick", "all"} or list of str
             What to tune beside the candidates, to compare with, as :meth:`MetricLearner.fit` does.
+        when_learned : callable, optional
+            Called with the learner of the choice once it has its metric, before its rivals are
+            tuned: to save it.
 
         Raises
         ------
@@ -229,7 +234,11 @@ class MetricLearnerCV(ProblemParameters):
             Naming the parameter, what it was, and the way out.
         LearningError
             When no learned candidate gives a metric on every fold.
+        KeyboardInterrupt
+            For Ctrl-C. Once the choice is being learned, ``best_estimator_`` is the best so far.
         """
+        if when_learned is not None and not callable(when_learned):
+            raise SettingsError(f"when_learned must be a function or None, got {when_learned!r}")
         data = self._training_set(
             Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
@@ -237,7 +246,7 @@ class MetricLearnerCV(ProblemParameters):
         with share("choosing", 0.0, CHOOSING):
             learner = self.choose(data)
         with share("learning", CHOOSING, 1.0):
-            self._learn(learner, data, which)
+            self._learn(learner, data, which, when_learned)
         if not self.verdict_.pays:
             warn(str(self.verdict_), VerdictWarning)
         return self
@@ -587,19 +596,29 @@ class MetricLearnerCV(ProblemParameters):
             return data
         return replace(data, groups=self.fold_.tolist())
 
-    def _learn_best(self, learner: MetricLearner, data: TrainingSet, tuned: list[str]) -> None:
+    def _learn_best(
+        self,
+        learner: MetricLearner,
+        data: TrainingSet,
+        tuned: list[str],
+        keep: Callable[[MetricLearner], object],
+    ) -> None:
         """Learn the choice, what it cross-fits in the folds of the choice if these are many."""
         folded = self._folded(data, MANY)
         if folded is not data:
             try:
-                learner.fit(folded, rivals=tuned)
+                learner.fit(folded, rivals=tuned, when_learned=keep)
                 return
             except DataError:  # what is needed in two groups is in one fold only
                 pass
-        learner.fit(data, rivals=tuned)
+        learner.fit(data, rivals=tuned, when_learned=keep)
 
     def _learn(
-        self, learner: MetricLearner, data: TrainingSet, which: str | Sequence[str] | None
+        self,
+        learner: MetricLearner,
+        data: TrainingSet,
+        which: str | Sequence[str] | None,
+        when_learned: Callable[[MetricLearner], object] | None,
     ) -> None:
         """Learn the choice from all samples, and tune what it was chosen from, and the rivals."""
         plain = [c.baseline for c in self.candidates_ if c.baseline and not c.settings]
@@ -608,9 +627,16 @@ class MetricLearnerCV(ProblemParameters):
         chosen = {c.name: c.rival for c in self.candidates_ if c.rival is not None}
         others = [rival for rival in others if rival.name not in chosen]
         learned = 0.5 if chosen or others else 1.0
+
+        def keep(found: MetricLearner) -> None:
+            self.best_estimator_ = found
+            if when_learned is not None:
+                when_learned(found)
+
         with share("the choice", 0.0, learned):
-            self._learn_best(learner, data, tuned)
-        self.best_estimator_ = learner
+            self._learn_best(learner, data, tuned, keep)
+        if learner.interrupted_:
+            raise KeyboardInterrupt("while learning the choice: best_estimator_ is the best so far")
         folded = self._folded(data, FEWEST_INNER + 1).counted()
         with share("rivals", learned, (1.0 + learned) / 2):
             for name in stage("classifiers", list(chosen)):

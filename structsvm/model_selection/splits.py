@@ -12,13 +12,14 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.verdict import contents
-from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet, names_of_labels
+from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet, names_of_labels
 from structsvm.model_selection.folds import Folds, split
 from structsvm.partial_labels.complete import Known
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.traits import Words
 from structsvm.partitions.values import label_values
 from structsvm.rivals.recordings import are_names
+from structsvm.support.arrays import Ints
 from structsvm.support.checks import among, is_whole
 from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
@@ -41,9 +42,6 @@ __all__ = [
     "split_states",
 ]
 
-Ints = NDArray[np.int64]
-
-STATES = "states"
 SPLITS = (ROWS, CLUSTERS, STATES)
 MOST_PARTS = 10
 """Groups of rows, or of clusters, or folds without a state, over all draws."""
@@ -131,10 +129,10 @@ def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: i
 def rule_for(asked: str | None) -> str:
     """How to choose by default: see :func:`structsvm.evaluation.verdict.chosen`.
 
-    A few groups of clusters tell so little that nearly everything is within one standard error of
-    the best, the untrained metric included; there the best is taken.
+    A few groups of clusters, or the changes between states that are left, tell so little that
+    nearly everything is within one standard error of the best; there the best is taken.
     """
-    return "min" if asked == CLUSTERS else "one_se"
+    return "min" if asked in (CLUSTERS, STATES) else "one_se"
 
 
 def _split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:

@@ -6,15 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
 from structsvm.modeling.planes import Answer
+from structsvm.support.arrays import Floats
 from structsvm.support.plain import read_only, shown
-
-__all__ = ["read_answer"]
-
-Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-9
 """Rounding allowed in a sign that was declared, relative to the size of the numbers."""

@@ -11,17 +11,13 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 from cvxpy.atoms.atom import Atom
-from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.modeling.answers import read_answer
 from structsvm.modeling.planes import Answer, Part, Plane, Pool
-from structsvm.support.checks import among, is_whole
+from structsvm.support.arrays import Floats
+from structsvm.support.checks import is_whole, refuse_unlisted
 from structsvm.support.plain import shown
-
-__all__ = ["OracleAtom", "OracleMax", "as_expressions"]
-
-Floats = NDArray[np.float64]
 
 SIGNS = (None, "nonneg", "nonpos")
 MONOTONICITIES = (None, "increasing", "decreasing")
@@ -359,12 +355,8 @@ def _declared(
         )
     if n_terms is not None and not (is_whole(n_terms) and n_terms >= 1):
         raise SettingsError(f"{label}: n_terms must be at least 1 or None, got {n_terms!r}")
-    if not among(sign, SIGNS):
-        raise SettingsError(f"{label}: sign must be one of {SIGNS}, got {sign!r}")
-    if not among(monotonicity, MONOTONICITIES):
-        raise SettingsError(
-            f"{label}: monotonicity must be one of {MONOTONICITIES}, got {monotonicity!r}"
-        )
+    refuse_unlisted(f"{label}: sign", sign, SIGNS)
+    refuse_unlisted(f"{label}: monotonicity", monotonicity, MONOTONICITIES)
     listed = tuple(parameters) if isinstance(parameters, list | tuple) else (parameters,)
     if not all(isinstance(p, cp.Parameter) for p in listed):
         raise SettingsError(f"{label}: parameters must be a list of cvxpy.Parameter")

@@ -14,8 +14,6 @@ from structsvm.modeling.rewriting import atoms_of
 from structsvm.support.checks import among
 from structsvm.support.plain import shown
 
-__all__ = ["check_problem", "check_settings"]
-
 
 def check_problem(problem: cp.Problem) -> None:
     """Check that a problem is one for the method.

@@ -21,7 +21,6 @@ import numpy as np
 import scipy.sparse as sp
 from cvxpy.atoms.atom import Atom
 from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.training_set import TrainingSet
@@ -29,12 +28,8 @@ from structsvm.oracles.allowed_segments import rule_says
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE
 from structsvm.partitions.samples import centred
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import shown
-
-__all__ = ["PathHinge", "segmentation_hinge"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_NUMBERS = 50_000_000
 """Slopes of all segments together, 400 MB of them."""

@@ -10,8 +10,6 @@ from structsvm.masters.working_set import WorkingSet
 from structsvm.modeling.prepared import Prepared
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["conflicting"]
-
 SEEN = 1e-6
 """A slack below which a constraint is kept."""
 

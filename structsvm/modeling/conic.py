@@ -11,17 +11,12 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.conic import proved_bound
 from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
-
-__all__ = ["ConicAnswer", "ConicProgram", "InfeasibleError", "UnboundedError"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SOLVED = ("Solved", "AlmostSolved", "InsufficientProgress")
 DECIDED = (*SOLVED, "PrimalInfeasible", "DualInfeasible")

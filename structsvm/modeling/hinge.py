@@ -10,7 +10,6 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 from cvxpy.atoms.atom import Atom
-from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.learner.structured_data import read_labelled
@@ -24,13 +23,10 @@ from structsvm.problem import Problem, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import Block, Query, blocks_of, separate_share
-from structsvm.support.checks import among
+from structsvm.support.arrays import Floats
+from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import shown
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
-
-__all__ = ["StructuredHinge", "entries_of", "factors_of", "weight_of"]
-
-Floats = NDArray[np.float64]
 
 RESCALINGS = ("margin", "slack")
 
@@ -119,8 +115,7 @@ class StructuredHinge(OracleAtom):
         rescaling: str = "margin",
         label: str = "StructuredHinge",
     ) -> None:
-        if not among(rescaling, RESCALINGS) or rescaling is None:
-            raise SettingsError(f"rescaling must be one of {RESCALINGS}, got {rescaling!r}")
+        refuse_unlisted("rescaling", rescaling, RESCALINGS)
         weights = as_expressions(weight, label)
         risk = _risk(problem, Xs, ys, weights, sample_weight, label)
         if rescaling == "slack":

@@ -5,15 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import cvxpy as cp
-import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.modeling.rewriting import Rewritten, replaced
 from structsvm.support.quiet import without_warnings
-
-__all__ = ["Mender"]
-
-Floats = NDArray[np.float64]
 
 OF_VALUES = ("boolean", "integer", "bounds", "sparsity")
 """Attributes that rules of cvxpy for curvature do not ask for."""

@@ -35,8 +35,6 @@ from structsvm.solvers.stopping import Stopping
 from structsvm.status import Status
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["METHOD", "register", "solve"]
-
 Callback = Callable[[HistoryEntry], None]
 
 INFEASIBLE = "infeasible: no point keeps the constraints"

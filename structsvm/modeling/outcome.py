@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from structsvm.solution import History
 from structsvm.support.plain import counted
 
-__all__ = ["Certified"]
-
 
 @dataclass(frozen=True)
 class Certified:

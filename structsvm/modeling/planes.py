@@ -9,13 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.status import Quality
-
-__all__ = ["Answer", "Part", "Plane", "Points", "Pool", "ask", "marks"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 ROOM = 2**26
 """Bytes of the planes that are kept of a function, at most."""

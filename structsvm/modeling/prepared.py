@@ -9,16 +9,12 @@ from weakref import WeakKeyDictionary
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from structsvm.masters.working_set import WorkingSet
 from structsvm.modeling.mending import Mender
 from structsvm.modeling.rewriting import Held, Rewritten, rewritten
+from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["Prepared", "entries", "prepared"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Map = tuple[Any, Floats]
 
 _known: WeakKeyDictionary[cp.Problem, dict[str, Prepared]] = WeakKeyDictionary()

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.masters.base import Master, MasterSolution, Request
@@ -24,12 +23,8 @@ from structsvm.solvers.planes import Planes, weakest
 from structsvm.solvers.program import Program
 from structsvm.solvers.requirements import ADMISSIBLE
 from structsvm.status import Quality
+from structsvm.support.arrays import Floats, Ints
 from structsvm.weights import Free
-
-__all__ = ["CvxpyProgram"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ACTIVE = 1e-7
 """A multiplier below which a plane has no part in a solution."""

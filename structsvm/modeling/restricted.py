@@ -10,19 +10,14 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.bounds import CONIC
 from structsvm.masters.working_set import WorkingSet
 from structsvm.modeling.conic import ConicAnswer, ConicProgram, InfeasibleError, UnboundedError
 from structsvm.modeling.prepared import Prepared, entries
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
-
-__all__ = ["ByName", "Conic", "Restricted", "Restriction", "mixed_integer_solvers"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FIRST_BOX, LARGEST_BOX = 1e1, 1e9
 """Where a restricted problem without a minimum is solved: the first box, in units of the start."""

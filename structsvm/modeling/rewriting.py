@@ -11,8 +11,6 @@ import cvxpy as cp
 from structsvm.errors import SettingsError
 from structsvm.modeling.atoms import OracleAtom
 
-__all__ = ["Held", "Rewritten", "atoms_of", "replaced", "rewritten"]
-
 
 @dataclass(eq=False)
 class Held:

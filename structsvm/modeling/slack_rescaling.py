@@ -6,16 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.status import Quality
+from structsvm.support.arrays import Floats
 from structsvm.weights import WeightSpace
-
-__all__ = ["SlackRescaled"]
-
-Floats = NDArray[np.float64]
 
 MOST_CALLS = 40
 CLOSE = 1e-7

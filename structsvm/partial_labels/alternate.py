@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import MasterError
 from structsvm.parallel import Backend
@@ -28,11 +27,8 @@ from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.solvers.stopping import Stopping
 from structsvm.status import Status
+from structsvm.support.arrays import Floats
 from structsvm.support.contract import Contract
-
-__all__ = ["Alternated", "Completions", "Round", "alternate"]
-
-Floats = NDArray[np.float64]
 
 logger = logging.getLogger("structsvm")
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from structsvm.errors import DataError
 
-__all__ = ["Count", "Link", "refuse_clashing_counts", "refuse_clashing_links"]
-
 
 @dataclass(frozen=True)
 class Count:

@@ -19,12 +19,10 @@ from structsvm.partial_labels.clashes import (
 )
 from structsvm.partitions.oracle import Constraint, Region
 from structsvm.partitions.values import label_values, missing_labels, refuse_missing
+from structsvm.support.arrays import Ints
 from structsvm.support.checks import is_number, is_whole
 from structsvm.support.plain import counted
 
-__all__ = ["UNKNOWN", "PartialLabels", "as_partial", "region_from", "stretches", "unlabelled"]
-
-Ints = NDArray[np.int64]
 Pairs = tuple[tuple[int, int], ...]
 
 UNKNOWN = -1

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, SettingsError
 from structsvm.partial_labels.complete import read_labels
@@ -17,10 +16,6 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.typed import refuse_other_types
-
-__all__ = ["Suggestion", "suggest_labels"]
-
-Floats = NDArray[np.float64]
 
 
 class FittedLearner(Protocol):

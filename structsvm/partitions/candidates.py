@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Candidate", "Rival", "named_candidate"]
-
 
 @dataclass(frozen=True, eq=False)
 class Rival:

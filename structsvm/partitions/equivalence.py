@@ -8,15 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from structsvm.errors import DataError
-
-__all__ = ["EquivalenceMatrix", "project_all"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
+from structsvm.support.arrays import Floats, Ints
 
 MOST_SAMPLES = 100_000_000
 """Labels of more would take the memory of a whole machine."""

@@ -7,19 +7,11 @@ another one needs an oracle, or a training sample, that knows it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from structsvm.partitions.labelled import LabelledSample
 from structsvm.partitions.losses import Projector, partition_loss
-
-if TYPE_CHECKING:
-    from structsvm.partitions.labelled import LabelledSample
-
-__all__ = ["SECOND_MOMENT", "SQUARED_DISTANCE", "FeatureMap", "Loss"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 
 class FeatureMap(Protocol):

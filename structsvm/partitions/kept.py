@@ -10,11 +10,8 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.support.arrays import Ints
 from structsvm.support.plain import read_only
-
-__all__ = ["KeptPartition"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -6,20 +6,14 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from structsvm.partitions.deferred import Data, Deferred, in_memory
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.gaps import has_gaps, in_metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Separation
+from structsvm.support.arrays import Floats
 from structsvm.support.contract import Contract
-
-__all__ = ["LabelledSample", "Scoring", "SearchedSample"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError, OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -23,11 +22,7 @@ from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Quality
 from structsvm.partitions.problem import PartitionProblem, warn_of_rounding
 from structsvm.partitions.sample import Sample
-
-__all__ = ["MarginRates", "boundary_margins", "hits"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from structsvm.support.arrays import Bools, Floats
 
 SMALLEST = 1e-6
 """Margins below this count as this: below it they are rounding."""

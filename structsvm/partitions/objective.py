@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix, project_all
@@ -23,6 +22,7 @@ from structsvm.partitions.samples import centred
 from structsvm.problem import BatchScorer, Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import among, meant
 from structsvm.support.contract import Contract, asked
 from structsvm.support.plain import read_only
@@ -31,10 +31,6 @@ from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
 if TYPE_CHECKING:
     from structsvm.partitions.problem import PartitionProblem
-
-__all__ = ["MetricObjective", "Objective", "certified_upper", "metric_space"]
-
-Floats = NDArray[np.float64]
 
 PENALTY_RIDGE = 0.05
 """Weight of the squared norm of ``beta``, whose usual value is 1 to 1.5 and F(0) about 2."""

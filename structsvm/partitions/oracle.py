@@ -15,6 +15,7 @@ from structsvm.errors import DataError, OracleError, PluginError, StructSVMError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
 from structsvm.support.contract import Contract
 from structsvm.support.plain import shown
@@ -31,7 +32,6 @@ __all__ = [
     "ask_together",
 ]
 
-Floats = NDArray[np.float64]
 
 ConstraintKind = Literal["n_clusters", "boundaries", "regions", "links"]
 """What a constraint may say; an oracle declares which of these it takes (:attr:`Oracle.takes`)."""

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from structsvm.partitions.equivalence import EquivalenceMatrix
-
-__all__ = ["decode_between"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 
 def decode_between(

@@ -26,10 +26,7 @@ from structsvm.partitions.samples import (
 )
 from structsvm.partitions.sources import Source, source_of
 from structsvm.partitions.traits import RECORDINGS, Words
-
-__all__ = ["content_of", "labels_that_came", "read_arrays"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 PARTS = 256
 """A pass over recordings that are not in memory is in at most so many parts."""

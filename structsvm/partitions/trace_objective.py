@@ -6,17 +6,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.gaps import magnitudes, means
+from structsvm.support.arrays import Floats
 from structsvm.support.blocks import largest_of_all
 from structsvm.support.plain import read_only
-
-__all__ = ["TraceObjective"]
-
-Floats = NDArray[np.float64]
 
 LARGEST = 1e150
 """Values whose squares, of millions of them, still have a sum."""

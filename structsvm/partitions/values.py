@@ -11,17 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
-
-__all__ = [
-    "label_values",
-    "missing_labels",
-    "no_array",
-    "of_one_kind",
-    "refuse_hidden",
-    "refuse_missing",
-]
-
-Bools = NDArray[np.bool_]
+from structsvm.support.arrays import Bools
 
 
 def no_array(X: Any) -> str | None:

@@ -15,8 +15,6 @@ from structsvm.support.extras import require
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_metric", "plot_spectrum", "plot_weights"]
-
 READABLE = 40
 """Features beyond which a heat map has no names."""
 BOTH_SIDES = 12

@@ -31,16 +31,13 @@ from structsvm.plotting.style import (
     text_color,
 )
 from structsvm.plotting.traces import check_drawable, traces
+from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["plot_segmentation"]
-
-Floats = NDArray[np.float64]
 
 WIDEST = 26
 """Letters in a line of the features that name a direction."""

@@ -12,8 +12,6 @@ from structsvm.plotting.style import LEARNED, UNTRAINED, new_axes, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_weight_stability"]
-
 
 def plot_weight_stability(
     stability: WeightStability, *, n_features: int = 15, ax: Axes | None = None

@@ -8,8 +8,6 @@ from typing import Any
 
 from structsvm.learner.learner import MetricLearner
 
-__all__ = ["HATCHES", "NO_STATE", "StateMark", "state_marks"]
-
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#CC79A7", "#F0E442")
 """Okabe and Ito's colours but black, neighbours far apart in hue and in lightness."""
 

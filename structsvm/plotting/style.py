@@ -10,19 +10,6 @@ from structsvm.support.extras import require
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "LEARNED",
-    "MARKERS",
-    "OKABE_ITO",
-    "TRACE",
-    "UNTRAINED",
-    "line_styles",
-    "new_axes",
-    "plain",
-    "plain_text",
-    "text_color",
-]
-
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
 """Okabe and Ito's colours, which colour-blind readers tell apart."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
@@ -13,10 +12,7 @@ from structsvm.learner.samples import is_image, unscaled
 from structsvm.partitions.gaps import in_metric
 from structsvm.partitions.sample import Sample
 from structsvm.plotting.words import feature_weights, heaviest_directions
-
-__all__ = ["check_drawable", "traces"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 
 def traces(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.evaluation.confusion import Confusion
@@ -14,23 +13,8 @@ from structsvm.learner.training_summary import TrainingSummary
 from structsvm.learner.weights import price_ratio, scaled_factor
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solution import Solution
+from structsvm.support.arrays import Floats
 from structsvm.support.typed import refuse_other_types
-
-__all__ = [
-    "certificate_in_words",
-    "confused_states",
-    "eigenvalues",
-    "feature_weights",
-    "heaviest_directions",
-    "question_in_words",
-    "scaled_metric",
-    "spectrum_in_words",
-    "spread_in_words",
-    "training_in_words",
-    "unit_in_words",
-]
-
-Floats = NDArray[np.float64]
 
 TAKEN_FOR = 3
 """Other names of a state that are listed."""

@@ -29,8 +29,6 @@ from structsvm.report.held_out import HeldOut
 from structsvm.report.pictures import Pictures
 from structsvm.support.plain import counted, finite
 
-__all__ = ["content", "notes"]
-
 WEIGHTS, CELLS = 20, 40
 """Features that are listed, and rows of the heat map."""
 
@@ -45,6 +43,8 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
             "whole": words.whole,
             "item": words.item,
             "items": f"{words.item}s",
+            "named": words.named,
+            "bearers": words.bearers,
             "part": words.part,
             "parts": f"{words.part}s",
             "scores": list(titles.items()),

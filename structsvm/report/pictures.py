@@ -25,8 +25,6 @@ from structsvm.report.held_out import HeldOut
 from structsvm.report.traces import envelope
 from structsvm.support.extras import require
 
-__all__ = ["Pictures"]
-
 TRACES = 3
 """Of a recording in each view."""
 VALUES = 600_000

@@ -11,8 +11,6 @@ from structsvm.partitions.traits import Words
 from structsvm.solution import SupportLabelling
 from structsvm.support.plain import counted
 
-__all__ = ["support_section"]
-
 SHOWN = 3
 """Labellings on a page."""
 WIDTH, STRIP, NAMES = 640, 22, 60

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["LEVELS", "envelope"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 LEVELS = 999
 """Values of a trace are 0 to 999, its minimum to its maximum: finer than any screen."""

@@ -8,32 +8,24 @@ from itertools import product
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.features.boundaries import (
     DISTANCE,
     SPREAD,
-    boundary_recipe,
+    LearnsBoundaries,
     peaks_of,
     read_boundaries,
     sums_of,
-    widened,
 )
-from structsvm.features.checks import integers, read_recordings
-from structsvm.features.frames import HeldOut
+from structsvm.features.checks import read_recordings
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import (
     Counts,
     cluster_counts,
 )
 from structsvm.rivals.tuning import Stretch, mean_loss, segment_numbers, stretches_to_tune_on
-
-__all__ = ["BoundaryClassifier"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 DISTANCES = (1, 2, 3, 5, 8, 12)
 """Samples between two peaks, at least, to choose from."""
@@ -48,7 +40,7 @@ QUANTILES = np.linspace(0.5, 0.995, 34)
 """Quantiles of the sums at held-out samples, which are the thresholds to choose from."""
 
 
-class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
+class BoundaryClassifier(LearnsBoundaries):
     """Finds where segments begin by a classifier, from change points alone, and picks its peaks.
 
     The classifier sees, for each sample, the means of the windows before and after it, how they
@@ -100,22 +92,6 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
     [[10, 20, 30]]
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        widths: Sequence[int] = (2, 3, 5, 8),
-        tolerance: int = 1,
-        n_folds: int = 5,
-        standardize: str | None = "recording",
-        random_state: int | None = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.widths = widths
-        self.tolerance = tolerance
-        self.n_folds = n_folds
-        self.standardize = standardize
-        self.random_state = random_state
-
     def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
         """Learn the classifier, and choose the threshold and the distance.
 
@@ -137,31 +113,14 @@ class BoundaryClassifier(BaseEstimator):  # type: ignore[misc]
         LearningError
             When the classifier fails, naming the fold.
         """
-        owner = "BoundaryClassifier"
-        recipe = boundary_recipe(
-            self.estimator, self.widths, self.standardize, self.random_state, owner
-        )
-        arrays = read_recordings(Xs)
-        (tolerance,) = integers("tolerance", self.tolerance, "1", least=0)
-        states = read_boundaries(ys, arrays, owner)
-        known = stretches_to_tune_on(states.codes, owner)
-        near = widened(states, tolerance)
+        recipe, arrays = self._boundary_recipe(), read_recordings(Xs)
+        states = read_boundaries(ys, arrays, recipe.owner)
+        known = stretches_to_tune_on(states.codes, recipe.owner)
         self.spread_, self.threshold_, self.distance_ = USUAL
         self.loss_ = np.nan
-        if HeldOut.is_possible(len(arrays), groups):
-            folds = HeldOut.draw(
-                self.n_folds,
-                len(arrays),
-                groups,
-                self.random_state,
-                states,
-                owner,
-                every_state=False,
-            )
-            held_out, self.model_ = recipe.cross_fit(arrays, near, folds, groups)
+        held_out, self.model_ = recipe.learn(arrays, states, groups, self._near(states))
+        if held_out is not None:
             self._tune([p[:, 1] for p in held_out], known)
-        else:
-            self.model_ = recipe.fit(arrays, near, groups)
         self.n_features_in_ = int(arrays[0].shape[1])
         return self
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,11 +13,7 @@ from structsvm.features.boundaries import read_boundaries
 from structsvm.features.checks import read_recordings
 from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.rivals.tuning import mean_loss, segment_numbers, stretches_to_tune_on
-
-__all__ = ["EqualSegments"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 LENGTHS = 80
 """Lengths to choose from, from one sample to the longest recording."""

@@ -15,16 +15,12 @@ from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import read_recordings
 from structsvm.features.context import Lags
-from structsvm.features.frames import FrameRecipe, HeldOut, classifier_from
+from structsvm.features.frames import FrameRecipe, check_smoothing
 from structsvm.features.names import UNNAMED, States
-from structsvm.partitions.samples import STANDARDIZE, Counts, cluster_counts
+from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.rivals.tuning import Stretch, breakpoints, mean_loss, stretches_to_tune_on
 from structsvm.rivals.viterbi import best_path, best_path_of
-
-__all__ = ["FrameClassifier"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 USUAL_PRICE = 3.0
 """Where nothing can be held out to choose by: with one recording of activities, 2 to 5 do alike."""
@@ -129,20 +125,9 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         states = States.read(ys, arrays, "FrameClassifier")
         known = stretches_to_tune_on([_begins(code) for code in states.codes], "FrameClassifier")
         self.prices_, self.losses_ = np.array([USUAL_PRICE]), np.array([np.nan])
-        if HeldOut.is_possible(len(arrays), groups):
-            folds = HeldOut.draw(
-                self.n_folds,
-                len(arrays),
-                groups,
-                self.random_state,
-                states,
-                "FrameClassifier",
-                every_state=False,
-            )
-            held_out, self.model_ = recipe.cross_fit(arrays, states, folds, groups)
+        held_out, self.model_ = recipe.learn(arrays, states, groups)
+        if held_out is not None:
             self.prices_, self.losses_ = np.array(prices), self._losses(held_out, known, prices)
-        else:
-            self.model_ = recipe.fit(arrays, states, groups)
         self.classes_, self.n_features_in_ = states.classes, int(arrays[0].shape[1])
         # Of prices that do equally well the largest, which says the least.
         best = np.flatnonzero(self.losses_ == self.losses_.min()) if self.losses_.size > 1 else [0]
@@ -243,18 +228,9 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
                 "features must be a transformer of structsvm.features or None, got "
                 f"{self.features!r}"
             )
-        if isinstance(self.smoothing, bool | str) or not 0 < self.smoothing < 1:
-            raise SettingsError(
-                f"smoothing must be between 0 and 1, such as 0.02, got {self.smoothing!r}"
-            )
-        if self.standardize not in STANDARDIZE:
-            raise SettingsError(
-                f"standardize must be one of {STANDARDIZE}, got {self.standardize!r}"
-            )
-        owner = "FrameClassifier"
-        classifier = classifier_from(self.estimator, "boosting", self.random_state, owner)
+        check_smoothing(self.smoothing)
         features = Lags() if self.features is None else self.features
-        return FrameRecipe(features, self.standardize, classifier, owner)
+        return FrameRecipe.of(self, features, self.standardize)
 
 
 def _begins(code: Ints) -> Ints:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
 
 from structsvm.errors import MissingExtraError, SettingsError
 from structsvm.partitions.deferred import sum_of_each
@@ -23,12 +22,12 @@ from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.units import within_whitening
+from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
 from structsvm.support.progress import stage
 
 __all__ = ["NAMES", "fit"]
 
-Floats = NDArray[np.float64]
 Samples = Sequence[Sample]
 Truths = Sequence[EquivalenceMatrix]
 

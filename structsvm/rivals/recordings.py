@@ -24,8 +24,6 @@ from structsvm.rivals.equal_segments import EqualSegments
 from structsvm.rivals.frame_classifier import FrameClassifier
 from structsvm.rivals.tuning import occurrences
 
-__all__ = ["are_names", "candidates_of_recordings", "rivals_of_recordings"]
-
 CHOSEN_FROM = ("equal-segments", "frame-logistic", "frame-boosting", "boundary-boosting")
 """Rivals that model selection tries; quick classifiers where slow ones do not do much better."""
 
@@ -151,6 +149,23 @@ def candidates_of_recordings(
             if needs <= rivals.keys()
         ]
     return plain + found
+
+
+def candidates_for_new_states(found: Sequence[Candidate]) -> list[Candidate]:
+    """Those to choose from where states may appear that nobody labelled.
+
+    Of learned metrics these are the diagonal ones that see lags and what classifiers say. Labels
+    without one more state have so few changes that held-out ones hardly tell metrics apart, and a
+    choice among all of them is one of chance; a diagonal metric learns by itself how much each of
+    its features weighs. Where there are none of these, all are left.
+
+    Parameters
+    ----------
+    found : sequence of Candidate
+        As :func:`candidates_of_recordings` returns them.
+    """
+    scored = {f"{name}-diagonal" for name, _, _ in SCORED} & {candidate.name for candidate in found}
+    return [c for c in found if not (scored and c.is_learned) or c.name in scored]
 
 
 def _diagonal(features: RecordingTransformer) -> dict[str, Any]:

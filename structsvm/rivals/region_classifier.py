@@ -15,7 +15,6 @@ from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import read_recordings
 from structsvm.features.compose import Union
 from structsvm.features.context import Columns
-from structsvm.features.frames import HeldOut
 from structsvm.features.names import UNNAMED, States, is_missing
 from structsvm.features.regions import RegionScores, region_recipe
 from structsvm.graphs.convert import as_graph
@@ -30,11 +29,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.partitions.traits import GRAPHS
 from structsvm.rivals.tuning import occurrences
-
-__all__ = ["RegionClassifier", "candidates_of_graphs", "rivals_of_graphs"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 USUAL_THRESHOLD = 0.5
 """Of the second of two regions, where nothing says otherwise."""
@@ -133,9 +128,7 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         LearningError
             When the classifier fails, naming the fold.
         """
-        recipe = region_recipe(
-            self.estimator, self.relative, self.random_state, type(self).__name__
-        )
+        recipe = region_recipe(self)
         graphs = self._graphs(Xs)
         arrays = read_recordings([_features(x) for x in graphs])
         given = [] if ys is None else list(ys)
@@ -144,19 +137,10 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         regions = States.read(given, arrays, recipe.owner, recipe.words)
         self.thresholds_, self.losses_ = np.array([USUAL_THRESHOLD]), np.array([np.nan])
         self.threshold_ = USUAL_THRESHOLD
-        if regions.n_classes == 2 and HeldOut.is_possible(len(arrays), groups):
-            folds = HeldOut.draw(
-                self.n_folds,
-                len(arrays),
-                groups,
-                self.random_state,
-                regions,
-                recipe.owner,
-                every_state=False,
-                words=recipe.words,
-            )
-            held_out, self.model_ = recipe.cross_fit(arrays, regions, folds, groups)
-            self._tune(held_out, regions)
+        if regions.n_classes == 2:
+            held_out, self.model_ = recipe.learn(arrays, regions, groups)
+            if held_out is not None:
+                self._tune(held_out, regions)
         else:
             self.model_ = recipe.fit(arrays, regions, groups)
         self.classes_, self.n_features_in_ = regions.classes, int(arrays[0].shape[1])

@@ -14,15 +14,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError
 from structsvm.partitions.candidates import Rival
 from structsvm.partitions.samples import Counts
 from structsvm.partitions.values import label_values, missing_labels
-from structsvm.support.checks import among
-
-__all__ = ["RowClassifier", "rivals_of_tables"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
+from structsvm.support.checks import refuse_unlisted
 
 KINDS = ("lda", "centroid")
 
@@ -73,8 +70,7 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
         DataError
             When the labels do not name two classes of rows at least.
         """
-        if not among(self.kind, KINDS):
-            raise SettingsError(f"kind must be one of {KINDS}, got {self.kind!r}")
+        refuse_unlisted("kind", self.kind, KINDS)
         X, y = np.vstack(Xs), np.concatenate([label_values(labels) for labels in ys])
         if len(X) != len(y) or np.unique(y).size < 2:
             raise DataError(

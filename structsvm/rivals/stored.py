@@ -6,8 +6,6 @@ from structsvm.rivals.frame_classifier import FrameClassifier
 from structsvm.rivals.region_classifier import RegionClassifier
 from structsvm.rivals.row_classifier import RowClassifier
 
-__all__ = ["STORED_RIVALS"]
-
 STORED_RIVALS: dict[str, type] = {
     kind.__name__: kind
     for kind in (

@@ -13,17 +13,7 @@ from structsvm.errors import DataError
 from structsvm.features.names import UNNAMED
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-
-__all__ = [
-    "Stretch",
-    "breakpoints",
-    "mean_loss",
-    "occurrences",
-    "segment_numbers",
-    "stretches_to_tune_on",
-]
-
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)

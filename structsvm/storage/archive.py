@@ -18,8 +18,6 @@ from structsvm.errors import SettingsError, StructSVMError
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.limits import TooLarge, read_npz
 
-__all__ = ["Archive"]
-
 Arrays = dict[str, NDArray[Any]]
 
 

@@ -9,8 +9,6 @@ import shutil
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["hidden", "remove_leftovers", "unwritable", "write_atomically"]
-
 
 def write_atomically(path: str | PathLike[str], content: bytes) -> None:
     """Write a file so that a reader finds all of it or what was there before, at any moment.

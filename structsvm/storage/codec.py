@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from structsvm.storage.typed import refuse_strangers
 from structsvm.storage.unstored import Unstored
 
-__all__ = ["Codec", "is_lost"]
-
 Arrays = dict[str, NDArray[Any]]
 
 COLLECTIONS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}

@@ -14,18 +14,6 @@ from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 
-__all__ = [
-    "BYTES_VARIABLE",
-    "PIXELS_VARIABLE",
-    "TooLarge",
-    "amount",
-    "check_bytes",
-    "check_pixels",
-    "kept_bytes",
-    "npy_shape",
-    "read_npz",
-]
-
 BYTES_VARIABLE, PIXELS_VARIABLE = "STRUCTSVM_MAX_BYTES", "STRUCTSVM_MAX_PIXELS"
 KEPT_VARIABLE = "STRUCTSVM_KEPT_BYTES"
 """Environment variables that override the limits where no argument does."""

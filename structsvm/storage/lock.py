@@ -14,8 +14,6 @@ from structsvm.storage.atomic import hidden, remove_leftovers
 if sys.platform != "win32":  # where nothing keeps two runs apart
     import fcntl
 
-__all__ = ["TakenError", "alone_on"]
-
 
 class TakenError(OSError):
     """Another run, which is alive, holds the file."""

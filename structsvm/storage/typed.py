@@ -10,8 +10,6 @@ from typing import Any, get_type_hints
 from structsvm.storage.unstored import Unstored
 from structsvm.support.typed import suits
 
-__all__ = ["refuse_strangers"]
-
 
 def refuse_strangers(cls: type, settings: Mapping[str, Any]) -> None:
     """Check the values for the fields of a dataclass by its annotations.

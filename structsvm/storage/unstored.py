@@ -8,8 +8,6 @@ from typing import Any
 
 from structsvm.errors import SettingsError
 
-__all__ = ["Unstored", "refuse_unstored"]
-
 
 @dataclass(frozen=True)
 class Unstored:

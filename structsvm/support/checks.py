@@ -5,23 +5,12 @@ from __future__ import annotations
 import difflib
 import math
 import sys
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from structsvm.errors import SettingsError
-
-__all__ = [
-    "among",
-    "check_n_jobs",
-    "is_number",
-    "is_positive",
-    "is_seed",
-    "is_whole",
-    "meant",
-    "refuse_bad_seed",
-]
 
 LARGEST_SEED = 2**32 - 1
 """What scikit-learn and the older generators of numpy take at most."""
@@ -84,6 +73,18 @@ def check_n_jobs(value: Any) -> None:
     """
     if value is not None and not (is_whole(value) and value and abs(value) <= LARGEST_SEED):
         raise SettingsError(f"n_jobs must be an integer other than 0 or None, got {value!r}")
+
+
+def refuse_unlisted(name: str, value: Any, allowed: Sequence[str | None]) -> None:
+    """Check that a setting is one of the names, or None, that it may be.
+
+    Raises
+    ------
+    SettingsError
+        If it is not.
+    """
+    if not among(value, allowed):
+        raise SettingsError(f"{name} must be one of {allowed}, got {value!r}")
 
 
 def among(value: Any, allowed: Container[Any]) -> TypeGuard[str | None]:

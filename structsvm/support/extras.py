@@ -7,8 +7,6 @@ from typing import Any
 
 from structsvm.errors import MissingExtraError
 
-__all__ = ["require"]
-
 
 def require(module: str, extra: str, purpose: str) -> Any:
     """Import an optional library, or say how to install it.

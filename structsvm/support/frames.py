@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from structsvm.support.extras import require
 
-__all__ = ["data_frame"]
-
 
 def data_frame(
     kind: str, values: NDArray[np.float64], names: Sequence[str], index: Any = None

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["counted", "finite", "read_only", "shown"]
-
 
 def counted(n: int, noun: str) -> str:
     """Return a number of things in words: "1 row", "3 rows"."""

@@ -13,8 +13,6 @@ from contextlib import ExitStack, contextmanager
 from threading import Lock, local
 from typing import Any
 
-__all__ = ["without_warnings"]
-
 
 @contextmanager
 def without_warnings(*categories: type[Warning], beginning: str = "") -> Iterator[None]:

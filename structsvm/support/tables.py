@@ -11,9 +11,6 @@ from structsvm.errors import SettingsError, printable
 from structsvm.support.checks import among
 from structsvm.support.extras import require
 
-__all__ = ["Printed", "ShortTable"]
-
-
 CONTAINERS = ("pandas", "polars")
 
 

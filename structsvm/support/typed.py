@@ -13,8 +13,6 @@ import numpy as np
 
 from structsvm.errors import SettingsError
 
-__all__ = ["refuse_other_types", "suits"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -12,8 +12,6 @@ import numpy as np
 
 from structsvm.errors import PluginError
 
-__all__ = ["Snapshot", "nothing_written"]
-
 
 class Snapshot:
     """A deep copy, to compare with later.

@@ -6,15 +6,11 @@ import pickle
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import PluginError
 from structsvm.problem import CompositeRisk, Problem
+from structsvm.support.arrays import Floats
 from structsvm.weights import WeightSpace
-
-__all__ = ["check_composite"]
-
-Floats = NDArray[np.float64]
 
 WEIGHTS, DIRECTIONS = 4, 3
 """Weights at which the gradient is compared with differences, and directions at each."""

@@ -21,10 +21,6 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.testing.separation import TOLERANCE
 
-__all__ = ["GivenSample"]
-
-Floats = NDArray[np.float64]
-
 QUESTIONS = ((0.3, -1.0), (1.0, -3.0), (1.0, -1.0), (1.0, -0.1), (3.0, -1.0), (1.0, 0.5))
 """Scales of the samples and rewards of a cluster."""
 

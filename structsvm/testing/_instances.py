@@ -7,17 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from structsvm.errors import PluginError
 from structsvm.oracles.exhaustive import all_partitions, all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax, Constraint, Oracle, Region
 from structsvm.partitions.trace_objective import TraceObjective
-
-__all__ = ["MOST", "Family", "Instance", "Kind", "random_instances"]
-
-Floats = NDArray[np.float64]
 
 Family = Callable[[int], Iterable[ArrayLike]]
 """T to one vector of labels for each partition of T samples that an oracle searches."""

@@ -19,8 +19,6 @@ from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.plain import shown
 from structsvm.testing._instances import MOST, Family, Instance, Kind, random_instances
 
-__all__ = ["check_oracle", "check_oracles"]
-
 
 def check_oracle(
     oracle: Oracle,

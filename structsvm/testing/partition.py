@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, OracleError, PluginError, StructSVMError
 from structsvm.oracles.exhaustive import all_partitions
@@ -24,6 +23,7 @@ from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.problem import CompositeRisk, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
+from structsvm.support.arrays import Floats
 from structsvm.support.contract import culprit
 from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
@@ -31,10 +31,6 @@ from structsvm.testing._composite import check_composite
 from structsvm.testing._given import GivenSample
 from structsvm.testing.oracle import check_oracles
 from structsvm.testing.separation import TOLERANCE, Asked, check_separation, random_weights
-
-__all__ = ["Report", "check_partition_problem"]
-
-Floats = NDArray[np.float64]
 
 TINY = (1, 2, 4, 6)
 """Numbers of items whose partitions are all looked at."""

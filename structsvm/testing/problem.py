@@ -7,12 +7,12 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import PluginError
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
+from structsvm.support.arrays import Floats
 from structsvm.testing.partition import Report, check_partition_problem
 from structsvm.testing.separation import (
     TOLERANCE,
@@ -22,9 +22,6 @@ from structsvm.testing.separation import (
     random_weights,
 )
 
-__all__ = ["check_problem"]
-
-Floats = NDArray[np.float64]
 Labellings = Callable[[Any], Iterable[Any]]
 
 

@@ -9,17 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import PluginError
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
+from structsvm.support.arrays import Floats
 from structsvm.support.unchanged import Snapshot
 from structsvm.weights import WeightSpace
-
-__all__ = ["TOLERANCE", "Asked", "Known", "check_separation", "random_weights"]
-
-Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-8
 """Rounding allowed, as a fraction of the size of the terms."""

@@ -14,7 +14,7 @@ from PIL import Image
 from sklearn.datasets import make_blobs
 
 from structsvm.cli import main
-from structsvm.cli.app import build_parser
+from structsvm.cli.usage import build_parser
 from structsvm.io.files import write_recording
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"

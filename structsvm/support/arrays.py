@@ -1,0 +1,10 @@
+"""The arrays that signatures speak of; docstrings give their shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
