@@ -115,8 +115,8 @@ def labels_of(
         raise SettingsError(f"tolerance must be a finite number >= 0, got {tolerance!r}")
     if isinstance(intervals, Mapping):
         raise DataError(
-            f"these are the intervals of {counted(len(intervals), 'recording')} by name: give those "
-            f"of one, such as intervals[{next(iter(intervals), 'name')!r}]"
+            f"these are intervals of {counted(len(intervals), 'recording')} by name: give those of "
+            f"one, such as intervals[{next(iter(intervals), 'name')!r}]"
         )
     axis = time_axis(times, len(times))
     found: list[str | None] = [None] * len(axis)
