@@ -299,8 +299,14 @@ def _unpack_stage(name: str, plain: Any, arrays: Mapping[str, NDArray[Any]]) -> 
 
 
 def _described_problem(codec: Codec, problem: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    """The name of a problem and its settings, all of which are needed to predict."""
-    name, settings = problem_name(problem), {}
+    """The name of a problem and its settings."""
+    settings = _settings(codec, problem, arrays)
+    return {"entry_point": problem_name(problem), "settings": settings}
+
+
+def _settings(codec: Codec, problem: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a problem; all of them are needed to predict."""
+    settings = {}
     for f in fields(problem):
         if not f.init:
             continue
@@ -308,11 +314,11 @@ def _described_problem(codec: Codec, problem: Any, arrays: dict[str, Any]) -> di
         settings[f.name] = codec.pack(value, arrays)
         if is_lost(settings[f.name]):
             raise PluginError(
-                f"problem {name}: a model file cannot hold the setting "
+                f"problem {problem_name(problem)}: a model file cannot hold the setting "
                 f"{f.name}={value!r}; it can hold numbers, texts, arrays, and tuples, lists, sets "
                 "and mappings of them"
             )
-    return {"entry_point": name, "settings": settings}
+    return settings
 
 
 def _svm(header: dict[str, Any], arrays: dict[str, Any]) -> StructuredSVM:
