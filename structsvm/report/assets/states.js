@@ -50,6 +50,7 @@ function showConfusion(metric) {
   });
   byId("confusion-table").replaceChildren(make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
   const { accuracy } = DATA.means[metric];
-  byId("confusion-words").textContent = `Share of the ${DATA.items} of a true state (row) that got each name (column). `
+  byId("confusion").textContent = `What ${DATA.named}s are taken for`;
+  byId("confusion-words").textContent = `Share of the ${DATA.bearers} of a true ${DATA.named} (row) that got each name (column). `
     + `Accuracy over all of them: ${fixed(accuracy, 3)}.`;
 }
