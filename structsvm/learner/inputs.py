@@ -24,8 +24,6 @@ from structsvm.partitions.samples import Standardizer, centred, warn_about_const
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.arrays import Floats
 
-__all__ = ["Inputs", "are_scores"]
-
 
 @dataclass(frozen=True, eq=False)
 class Inputs:

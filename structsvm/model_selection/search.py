@@ -628,10 +628,10 @@ class MetricLearnerCV(ProblemParameters):
         others = [rival for rival in others if rival.name not in chosen]
         learned = 0.5 if chosen or others else 1.0
 
-        def keep(found: MetricLearner) -> None:
-            self.best_estimator_ = found
+        def keep(learner: MetricLearner) -> None:
+            self.best_estimator_ = learner
             if when_learned is not None:
-                when_learned(found)
+                when_learned(learner)
 
         with share("the choice", 0.0, learned):
             self._learn_best(learner, data, tuned, keep)
