@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -33,7 +34,7 @@ class Case:
     problem: str
     what: str
     files: str = "*.npz"
-    """Of the set's folder."""
+    """Of the set's folder, which is given as a whole where it has images and their masks."""
     options: tuple[str, ...] = ()
 
 
@@ -43,7 +44,7 @@ CASES: Mapping[str, Case] = {
     "tep": Case("change-point", "recordings"),
     "skab": Case("change-point", "recordings"),
     "har_spsw": Case("change-point", "recordings", "s0*.npz s10*.npz", ("--groups", "^s[0-9]+")),
-    "weizmann_horse": Case("normalized-cut", "images", "img"),
+    "weizmann_horse": Case("normalized-cut", "images"),
     **{
         name: Case("clustering", "rows")
         for name in ("iris", "wine", "balance_scale", "ionosphere", "movement_libras", "digits")
@@ -89,7 +90,7 @@ def measured(name: str, case: Case, folder: Path) -> dict[str, Any]:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     plain = json.loads(done.stdout)
     told = next(line for line in done.stderr.splitlines() if line.startswith("learning from "))
-    learned, held_out = (part.split()[2] for part in told.split(";"))
+    learned, held_out = (re.findall(r"\d+", part)[0] for part in told.split(";"))
     found = {
         "seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
         "learned from": learned,
@@ -113,7 +114,7 @@ def given(name: str, case: Case, folder: Path, place: Path) -> list[str]:
         path.write_text("\n".join([head, *rows]) + "\n")
         return [str(path)]
     if case.problem == "normalized-cut":
-        return [str(folder / name / case.files)]
+        return [str(folder / name)]
     return [str(path) for glob in case.files.split() for path in sorted((folder / name).glob(glob))]
 
 
