@@ -13,8 +13,6 @@ from structsvm.parallel.limits import single_threaded
 from structsvm.parallel.local import Threads
 from structsvm.support.progress import stage
 
-__all__ = ["spread", "spread_in_threads", "together", "working_on"]
-
 _backend: ContextVar[Backend] = ContextVar("backend", default=Serial())  # noqa: B039 (frozen)
 
 

@@ -41,7 +41,10 @@ def lazy(
         if name in rooms:
             return import_module(f"{package}.{name}")
         if name not in home:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            # With what was looked for, and where, Python says what was probably meant.
+            raise AttributeError(
+                f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package]
+            )
         value = getattr(import_module(home[name]), name)
         setattr(sys.modules[package], name, value)
         return value
