@@ -11,11 +11,7 @@ import numpy as np
 
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.boundaries import Boundaries
-from structsvm.oracles._segments.search import (
-    SegmentSearch,
-    path_of_known_length,
-    splitting_price,
-)
+from structsvm.oracles._segments.search import SegmentSearch, path_of_known_length, splitting_price
 from structsvm.oracles._segments.stages import path_in_stages
 from structsvm.oracles._segments.table import truth_of
 from structsvm.oracles._segments.whole import (

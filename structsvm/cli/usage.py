@@ -659,6 +659,12 @@ def _running_options(group: argparse._ArgumentGroup) -> None:
         "Its workers read the files, one at a time, and must find them under the same paths",
     )
     group.add_argument(
+        "--lazy",
+        action="store_true",
+        help="read the files one at a time, whenever they are needed: for more than fits in "
+        "memory, which --scheduler does, too",
+    )
+    group.add_argument(
         "--checkpoint",
         type=Path,
         metavar="FILE",

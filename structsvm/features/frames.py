@@ -16,7 +16,7 @@ from sklearn.dummy import DummyClassifier
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.names import UNNAMED, States
-from structsvm.partitions.samples import STANDARDIZE, Standardizer
+from structsvm.partitions.samples import STANDARDIZE, Standardizer, units_of
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solvers.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
@@ -374,7 +374,7 @@ class HeldOut:
     @staticmethod
     def is_possible(n_recordings: int, groups: Any = None) -> bool:
         """Whether there are two groups, or two recordings where there are no groups."""
-        return len(_units(groups, n_recordings)[0]) > 1
+        return len(units_of(groups, n_recordings)[0]) > 1
 
     @classmethod
     def draw(
@@ -412,7 +412,7 @@ class HeldOut:
             raise SettingsError(
                 f"n_folds of {owner} must be a number of 2 or more, got {n_folds!r}"
             )
-        names, units = _units(groups, n_recordings)
+        names, units = units_of(groups, n_recordings, words)
         n_units, noun = len(names), words.whole if groups is None else "group"
         if n_units < 2:
             there = f"one {noun}" if groups is None else f"one group, {names[0]!r}"
@@ -436,19 +436,6 @@ class HeldOut:
             if fewest == 0:
                 break
         return cls(best[units].astype(np.int64), n)
-
-
-def _units(groups: Any, n_recordings: int) -> tuple[list[Any], Ints]:
-    """Names of the groups, and the number of that of each recording."""
-    if groups is None:
-        return list(range(n_recordings)), np.arange(n_recordings)
-    labels = np.asarray(groups)
-    if labels.shape != (n_recordings,):
-        raise DataError(
-            f"{n_recordings} recordings but groups of shape {labels.shape}: give one for each"
-        )
-    names, units = np.unique(labels, return_inverse=True)
-    return names.tolist(), units.astype(np.int64)
 
 
 def _refuse_lonely(

@@ -18,14 +18,7 @@ from structsvm.io.columns import warn_about_columns
 from structsvm.io.indicators import read_labels_as
 from structsvm.io.label_tables import label_files
 from structsvm.io.media import MEDIA, read_streams
-from structsvm.io.readers import (
-    AS_USUAL,
-    EXCEL,
-    HowToRead,
-    TableColumns,
-    read_npz,
-    read_table,
-)
+from structsvm.io.readers import AS_USUAL, EXCEL, HowToRead, TableColumns, read_npz, read_table
 from structsvm.io.recording import Recording, listed, share_features
 from structsvm.io.text import COMPRESSIONS, TEXT_KINDS, Typed, kind_of, stem_of
 from structsvm.io.times import warn_about_steps

@@ -14,8 +14,6 @@ from structsvm.partitions.reading import content_of
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Words
 
-__all__ = ["TrainingSummary"]
-
 
 @dataclass(frozen=True)
 class TrainingSummary:

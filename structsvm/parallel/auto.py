@@ -25,8 +25,6 @@ from structsvm.parallel.cluster import Dask
 from structsvm.parallel.local import Processes, Threads
 from structsvm.support.checks import among, check_n_jobs
 
-__all__ = ["BACKEND_NAMES", "Auto", "backend_from"]
-
 BACKEND_NAMES = ("auto", "serial", "threads", "processes", "dask")
 
 PROBE = 0.01

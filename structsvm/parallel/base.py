@@ -14,21 +14,6 @@ from typing import Any
 from structsvm.errors import SettingsError
 from structsvm.parallel.limits import single_threaded
 
-__all__ = [
-    "RETRIES",
-    "Backend",
-    "Serial",
-    "SerialSession",
-    "Session",
-    "ShareResult",
-    "ShareTask",
-    "Task",
-    "in_order",
-    "sendable",
-    "split_shares",
-    "work",
-]
-
 Task = Callable[[Any, Any], Any]
 """Takes a part and the argument."""
 

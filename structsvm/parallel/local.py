@@ -32,8 +32,6 @@ from structsvm.parallel.base import (
 from structsvm.parallel.workers import Workers, WorkersDied
 from structsvm.support.checks import check_n_jobs
 
-__all__ = ["Processes", "Threads"]
-
 logger = logging.getLogger("structsvm")
 
 

@@ -12,8 +12,6 @@ from structsvm.parallel.base import Backend, Serial, Task
 from structsvm.parallel.limits import single_threaded
 from structsvm.support.progress import stage
 
-__all__ = ["spread", "spread_in_threads", "working_on"]
-
 _backend: ContextVar[Backend] = ContextVar("backend", default=Serial())  # noqa: B039 (frozen)
 
 

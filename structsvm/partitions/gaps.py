@@ -15,14 +15,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError
+from structsvm.support.arrays import Floats
 from structsvm.support.blocks import largest, largest_of_all
-
-__all__ = ["blocks", "filled", "has_gaps", "in_metric", "magnitudes", "means", "scales"]
-
-Floats = NDArray[np.float64]
 
 
 def has_gaps(X: Floats) -> bool:

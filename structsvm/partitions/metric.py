@@ -186,14 +186,14 @@ def penalties_for(
     Zs: Sequence[Data], truths: Sequence[EquivalenceMatrix], weights: Floats | None = None
 ) -> Floats | None:
     """The grid of penalties for samples in a metric; None where nothing varies."""
-    scatter = of_each("measuring the samples", _scatter, Zs)
+    scatter = of_each("measuring the samples", total_scatter, Zs)
     changes = [max(1, truth.n_clusters - 1) for truth in truths]
     shares = [s / k for s, k in zip(scatter, changes, strict=True)]
     scale = float(np.average(shares, weights=weights))
     return penalty_grid(scale) if scale > 0 else None
 
 
-def _scatter(Z: Floats) -> float:
+def total_scatter(Z: Floats) -> float:
     """The sum of squared distances from the mean, of the values there are."""
     squares = (Z - Z.mean(axis=0)) ** 2
     total = float(squares.sum())
@@ -208,7 +208,7 @@ def penalty_grid(scale: float) -> Floats:
 @single_threaded()
 def calibrate_by(
     oracles: Sequence[Oracle],
-    Zs: Sequence[Floats],
+    Zs: Sequence[Data],
     losses: Sequence[Callable[[EquivalenceMatrix], float]],
     penalties: Floats,
     weights: Floats | None = None,
@@ -220,10 +220,11 @@ def calibrate_by(
 
 
 def _loss_curve(
-    sample: tuple[int, Oracle, Floats, Callable[[EquivalenceMatrix], float]], penalties: Floats
+    sample: tuple[int, Oracle, Data, Callable[[EquivalenceMatrix], float]], penalties: Floats
 ) -> Floats:
     """Loss of the optimal partition of one sample at every penalty."""
-    i, oracle, Z, loss = sample
+    i, oracle, data, loss = sample
+    Z = in_memory(data)
     with asked(oracle, "maximize", f"sample {i}"):
         if isinstance(oracle, BatchOracle):
             found = oracle.price_path(Z, penalties)

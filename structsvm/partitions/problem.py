@@ -130,7 +130,7 @@ class PartitionProblem(Contract):
     @hook
     def restrict(self, sample: Sample, rows: Ints) -> Sample:
         """Some of the items of a sample, such as those that are labelled, as one of their own."""
-        return sample.with_features(sample.X[rows])
+        return sample.at(rows)
 
     @hook
     def partly(

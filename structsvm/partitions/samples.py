@@ -16,30 +16,10 @@ from structsvm.partitions.gaps import blocks, filled, has_gaps, magnitudes, mean
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.partitions.values import no_array, refuse_hidden
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import by_rows, largest, largest_of_all, mapping_of, mean_and_spread
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
-
-__all__ = [
-    "MISSING",
-    "STANDARDIZE",
-    "Counts",
-    "Standardizer",
-    "as_floats",
-    "as_list",
-    "asked_counts",
-    "centred",
-    "check_names",
-    "check_samples",
-    "check_weights",
-    "check_width",
-    "checked_names",
-    "cluster_counts",
-    "is_constant",
-    "warn_about_constant_features",
-]
-
-Floats = NDArray[np.float64]
 
 Counts = int | Sequence[int] | None
 """A number of clusters for every sample, one for each, or none given."""
@@ -265,6 +245,25 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
     if not weights.any():
         raise DataError(f"every sample_weight is 0: no {words.whole} is left to learn from")
     return np.asarray(weights / weights.max())
+
+
+def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any], Ints]:
+    """Names of the groups of samples, and the number of that of each, (N,).
+
+    Without groups every sample is one.
+
+    Raises
+    ------
+    DataError
+        If there is not a group for each sample.
+    """
+    if groups is None:
+        return list(range(N)), np.arange(N)
+    labels = np.asarray(groups)
+    if labels.shape != (N,):
+        raise DataError(f"{words.wholes(N)} but groups of shape {labels.shape}: give one for each")
+    names, units = np.unique(labels, return_inverse=True)
+    return names.tolist(), units.astype(np.int64)
 
 
 def asked_counts(asked: int | str | None, truths: Sequence[Any] | None) -> Counts:

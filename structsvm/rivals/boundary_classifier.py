@@ -20,10 +20,7 @@ from structsvm.features.boundaries import (
 )
 from structsvm.features.checks import read_recordings
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.samples import (
-    Counts,
-    cluster_counts,
-)
+from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.rivals.tuning import Stretch, mean_loss, segment_numbers, stretches_to_tune_on
 from structsvm.support.arrays import Floats, Ints
 

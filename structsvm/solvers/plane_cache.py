@@ -9,11 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.masters.working_set import Labellings, as_objects
-
-__all__ = ["PlaneCache"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 
 class PlaneCache:

@@ -40,11 +40,10 @@ from structsvm.solvers.separation import (
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
 from structsvm.solvers.support import support_of
 from structsvm.status import Status
+from structsvm.support.arrays import Floats, Ints
 
 __all__ = ["Run"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 logger = logging.getLogger("structsvm")
 

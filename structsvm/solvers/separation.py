@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, StructSVMError
 from structsvm.masters.working_set import Labellings
@@ -25,13 +24,9 @@ from structsvm.solvers.first_answer import (
 )
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import AtOnce, asked
 from structsvm.support.plain import read_only
-
-__all__ = ["Block", "Query", "blocks_of", "separate_one", "separate_share", "truth_sizes"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 TRUTHS_IN_MEMORY = 2**28
 """Bytes that the joint features of the true labellings may take before they are recomputed."""

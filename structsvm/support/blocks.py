@@ -16,18 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
-
-__all__ = [
-    "by_rows",
-    "largest",
-    "largest_of_all",
-    "mapping_of",
-    "mean_and_spread",
-    "release",
-    "scatter",
-]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 ROWS = 1 << 16
 """Rows of a block."""

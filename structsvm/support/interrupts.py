@@ -21,8 +21,6 @@ from signal import SIGINT, default_int_handler
 from types import FrameType, TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
-__all__ = ["Interrupts", "pieces", "uninterrupted"]
-
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 

@@ -42,18 +42,6 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def run(folder, capsys, monkeypatch):
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(line):
-        code = main(line.split())
-        return code, *capsys.readouterr()
-
-    return run
-
-
 def test_images_with_many_parts_are_cut_without_being_told_how_many(run):
     code, out, err = run("predict m.structsvm test --json")
     assert code == 0, err
