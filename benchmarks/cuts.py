@@ -59,7 +59,7 @@ def pixels() -> tuple[FeatureGraph, np.ndarray]:
 
     horse = read_images(HORSES)[20]
     small = Image.fromarray(horse.image).resize((80, 50), Image.Resampling.BOX)
-    mask = Image.fromarray(np.uint8(255) * (horse.labels == 1)).resize((80, 50))
+    mask = Image.fromarray(np.uint8(255) * (horse.labels > 0)).resize((80, 50))
     settings = GraphOfImage(nodes="pixels", features="colour+position")
     truth = (np.asarray(mask) > 127).ravel().astype(int)
     return from_image(np.asarray(small), settings), truth

@@ -27,7 +27,7 @@ is looked at.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -50,6 +50,9 @@ Rule = Callable[[Any, Any, int], Any]
 
 ROUNDING = 1e-11
 """A start is left out only where it is worse by this part of the scatter, and not by rounding."""
+
+
+KNOWN = ", with changes where they are known to be"
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,11 @@ class AllowedSegmentsOracle(Oracle):
         if found is None:
             K = constraint.n_clusters
             number = "no segmentation" if K is None else f"no segmentation into {K} segments"
-            raise OracleError(f"{number} of {T} samples keeps the rule and the boundaries")
+            known = "" if constraint == replace(UNCONSTRAINED, n_clusters=K) else KNOWN
+            allowed = f"{_called(self.rule)} allows{known}"
+            raise OracleError(
+                f"{number} of {T} samples has only segments that {allowed}: allow more"
+            )
         y = EquivalenceMatrix.from_breakpoints(found[1:])
         value = objective.value(y)
         return Argmax(y, value, value, Quality.EXACT)
@@ -388,3 +395,16 @@ def _extend_layers(
                 best[k, t], last[k, t] = most + shift, where
         if forced[t]:
             latest = t
+
+
+def _called(rule: Rule) -> str:
+    """What a rule is called: the problem whose method it is, with what was set of it."""
+    owner = getattr(rule, "__self__", None)
+    if not is_dataclass(owner):
+        return getattr(rule, "__name__", "the rule")
+    told = [
+        f"{field.name}={getattr(owner, field.name)!r}"
+        for field in fields(owner)
+        if getattr(owner, field.name) != field.default
+    ]
+    return f"{type(owner).__name__}({', '.join(told)})"

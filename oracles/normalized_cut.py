@@ -60,21 +60,18 @@ class CutDecoder:
     tol: float = 1e-6
     random_state: int = 0
 
-    def embed(self, W: Weights, count: int, start: Floats | None = None) -> Embedding:
-        """The first ``count`` eigenvectors, sqrt(d) being the first of a normalized cut.
-
-        ``start`` is where Lanczos begins, such as the sum of the vectors at a nearby metric.
-        """
+    def embed(self, W: Weights, count: int) -> Embedding:
+        """The first ``count`` eigenvectors, sqrt(d) being the first of a normalized cut."""
         d = W.degrees
         T = d.size
         count = min(count, T)
         if not self.normalized:
             operator = CutOperator(W.matrix / T, np.zeros((T, 1)), np.zeros((1, 1)))
-            return Embedding(*operator.top(count, start, self.tol), d)
+            return Embedding(*operator.top(count, self.tol), d)
         u0 = np.sqrt(d / d.sum())[:, None]
         S = scaled(W.matrix, 1.0 / np.sqrt(d))
         operator = CutOperator(S, u0, np.array([[-DEFLATION]]))
-        values, vectors = operator.top(count - 1, start, self.tol)
+        values, vectors = operator.top(count - 1, self.tol)
         return Embedding(np.append(1.0, values), np.hstack([u0, vectors]), d)
 
     def n_clusters(self, embedding: Embedding, threshold: float) -> int:

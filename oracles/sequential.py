@@ -11,11 +11,7 @@ import numpy as np
 
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.boundaries import Boundaries
-from structsvm.oracles._segments.search import (
-    SegmentSearch,
-    path_of_known_length,
-    splitting_price,
-)
+from structsvm.oracles._segments.search import SegmentSearch, path_of_known_length, splitting_price
 from structsvm.oracles._segments.stages import path_in_stages
 from structsvm.oracles._segments.table import truth_of
 from structsvm.oracles._segments.whole import (
@@ -366,8 +362,8 @@ def _error_and_price(objective: TraceObjective, scatter: float) -> tuple[float, 
 
 
 def _no_segmentation(K: int | None) -> str:
-    into = "" if K is None else f" into {K} segments"
-    return f"no segmentation{into} has its boundaries where the constraint wants them"
+    into, way_out = ("", "") if K is None else (f" into {K} segments", ": ask for another number")
+    return f"no segmentation{into} has its changes where they are known to be{way_out}"
 
 
 def _require_segmentation(objective: TraceObjective) -> None:

@@ -13,7 +13,6 @@ from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
-from structsvm.partitions.gaps import has_gaps
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.reading import read_arrays
 from structsvm.partitions.sample import Sample
@@ -130,7 +129,7 @@ class ChangePoint(SegmentProblem):
 
     def decoder(self, sample: Sample) -> Oracle:
         """Exact dynamic programming; near-linear where all is allowed and nothing missing."""
-        if self._allows_all and not (self.missing == "mask" and has_gaps(sample.X)):
+        if self._allows_all and not (self.missing == "mask" and sample.has_gaps):
             from structsvm.oracles.sequential import SequentialOracle  # loads numba
 
             return SequentialOracle()

@@ -31,6 +31,7 @@ __all__ = [
     "CompositeRisk",
     "Outline",
     "Problem",
+    "Regularized",
     "RegularizedRisk",
     "Risk",
     "Scorer",
@@ -164,8 +165,46 @@ class AtWeight:
         return self.problem.separate(self.w, x, y)
 
 
+class Regularized:
+    """A weight and its regularizer, perhaps with constraints: what masters see of a risk."""
+
+    space: WeightSpace
+    """The cone of ``w``."""
+    regularizer: Regularizer
+    """Omega."""
+    constraints: Callable[[Any], list[Any]] | None
+    """Takes the metric (or other weight) as users see it, a cvxpy expression, to a list of further
+    cvxpy constraints; see :meth:`further_constraints`."""
+
+    def penalty(self, w: Floats) -> float:
+        """Return Omega(w)."""
+        return self.regularizer.value(w, self.space)
+
+    def further_constraints(self, B: Any) -> list[Any]:
+        """The further constraints on a cvxpy weight ``B``; none if there are none.
+
+        Raises
+        ------
+        SettingsError
+            When ``constraints`` returned anything but a list of cvxpy constraints.
+        """
+        if self.constraints is None:
+            return []
+        import cvxpy as cp
+
+        found: Any = self.constraints(B)
+        if not isinstance(found, list | tuple) or not all(
+            isinstance(constraint, cp.Constraint) for constraint in found
+        ):
+            raise SettingsError(
+                f"constraints returned {shown(found)}: return a list of cvxpy constraints, such as "
+                "[cp.trace(B) <= 1]"
+            )
+        return list(found)
+
+
 @dataclass(frozen=True, eq=False)
-class Outline:
+class Outline(Regularized):
     """What a solver has to know of a risk to say whether it can minimise it, before any work."""
 
     space: WeightSpace
@@ -192,7 +231,7 @@ class CompletableProblem(Problem):
 
 
 @dataclass(frozen=True, eq=False)
-class RegularizedRisk:
+class RegularizedRisk(Regularized):
     """``F(w) = Omega(w) + sum_i omega_i L_i(w)`` over a cone, perhaps with further constraints.
 
     Raises
@@ -215,8 +254,6 @@ class RegularizedRisk:
     null: Floats
     """The weight that stands for no learning, (d,): its objective is F(0) in the relative gap."""
     constraints: Callable[[Any], list[Any]] | None = None
-    """Takes the metric (or other weight) as users see it, a cvxpy expression, to a list of further
-    cvxpy constraints; see :meth:`further_constraints`."""
     start: Floats | None = None
     """A sensible weight, (d,), tried before any other, so that the answer is never worse."""
     is_model: bool = False
@@ -302,28 +339,6 @@ class RegularizedRisk:
             )
         return w
 
-    def further_constraints(self, B: Any) -> list[Any]:
-        """The further constraints on a cvxpy weight ``B``; none if there are none.
-
-        Raises
-        ------
-        SettingsError
-            When ``constraints`` returned anything but a list of cvxpy constraints.
-        """
-        if self.constraints is None:
-            return []
-        import cvxpy as cp
-
-        found: Any = self.constraints(B)
-        if not isinstance(found, list | tuple) or not all(
-            isinstance(constraint, cp.Constraint) for constraint in found
-        ):
-            raise SettingsError(
-                f"constraints returned {shown(found)}: return a list of cvxpy constraints, such as "
-                "[cp.trace(B) <= 1]"
-            )
-        return list(found)
-
     @property
     def n_samples(self) -> int:
         """The number of samples, N."""
@@ -333,10 +348,6 @@ class RegularizedRisk:
     def outline(self) -> Outline:
         """The parts that a solver checks before any work."""
         return Outline(self.space, self.regularizer, self.constraints, self.n_samples)
-
-    def penalty(self, w: Floats) -> float:
-        """Return Omega(w)."""
-        return self.regularizer.value(w, self.space)
 
     def as_cvxpy(self, solution: Solution) -> cp.Problem:
         """The problem over the support labellings of a solution, as an ordinary problem of cvxpy.
@@ -421,19 +432,17 @@ class RegularizedRisk:
         return replace(self, start=start)
 
 
-class CompositeRisk(Contract):
+class CompositeRisk(Regularized, Contract):
     """``F(w) = Omega(w) + sum_i h_i(c_i(w))``: each ``h_i`` convex, each ``c_i`` smooth.
 
     The hinge losses of a similarity that is not linear in the metric are of this kind: convex in
     the similarity matrix, but not in the metric. There is no certified lower bound.
     """
 
-    space: WeightSpace
-    """The cone of ``w``; a field of every such risk, as the next ones."""
-    regularizer: Regularizer
-    """Omega."""
+    constraints = None
+    """Further constraints are for convex objectives."""
     start: Floats
-    """The weight from which to descend, (d,)."""
+    """The weight from which to descend, (d,); a field of every such risk, as cone and Omega."""
 
     @property
     @abstractmethod
@@ -464,10 +473,6 @@ class CompositeRisk(Contract):
     def outline(self) -> Outline:
         """The parts that a solver checks before any work."""
         return Outline(self.space, self.regularizer, None, self.n_samples, is_convex=False)
-
-    def penalty(self, w: Floats) -> float:
-        """Return Omega(w)."""
-        return self.regularizer.value(w, self.space)
 
 
 Risk = RegularizedRisk | CompositeRisk

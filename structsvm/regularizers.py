@@ -438,7 +438,8 @@ def check_lam(lam: Any) -> None:
     structsvm.errors.SettingsError: lam must be > 0, got 0.0
     """
     if not is_positive(lam):
-        raise SettingsError(f"lam must be > 0, got {lam!r}")
+        way_out = ": MetricLearnerCV chooses it by cross-validation" if isinstance(lam, str) else ""
+        raise SettingsError(f"lam must be > 0, got {lam!r}{way_out}")
     if not 1e-100 <= lam <= 1e100:
         raise SettingsError(
             f"lam must be from 1e-100 to 1e100, got {lam}: beyond, bounds of the objective vanish "

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -130,8 +131,17 @@ def modules() -> dict[str, Module]:
         for path in sorted((ROOT / folder).rglob("*.py")):
             inner = path.relative_to(ROOT / folder).with_suffix("").parts
             name = ".".join((package, *inner)).removesuffix(".__init__")
-            found[name] = Module(name, path, ast.parse(path.read_text(encoding="utf-8")))
+            found[name] = Module(name, path, ast.parse(_source(path)))
     return found
+
+
+def _source(path: Path) -> str:
+    """Return the code of a module; what its stub imports is loaded later, on first use."""
+    code, stub = path.read_text(encoding="utf-8"), path.with_suffix(".pyi")
+    if stub.exists():
+        later = textwrap.indent(stub.read_text(encoding="utf-8"), "    ")
+        code += f"\nif TYPE_CHECKING:\n{later}"
+    return code
 
 
 def test_the_tree_is_found() -> None:

@@ -9,6 +9,7 @@ import textwrap
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from threading import current_thread
 
 import distributed
 import numpy as np
@@ -224,32 +225,56 @@ def add(part, argument):
     return part + argument
 
 
+def thread_of(part, argument):
+    return current_thread().name
+
+
+def busy_for(part, argument):
+    """Compute for so many seconds."""
+    until = time.thread_time() + argument
+    while time.thread_time() < until:
+        pass
+    return part
+
+
 def test_cheap_rounds_stay_here():
     with Auto(2).open(list(range(4))) as session:
         for _ in range(4):
             assert session.map(add, 1) == [1, 2, 3, 4]
-        assert type(session._session).__name__ == "SerialSession"
+        assert set(session.map(thread_of, None)) == {current_thread().name}
+
+
+def test_dear_parts_go_to_threads_before_the_first_round_is_over(monkeypatch):
+    monkeypatch.setattr("structsvm.parallel.auto.ENOUGH", 1e9)
+    with Auto(2).open(list(range(5))) as session:
+        assert session.map(busy_for, 0.011) == list(range(5))
+        assert len(set(session.map(thread_of, None)) - {current_thread().name}) == 2
+
+
+def test_a_part_that_is_dear_only_later_sends_the_next_round_to_threads():
+    with Auto(2).open(list(range(5))) as session:
+        session.map(add, 1)
+        session.map(busy_for, 0.003)
+        assert current_thread().name not in session.map(thread_of, None)
 
 
 @pytest.mark.parametrize(
-    ("work", "elapsed", "kind"),
+    ("seconds", "speed", "kind"),
     [
-        (0.1, 0.06, "_InThreads"),
-        (2.0, 1.2, "_InThreads"),
-        (0.1, 0.1, "SerialSession"),
-        (2.0, 2.0, "_InProcesses"),
+        (0.1, 1.7, "_InThreads"),
+        (2.0, 1.7, "_InThreads"),
+        (0.1, 1.0, "SerialSession"),
+        (2.0, 1.0, "_InProcesses"),
     ],
 )
-def test_dear_rounds_leave_if_it_pays(work, elapsed, kind, monkeypatch):
+def test_dear_rounds_leave_if_it_pays(seconds, speed, kind, monkeypatch):
     """Threads that let go of the lock do more than a second's work in a second."""
-    monkeypatch.setattr("structsvm.parallel.auto.CHEAP", 0.0)
+    monkeypatch.setattr("structsvm.parallel.auto.PROBE", 0.0)
     with Auto(2).open(list(range(4))) as session:
-        for _ in range(2):
-            session.map(add, 1)
-        assert type(session._session).__name__ == "_InThreads"
-        session._settle(work, elapsed)
+        session.map(add, 1)
+        session._settle(seconds, speed)
+        assert session.map(add, 1) == [1, 2, 3, 4]
         assert type(session._session).__name__ == kind
-        assert session._session is session._here or kind != "SerialSession"
 
 
 def test_backends_by_name():

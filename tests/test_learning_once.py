@@ -7,7 +7,7 @@ from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.features import Lags, StateScores, Union
 from structsvm.features.frames import FrameRecipe, learning_once
 from structsvm.partitions import Candidate, Rival
-from structsvm.rivals import FrameClassifier
+from structsvm.rivals import BoundaryClassifier, FrameClassifier
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
@@ -55,7 +55,7 @@ def test_scores_and_the_frame_classifier_share_their_classifiers(fits):
     Xs, ys = recordings(8), [NAMES] * 8
     alone = search("scores").fit(Xs, ys)
     n_alone = len(fits)
-    assert n_alone <= 3 * (5 + 1) + (5 + 1)  # in each fold, and on all: cross-fitted, and for use
+    assert n_alone == 3 + 3 + 1  # for each pair of folds, for each fold, and for all recordings
     fits.clear()
     together = search("scores", "again", "frames").fit(Xs, ys)
     assert len(fits) == n_alone
@@ -81,3 +81,19 @@ def test_other_labels_samples_or_settings_are_learned_anew(fits):
         StateScores("logistic", lags=LAGS).fit(Xs[:3], ys[:3], one[:3])
         StateScores("logistic", lags=LAGS).fit(Xs, [NAMES[::-1]] * 4, one)
         assert len(fits) == 4
+
+
+@pytest.mark.parametrize("kind", [FrameClassifier, BoundaryClassifier])
+def test_what_the_classifiers_of_all_folds_see_is_made_once(monkeypatch, kind):
+    made, original = [], Lags.transform
+
+    def counted(self, Xs):
+        made.extend(Xs)
+        return original(self, Xs)
+
+    monkeypatch.setattr(Lags, "transform", counted)
+    Xs, ys = recordings(6), [NAMES] * 6
+    rival = kind("logistic").fit(Xs, ys)
+    assert len(made) == 6
+    rival.predict(Xs[:2])  # by the mean of six classifiers
+    assert len(made) == 8

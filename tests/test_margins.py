@@ -236,7 +236,17 @@ class TestRules:
             ({"known": 3}, DataError, "expected a list of labellings"),
             ({"known": [None, None]}, DataError, "recording 0: 2 labels for 60 samples"),
             ({"must_link": [(0, 1)]}, DataError, "recording 0: links and chunks are labels of"),
-            ({"min_length": 30, "n_clusters": 4}, OracleError, "recording 0: no segmentation into"),
+            (
+                {"min_length": 30, "n_clusters": 4},
+                OracleError,
+                r"recording 0: no segmentation into 4 segments of 60 samples has only "
+                r"segments that ChangePoint\(min_length=30\) allows: allow more",
+            ),
+            (
+                {"max_length": 10, "known": PartialLabels(regions=[(0, 60, 0)])},
+                OracleError,
+                r"ChangePoint\(max_length=10\) allows, with changes where they are known to be",
+            ),
             (
                 {"known": PartialLabels(n_clusters=3), "n_clusters": 4},
                 DataError,

@@ -18,6 +18,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE_FOLDERS = ("structsvm", "oracles", "problems")
+SOURCES = (".py", ".pyi")
 
 SETUP = configparser.ConfigParser()
 SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
@@ -45,7 +46,7 @@ class Built:
         """Return what a package reads besides modules: every other tracked file in it."""
         inside = {name for name in self.tracked if name.startswith("structsvm/")}
         links = {"structsvm/oracles", "structsvm/problems"}
-        return {name for name in inside - links if not name.endswith(".py")}
+        return {name for name in inside - links if not name.endswith(SOURCES)}
 
     def modules(self) -> set[str]:
         """Return the tracked modules at the place where the wheel installs them."""
@@ -126,7 +127,7 @@ def test_wheel_holds_each_module_once_and_nothing_else(built: Built) -> None:
     repeated = [name for name, count in Counter(files).items() if count > 1]
     assert not repeated
     content = {name for name in files if ".dist-info/" not in name}
-    data = {name for name in content if not name.endswith(".py")}
+    data = {name for name in content if not name.endswith(SOURCES)}
     assert content - data == built.modules()
     assert data == built.data()
     assert "structsvm/py.typed" in data
@@ -206,7 +207,7 @@ def _tracked_files() -> list[str]:
 
 
 def _is_module(name: str) -> bool:
-    return name.startswith(tuple(f"{f}/" for f in PACKAGE_FOLDERS)) and name.endswith(".py")
+    return name.startswith(tuple(f"{f}/" for f in PACKAGE_FOLDERS)) and name.endswith(SOURCES)
 
 
 def _installed(name: str) -> str:

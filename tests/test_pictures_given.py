@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 
 from structsvm import DataError, MetricLearner, NormalizedCut, evaluate
+from structsvm.cli.evaluate import state_table
 from structsvm.graphs import as_graph, from_networkx
 
 
@@ -84,6 +85,17 @@ def test_a_path_that_is_no_image_is_named(tmp_path, learner, name, message):
     (tmp_path / "damaged.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     with pytest.raises(DataError, match=message):
         learner.predict(tmp_path / name)
+
+
+def test_names_of_regions_are_counted_in_superpixels(scenes):
+    images, masks, _, _ = scenes
+    learner = MetricLearner(NormalizedCut(), lam=0.1)
+    learner.fit(images[:2], masks[:2], rivals=["region-forest"])
+    result = evaluate(learner, images[2:], masks[2:])
+    titles = [column.header for column in state_table(result).columns]
+    assert titles == ["region (region-forest)", "superpixels", "named right", "taken for"]
+    nodes = learner.prepare(images[2:])[0].n_samples
+    assert result.confusion["region-forest"].counts.sum() == nodes
 
 
 def people(n, rng):

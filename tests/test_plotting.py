@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -246,6 +247,9 @@ class TestLearning:
             candidates=("untrained", "rca", "diagonal"), lams=(0.1, 1.0), cv=2
         ).fit(XS, YS)
         assert plot_path(search, ax=ax) is ax
+        FigureCanvasAgg(ax.figure).draw()
+        legend = ax.get_legend().get_window_extent()
+        assert legend.x0 >= ax.get_window_extent().x1  # lines of rivals cross every place inside
         table = search.cv_results_
         losses = dict(zip(table["lam"], table["mean_loss"], strict=True))
         drawn = {
@@ -324,12 +328,19 @@ class TestClusters:
         X, y = load_iris(return_X_y=True)
         names = load_iris().target_names[y]
         plot_clusters(iris, X, names, n_clusters=3, ax=ax)
-        assert sorted(text.get_text() for text in ax.get_legend().texts) == sorted(set(names))
+        assert [text.get_text() for text in ax.get_legend().texts] == sorted(set(names))
         assert ax.get_xlabel().startswith("direction 1: ")
 
     def test_a_legend_numbers_clusters_without_labels(self, iris, ax):
         plot_clusters(iris, load_iris().data, n_clusters=2, ax=ax)
         assert [text.get_text() for text in ax.get_legend().texts] == ["cluster 0", "cluster 1"]
+
+    def test_numbers_of_classes_are_in_their_order(self, rng, ax):
+        y = np.repeat([10, 2, 1], 8)
+        X = np.c_[y, y**2] + 0.1 * rng.normal(size=(24, 2))
+        learner = MetricLearner(Clustering(), metric="diagonal").fit([X], [y])
+        plot_clusters(learner, X, y, n_clusters=3, ax=ax)
+        assert [text.get_text() for text in ax.get_legend().texts] == ["1", "2", "10"]
 
     def test_misplaced_rows_do_not_depend_on_the_names_of_clusters(self):
         truth = EquivalenceMatrix.from_labels([0, 0, 1, 1, 2, 2])

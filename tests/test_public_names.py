@@ -38,8 +38,10 @@ def test_what_is_not_public_is_an_attribute_error():
         from structsvm.solvers import CutingPlane  # noqa: F401
 
 
-def test_a_module_without_the_name_it_is_home_of_is_an_error():
-    load, _, _ = lazy("structsvm.support", {"nothing": "structsvm.support.lazy"})
+def test_a_module_without_the_name_it_is_home_of_is_an_error(tmp_path):
+    stub = "from structsvm.support.lazy import nothing as nothing\n"
+    (tmp_path / "__init__.pyi").write_text(stub, encoding="utf-8")
+    load, _, _ = lazy("structsvm.support", str(tmp_path / "__init__.py"))
     with pytest.raises(AttributeError, match=r"structsvm\.support\.lazy.*'nothing'"):
         load("nothing")
 

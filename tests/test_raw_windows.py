@@ -18,6 +18,15 @@ XS, YS = arrays_and_labels(
 
 
 class TestWindows:
+    def test_a_learner_takes_them_with_their_names_and_answers_for_each(self, rng):
+        signals = [np.repeat([0.0, 5.0, 1.0], 100) + rng.normal(size=300) for _ in range(3)]
+        cut = [windows(x, rate=10, window=1.0, names=["acc"]) for x in signals]
+        ys = [w.labels(np.repeat([0, 1, 2], 100)) for w in cut]
+        learner = MetricLearner().fit(cut[:2], ys[:2])
+        assert list(learner.feature_names_in_) == ["acc mean", "acc spread"]
+        np.testing.assert_array_equal(learner.predict(cut[2]), learner.predict([cut[2].X])[0])
+        assert repr(cut[0]) == "<59 windows of 1 s at 10 Hz, 2 features>"
+
     def test_statistics_are_those_of_each_window(self, rng):
         X = rng.normal(size=(101, 2))
         names = ("mean", "spread", "min", "max", "rms")

@@ -14,10 +14,25 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import structsvm
-from structsvm import Clustering, MetricLearner, MetricLearnerCV, PartialLabels, evaluate
+from structsvm import (
+    Alternation,
+    Clustering,
+    MetricLearner,
+    MetricLearnerCV,
+    PartialLabels,
+    evaluate,
+)
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, DataWarning, SettingsError
-from structsvm.features import Chain, Columns, HermiteMoments, Lags, MovingStatistics, StateScores
+from structsvm.features import (
+    Chain,
+    Columns,
+    Components,
+    HermiteMoments,
+    Lags,
+    MovingStatistics,
+    StateScores,
+)
 from structsvm.io import Recording, RecordingFiles, arrays_and_labels
 from structsvm.parallel import Dask, Processes, Serial, Threads
 from structsvm.solvers import CuttingPlane, Stopping
@@ -90,8 +105,9 @@ def backend(request):
         {"metric": "diagonal"},
         {"metric": "full", "standardize": "training", "whiten": 0.3},
         {"metric": "diagonal", "features": Chain(Lags((-1, 0)), MovingStatistics((5,)))},
+        {"metric": "diagonal", "features": HermiteMoments(2)},
     ],
-    ids=["diagonal", "full", "features"],
+    ids=["diagonal", "full", "features", "moments"],
 )
 def test_the_bits_are_those_of_arrays_in_memory(name, settings, backend):
     expected = MetricLearner(**settings).fit(XS, YS)
@@ -212,6 +228,34 @@ def test_tables():
         expected = MetricLearner(Clustering(**settings)).fit(tables, [y] * 3)
         learner = MetricLearner(Clustering(**settings)).fit(Sequence(tables), [y] * 3)
         assert same(learner, expected)
+
+
+STRETCHES = [np.where(np.arange(y.size) % 97 < 60, y, -1) for y in YS]
+REGIONS = [PartialLabels(regions=[(0, 50, 1)]), *YS[1:3], *STRETCHES[3:]]
+
+
+@pytest.mark.parametrize("name", ["serial", "threads", "processes", "dask"])
+@pytest.mark.parametrize("ys", [STRETCHES, REGIONS], ids=["stretches", "regions"])
+def test_partial_labels_have_the_bits_of_arrays_in_memory(name, ys, backend):
+    """Stretches are learned from, and labels completed, by the workers that read the recordings."""
+    settings = {"metric": "diagonal", "standardize": "training"}
+    expected = MetricLearner(**settings).fit(XS, ys)
+    learner = MetricLearner(**settings, backend=backend(name)).fit(Sequence(XS), ys)
+    assert same(learner, expected)
+
+
+def test_partial_labels_of_whitened_features_and_of_tables():
+    settings = {"metric": "full", "whiten": 0.3}
+    some = [PartialLabels(regions=[(10, 60, "1+"), (70, 150, "1+")])] * len(XS)
+    expected = MetricLearner(**settings).fit(XS, some, alternation=Alternation(1))
+    learner = MetricLearner(**settings).fit(Sequence(XS), some, alternation=Alternation(1))
+    assert same(learner, expected)
+    rng, y = np.random.default_rng(0), np.repeat([0, 1, 2], 20)
+    tables = [rng.normal(size=(60, 3)) + 6 * np.eye(3)[y] for _ in range(3)]
+    rows = [np.where(rng.random(60) < 0.7, y, -1) for _ in tables]
+    problem = Clustering(cluster_count="unknown", oracle="rounded")
+    expected = MetricLearner(problem).fit(tables, rows)
+    assert same(MetricLearner(problem).fit(Sequence(tables), rows), expected)
 
 
 def test_rivals_that_are_metrics_and_not_others():
@@ -347,14 +391,9 @@ class TestRefusals:
             MetricLearner().fit([tmp_path / "b.npz"])
 
     def test_features_that_learn(self):
-        for features in (HermiteMoments(2), StateScores(), Chain(Columns(), StateScores())):
+        for features in (Components(), StateScores(), Chain(Columns(), StateScores())):
             with pytest.raises(DataError, match="learns from all recordings at once"):
                 MetricLearner(features=features).fit(Sequence(XS), YS)
-
-    def test_partial_labels(self):
-        some = [PartialLabels(regions=[(0, 50, 1)]), *YS[1:]]
-        with pytest.raises(DataError, match="take full labels"):
-            MetricLearner().fit(Sequence(XS), some)
 
 
 def test_classifiers_see_what_they_can(in_memory):

@@ -155,7 +155,9 @@ def test_starts_that_are_left_out_lose_nothing(shift: float, weight: float, scal
 
 def test_no_segment_at_all_is_an_oracle_error() -> None:
     nothing = AllowedSegmentsOracle(lambda starts, end, n: np.zeros(starts.size, dtype=bool))
-    with pytest.raises(OracleError, match="no segmentation of 5 samples keeps the rule"):
+    with pytest.raises(
+        OracleError, match="of 5 samples has only segments that <lambda> allows: allow more"
+    ):
         nothing.ask(TraceObjective(np.ones((5, 1)), shift=-1.0))
     with pytest.raises(OracleError, match="no segmentation into 3 segments of 5 samples"):
         AllowedSegmentsOracle(at_least(2)).ask(TraceObjective(np.ones((5, 1))), Constraint(3))

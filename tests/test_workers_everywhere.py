@@ -11,7 +11,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError
 from structsvm.features import Lags
 from structsvm.io import arrays_and_labels
-from structsvm.parallel import Auto, Processes, Serial, Threads, once
+from structsvm.parallel import Auto, Processes, Serial, Threads, auto
 from structsvm.parallel.once import spread, working_on
 from structsvm.partitions import deferred
 from structsvm.partitions.deferred import batches_of
@@ -54,8 +54,7 @@ def test_answers_come_in_the_order_of_the_parts(backend: object) -> None:
 def test_auto_goes_to_threads_where_there_is_much_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     with working_on(Auto(2)):
         assert set(spread("asking", _thread, list(range(8)), None)) == {_thread(0, None)}
-        monkeypatch.setattr(once, "PROBE", 0.0)
-        monkeypatch.setattr(once, "WORTHWHILE", 0.0)
+        monkeypatch.setattr(auto, "PROBE", 0.0)
         assert _thread(0, None) not in spread("asking", _thread, list(range(8)), None)
 
 

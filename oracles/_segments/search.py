@@ -83,8 +83,8 @@ class SegmentSearch:
         band = layers(self.table, self.earliest, K)
         if not np.isfinite(band[K, -1]):
             raise OracleError(
-                f"no segmentation into {K} segments has its boundaries where the constraint wants "
-                "them"
+                f"no segmentation into {K} segments has its changes where they are known to be: "
+                "ask for another number"
             )
         return np.asarray(layers_backtrack(self.table, self.earliest, band))
 

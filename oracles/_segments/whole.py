@@ -16,13 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from structsvm.oracles._segments.lanes import (
-    FAST,
-    LANES,
-    lane_reaching,
-    lane_scores,
-    max_of_sums,
-)
+from structsvm.oracles._segments.lanes import FAST, LANES, lane_reaching, lane_scores, max_of_sums
 from structsvm.oracles._segments.table import (
     NO_TRUTH,
     OVERHEAD,

@@ -23,12 +23,7 @@ import numpy as np
 from numba import njit
 
 from structsvm.oracles._segments.lanes import FAST, LANES, lane_scores
-from structsvm.oracles._segments.table import (
-    OVERHEAD,
-    SegmentTable,
-    build_table,
-    end_row,
-)
+from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, build_table, end_row
 from structsvm.partitions.oracle import Region
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints

@@ -45,16 +45,12 @@ class CutOperator:
         matrix = self.matrix.toarray() if sp.issparse(self.matrix) else self.matrix
         return np.asarray(matrix + (self.vectors @ self.core) @ self.vectors.T)
 
-    def top(
-        self, count: int, start: Floats | None = None, tol: float = 0.0
-    ) -> tuple[Floats, Floats]:
+    def top(self, count: int, tol: float = 0.0) -> tuple[Floats, Floats]:
         """The ``count`` largest eigenvalues, decreasing, and their vectors (T, count).
 
         Parameters
         ----------
         count : int
-        start : array of shape (T,), optional
-            Where Lanczos begins: the sum of the vectors at a nearby metric is good.
         tol : float
             Relative accuracy of Lanczos; 0 is machine precision.
 
@@ -67,8 +63,7 @@ class CutOperator:
         count = min(count, T)
         if T <= DENSE:
             return _dense_top(self.dense(), count)
-        if start is None:
-            start = np.asarray(np.random.default_rng(0).normal(size=T))
+        start = np.asarray(np.random.default_rng(0).normal(size=T))
         operator = sla.LinearOperator((T, T), matvec=self.apply, matmat=self.apply, dtype=float)
         for tolerance in (tol, *LAST_TOLERANCES):
             try:

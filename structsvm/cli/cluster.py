@@ -1,4 +1,4 @@
-"""Learning on a Dask cluster, from files that its workers read."""
+"""Learning from files that are read one at a time, here or by the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from structsvm.io.files import RecordingFiles, find_recordings
 from structsvm.io.recording import Recording
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.extras import require
+from structsvm.support.plain import counted
 
 WHOLE = ("labels", "regions", "chunk_column", "recording_column", "rates", "split")
 """Options of ``fit`` that need all recordings in memory."""
@@ -24,7 +25,7 @@ WAIT = 30
 
 
 def check_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
-    """Refuse a scheduler without the backend, the backend without it, and what it cannot do.
+    """Refuse a scheduler without the backend, the backend without it, and what needs all files.
 
     Raises
     ------
@@ -34,16 +35,22 @@ def check_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
     if (args.scheduler is None) != (args.backend != "dask"):
         missing = "--scheduler ADDRESS" if args.scheduler is None else "--backend dask"
         raise SettingsError(f"learning on a Dask cluster takes {missing}, too")
-    if args.scheduler is None:
+    if not reads_later(args):
         return
+    option = "--lazy" if args.lazy else "--scheduler"
     if takes_images(problem):
-        raise SettingsError("--scheduler is for recordings and tables, not for images")
+        raise SettingsError(f"{option} is for recordings and tables, not for images")
     typed = next((name for name in WHOLE if getattr(args, name) not in (None, False)), None)
     if typed is not None:
         raise SettingsError(
-            f"--{typed.replace('_', '-')} needs all recordings in memory, and with --scheduler "
+            f"--{typed.replace('_', '-')} needs all recordings in memory, and with {option} "
             "they are read one at a time: leave one of them out"
         )
+
+
+def reads_later(args: argparse.Namespace) -> bool:
+    """Whether files are read when they are needed."""
+    return bool(args.lazy) or args.scheduler is not None
 
 
 @contextmanager
@@ -74,7 +81,7 @@ def files_of(args: argparse.Namespace, terminal: Terminal, problem: PartitionPro
     found = find_recordings(args.paths)
     how = how_to_read(args, need_labels=True, blanks=False)
     files = RecordingFiles.of(found, table_columns(args), how, labels_are(args))
-    terminal.note(f"{len(files)} files, which the workers read")
+    terminal.note(f"{counted(len(files), 'file')}, read one at a time, whenever needed")
     nothing = np.empty((0, 0))
     return Given.later(
         [

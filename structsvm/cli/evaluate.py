@@ -78,8 +78,8 @@ def state_table(result: Evaluation) -> Table:
     """
     who = LEARNED if LEARNED in result.confusion else next(iter(result.confusion))
     found = Table(box=box.SIMPLE_HEAD)
-    found.add_column(f"state ({who})")
-    for title in (f"{result.words.item}s", "named right"):
+    found.add_column(f"{result.words.named} ({who})")
+    for title in (result.words.bearers, "named right"):
         found.add_column(title, justify="right")
     found.add_column("taken for")
     for state, n, share, others in confused_states(result.confusion[who]):

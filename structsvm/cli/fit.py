@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from structsvm.cli.cluster import check_options, files_of, on_cluster
+from structsvm.cli.cluster import check_options, files_of, on_cluster, reads_later
 from structsvm.cli.columns import named_columns
 from structsvm.cli.context import groups_of, with_context
 from structsvm.cli.inputs import (
@@ -106,6 +106,8 @@ def _learn(
             feature_names=given.features,
             groups=groups_of(given, args.groups),
         )
+    if given.files is not None:
+        given = replace(given, ys=training.given or ())  # which are read now
     if args.split is not None:
         training = _chosen_by_parts(learner, training, args.split, given, terminal)
     elif args.lam == "cv" or (args.lam is None and takes_images(kind.problem)):
@@ -244,7 +246,7 @@ def _solver(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
 
 def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> Given:
     """What is learned from, with its labels, full or partial."""
-    if args.scheduler is not None:
+    if reads_later(args):
         return files_of(args, terminal, problem)
     some = args.regions is not None or args.chunk_column is not None
     given = read(
@@ -280,13 +282,18 @@ def _chosen_lam(
         if len(several) < 2:
             return None
         teaching = training.at(several)  # one of a single part teaches nothing
-    shared = inspect.signature(MetricLearnerCV).parameters
-    settings = {k: v for k, v in learner.get_params(deep=False).items() if k in shared}
-    search = MetricLearnerCV(candidates=("untrained", learner.metric), rule="min", **settings)
+    search = _search_of(learner, candidates=("untrained", learner.metric), rule="min")
     with terminal.working("choosing lam by cross-validation"):
         lam = search.choose(teaching).lam
     terminal.note(f"lam {lam:g}, chosen on held-out {given.words.whole}s")
     return lam
+
+
+def _search_of(learner: MetricLearner, **settings: Any) -> MetricLearnerCV:
+    """A search with the parameters that it shares with a learner."""
+    shared = inspect.signature(MetricLearnerCV).parameters
+    settings |= {k: v for k, v in learner.get_params(deep=False).items() if k in shared}
+    return MetricLearnerCV(**settings)
 
 
 def _chosen_by_parts(
@@ -296,9 +303,7 @@ def _chosen_by_parts(
 
     Returns what it learns from, which knows the question from now on.
     """
-    shared = inspect.signature(MetricLearnerCV).parameters
-    settings = {k: v for k, v in learner.get_params(deep=False).items() if k in shared}
-    search = MetricLearnerCV(split=split, **settings)
+    search = _search_of(learner, split=split)
     with given.named(), terminal.working("choosing on held-out parts"):
         chosen = search.choose(training)
     learner.set_params(**{name: getattr(chosen, name) for name in CHOSEN})

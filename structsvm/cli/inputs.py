@@ -27,7 +27,7 @@ from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words
 from structsvm.io.image_folder import LabelledImage, find_images, read_images
 from structsvm.io.indicators import looks_like_changes, read_labels_as
 from structsvm.io.label_tables import with_labels
-from structsvm.io.recording import Recording, share_features
+from structsvm.io.recording import Recording, listed, share_features
 from structsvm.io.times import TimeAxis, warn_about_steps
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
@@ -281,10 +281,12 @@ def _recordings(
     learner: MetricLearner | None,
 ) -> list[Recording]:
     found = find_recordings(args.paths, labels=args.labels)
-    if found.skipped:
-        names = ", ".join(path.name for path in found.skipped[:5])
-        more = f" and {len(found.skipped) - 5} more" if len(found.skipped) > 5 else ""
-        terminal.note(f"skipped: {names}{more}")
+    others = [path.name for path in found.skipped if path not in found.predictions]
+    if found.predictions:
+        made = listed([path.name for path in found.predictions], 2)
+        terminal.note(f"predictions beside what they were made from are not read: {made}")
+    if others:
+        terminal.note(f"skipped: {listed(others, 5)}")
     n = len(found.files)
     columns = table_columns(args, learner)
     how = how_to_read(args, learner, need_labels=need_labels, blanks=blanks)

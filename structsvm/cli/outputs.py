@@ -20,7 +20,15 @@ import numpy as np
 
 from structsvm.cli.inputs import takes_images
 from structsvm.errors import SettingsError
-from structsvm.io.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, LabelledImage
+from structsvm.io.files import predictions_among
+from structsvm.io.image_folder import (
+    IMAGE_FOLDERS,
+    MASK,
+    MASK_FOLDERS,
+    OVERLAY,
+    LabelledImage,
+    made_of_images,
+)
 from structsvm.io.readers import read_frame
 from structsvm.io.recording import Recording
 from structsvm.io.text import TextFormat, Typed
@@ -143,8 +151,11 @@ def _read_by(args: argparse.Namespace) -> Iterator[tuple[Identity, Path]]:
         if given is None:
             continue
         for path in map(Path, given if isinstance(given, list) else [given]):
-            for file in _files(path):
-                yield _identity(file), path
+            files = list(_files(path))
+            made = [] if name != "paths" or path.is_file() else _made(files)
+            for file in files:
+                if file not in made:
+                    yield _identity(file), path
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -159,6 +170,11 @@ def _files(path: Path) -> Iterator[Path]:
                 yield from (file for file in entry.iterdir() if file.is_file())
 
 
+def _made(files: Sequence[Path]) -> list[Path]:
+    """What commands have written beside what they read, and do not read."""
+    return predictions_among(files) + made_of_images(files)
+
+
 def _check_folder(folder: Path) -> None:
     """Refuse a folder that cannot be written in, or cannot be made where it is missing."""
     there = folder
@@ -171,18 +187,31 @@ def _check_folder(folder: Path) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Segments:
-    """The segments of a recording, with the names of their states where the model knows states."""
+class Answer(ABC):
+    """The partition of a recording, a table or an image, and what is known of its segments."""
 
     name: str
     M: EquivalenceMatrix
     labels: Any
+    """As users write them: (T,), or (H, W) of an image."""
     states: Sequence[Mapping[str, Any]] = ()
     """``state`` and ``probability`` of each segment; empty where no states are known."""
     time: TimeAxis | None = None
     """When the samples were measured, if that is known."""
     changes: Sequence[Mapping[str, Any]] | None = None
     """How sure each change is, ``margin`` and perhaps ``rate``; None where nobody asked."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """A line."""
+
+
+class Segments(Answer):
+    """The segments of a recording, with the names of their states where the model knows states."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -257,13 +286,9 @@ class Segments:
         return row["state"], round(float(row["probability"]), 4)
 
 
-@dataclass(frozen=True, eq=False)
-class Clusters:
+class Clusters(Answer):
     """The clusters of the rows of a table."""
 
-    name: str
-    M: EquivalenceMatrix
-    labels: Any
     columns = ("row", "cluster")
     more: tuple[str, ...] = ()
 
@@ -286,14 +311,8 @@ class Clusters:
         return f"{self.name}: {' '.join(map(str, self.M.sizes))}"
 
 
-@dataclass(frozen=True, eq=False)
-class Parts:
+class Parts(Answer):
     """The parts of an image."""
-
-    name: str
-    M: EquivalenceMatrix
-    labels: Any
-    """(H, W)."""
 
     @property
     def shares(self) -> list[float]:
@@ -310,9 +329,6 @@ class Parts:
         return f"{self.name}: {IMAGES.parts(len(self.shares))} of {shown} of the pixels"
 
 
-Answer = Segments | Clusters | Parts
-
-
 class Writer(ABC):
     """Writes partitions into one file, or into a folder."""
 
@@ -321,17 +337,10 @@ class Writer(ABC):
     one_each: bool
     """Whether one file holds one partition only."""
 
+    @property
     @abstractmethod
-    def answer(
-        self,
-        name: str,
-        M: EquivalenceMatrix,
-        labels: Any,
-        states: Sequence[Mapping[str, Any]] = (),
-        time: TimeAxis | None = None,
-        changes: Sequence[Mapping[str, Any]] | None = None,
-    ) -> Answer:
-        """What is said of a partition; ``labels`` as users write them, ``states`` of segments."""
+    def answer(self) -> type[Answer]:
+        """What is said of a partition."""
 
     @abstractmethod
     def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
@@ -368,19 +377,10 @@ class TableWriter(Writer):
     suffixes = (".csv",)
     one_each = False
 
-    def answer(
-        self,
-        name: str,
-        M: EquivalenceMatrix,
-        labels: Any,
-        states: Sequence[Mapping[str, Any]] = (),
-        time: TimeAxis | None = None,
-        changes: Sequence[Mapping[str, Any]] | None = None,
-    ) -> Answer:
+    @property
+    def answer(self) -> type[Answer]:
         """Segments, or clusters of rows."""
-        if not self.contiguous:
-            return Clusters(name, M, labels)
-        return Segments(name, M, labels, states, time, changes)
+        return Segments if self.contiguous else Clusters
 
     def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
         """NAME_segments.csv, say: never the name of a recording."""
@@ -388,11 +388,11 @@ class TableWriter(Writer):
 
     def write_file(self, path: Path, answers: Sequence[Answer]) -> None:
         """A row for each segment of all recordings, or for each row of all tables."""
-        tables = [answer for answer in answers if not isinstance(answer, Parts)]
+        tables = [answer for answer in answers if isinstance(answer, Segments | Clusters)]
         header = ["recording", *tables[0].columns]
         if any(isinstance(table, Segments) and table.time is not None for table in tables):
             header += TIMES
-        rows = (row for answer in tables for row in answer.rows)
+        rows = (row for table in tables for row in table.rows)
         blank = [""] * len(TIMES)
         full = ([*row, *blank][: len(header)] for row in rows)
         write_atomically(path, _csv(header, full))
@@ -404,7 +404,7 @@ class TableWriter(Writer):
         places = self.places(folder, [answer.name for answer in answers])
         for path, item, answer in zip(places, items, answers, strict=True):
             assert isinstance(item, Recording)
-            assert not isinstance(answer, Parts)
+            assert isinstance(answer, Segments | Clusters)
             path.parent.mkdir(parents=True, exist_ok=True)
             header, rows, separator = _table(item)
             columns = _not_in(header, (self.part, *answer.more))
@@ -426,18 +426,7 @@ class MapWriter(Writer):
     """"png" or "npy"."""
     suffixes = (".png", ".npy")
     one_each = True
-
-    def answer(
-        self,
-        name: str,
-        M: EquivalenceMatrix,
-        labels: Any,
-        states: Sequence[Mapping[str, Any]] = (),
-        time: TimeAxis | None = None,
-        changes: Sequence[Mapping[str, Any]] | None = None,
-    ) -> Answer:
-        """Parts of an image."""
-        return Parts(name, M, labels)
+    answer = Parts
 
     def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
         """NAME_mask.png or NAME_mask.npy, and NAME_overlay.png: never the name of the image."""
@@ -466,7 +455,7 @@ class MapWriter(Writer):
         return f"{'1 label map is' if n == 1 else f'{n} label maps are'} in {output}"
 
     def _of(self, folder: Path, name: str) -> tuple[Path, Path]:
-        return within(folder, f"{name}{MASK}.{self.maps}"), within(folder, f"{name}_overlay.png")
+        return within(folder, f"{name}{MASK}.{self.maps}"), within(folder, f"{name}{OVERLAY}.png")
 
 
 def label_map(labels: Any, kind: str) -> bytes:

@@ -281,10 +281,8 @@ def strength(text: str) -> float | str:
     argparse.ArgumentTypeError
         If the text is neither.
     """
-    if text == "cv":
-        return text
     try:
-        return float(text)
+        return text if text == "cv" else float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"expected a number > 0 or 'cv', got {text!r}") from None
 
@@ -314,10 +312,8 @@ def true_or_positive(text: str) -> int | str:
     argparse.ArgumentTypeError
         If the text is neither.
     """
-    if text == "true":
-        return text
     try:
-        return positive(text)
+        return text if text == "true" else positive(text)
     except argparse.ArgumentTypeError:
         raise argparse.ArgumentTypeError(
             f"expected an integer >= 1 or 'true', got {text!r}"

@@ -71,9 +71,8 @@ def with_counts(kind: Kind, typed: Mapping[str, Any], given: Given, terminal: Te
 
 def unlabelled_samples(given: Given) -> int:
     """How many samples, rows or pixels have no label."""
-    if given.files is not None:
-        return 0  # those that are read later are labelled in full
-    sizes = _sizes(given)
+    # What is read later has labels, if it is known by now.
+    sizes = [0] * len(given.ys) if given.files is not None else _sizes(given)
     return sum(
         size if y is None else int(unlabelled(np.ravel(y)).sum())
         for size, y in zip(sizes, given.ys, strict=True)

@@ -129,10 +129,10 @@ def _shown(asked: str | None, known: tuple[str, ...], what: str) -> str:
     return asked
 
 
-def new_figure(height: float = 4.3) -> Figure:
+def new_figure() -> Figure:
     """A figure that no window will show."""
     module = require("matplotlib.figure", "plot", "plotting")
-    figure: Figure = module.Figure(figsize=(9.0, height), layout="constrained")
+    figure: Figure = module.Figure(figsize=(9.0, 4.3), layout="constrained")
     return figure
 
 

@@ -23,8 +23,6 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.support.interrupts import Interrupts
 
-__all__ = ["answers_of", "rules_of", "run"]
-
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Partition the samples, and write or print their partitions.

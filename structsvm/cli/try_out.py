@@ -8,7 +8,7 @@ little, from the cross-validation, in which every sample was held out once.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -28,18 +28,15 @@ from structsvm.cli.terminal import Terminal
 from structsvm.errors import (
     DataError,
     DataWarning,
-    LearningError,
     SettingsError,
     VerdictWarning,
     printable,
-    warn,
 )
 from structsvm.evaluation.evaluate import Evaluation
 from structsvm.evaluation.verdict import Verdict, rival_in_words
 from structsvm.io.recording import Recording
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.rivals import rivals_of
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.splits import CLUSTERS, ROWS, STATES, fewest_rows
@@ -57,8 +54,9 @@ Ints = NDArray[np.int64]
 
 SHARE = 0.3
 """Of the groups, or of the rows of a table, that is held out for the verdict."""
-MANY = 40
-"""Samples to learn from with which three folds are enough to choose by; five take twice as long."""
+MANY, MANY_ROWS, MANY_VALUES = 40, 1_000, 500_000
+"""Samples to learn from, or rows of a table, or values, from which on three folds are what there is
+time for: five take twice as long."""
 FEWEST = 4
 """Independent samples that a verdict on held-out ones needs."""
 
@@ -124,12 +122,25 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     split = _question(whole.given, args, kind)
     train, test = _divided(whole, split, kind)
     terminal.note(_about(train, test, split))
-    search = _chosen(train, split, kind, args, terminal)
-    learner = search.best_estimator_
-    learner.columns_ = dict(named_columns(args))
-    args.output.mkdir(parents=True, exist_ok=True)
-    save(learner, places.model)
-    result = _compared(learner, test, places, args, terminal)
+    kept: list[Path] = []
+
+    def keep(learner: MetricLearner) -> None:
+        learner.columns_ = dict(named_columns(args))
+        args.output.mkdir(parents=True, exist_ok=True)
+        save(learner, places.model)
+        kept.append(places.model)
+
+    try:
+        search = _chosen(train, split, kind, args, terminal, keep)
+        with Interrupts():
+            keep(search.best_estimator_)  # again, with its rivals
+        result = _compared(search.best_estimator_, test, places, args, terminal)
+    except KeyboardInterrupt as interrupt:
+        if not kept:
+            raise
+        raise KeyboardInterrupt(
+            f"after choosing: {places.model} holds what was learned, and there is no comparison"
+        ) from interrupt
     _tell(search, result, train.given, places, terminal)
     return 0
 
@@ -149,24 +160,34 @@ def _checked(args: argparse.Namespace, terminal: Terminal, kind: Kind) -> Share:
 
 
 def _chosen(
-    train: Share, split: str | None, kind: Kind, args: argparse.Namespace, terminal: Terminal
+    train: Share,
+    split: str | None,
+    kind: Kind,
+    args: argparse.Namespace,
+    terminal: Terminal,
+    keep: Callable[[MetricLearner], object],
 ) -> MetricLearnerCV:
     """What is chosen and learned from one share, every rival tuned."""
     search = MetricLearnerCV(
         kind.problem,
         features=kind.features,
         split=split,
-        cv=3 if len(train.given) >= MANY else None,
+        cv=3 if _is_much(train.data) else None,
         n_jobs=args.jobs,
         random_state=0,
     )
     # The verdict is that on what is held out, not the one of choosing.
     quiet = without_warnings(VerdictWarning)
     with quiet, train.given.named(), terminal.working("choosing by cross-validation"):
-        search.fit(train.data)
-    with train.given.named(), terminal.working("tuning rivals"):
-        _tune_the_rest(search.best_estimator_, train.data)
+        search.fit(train.data, rivals="all", when_learned=keep)
     return search
+
+
+def _is_much(data: TrainingSet) -> bool:
+    """Whether five folds would take long."""
+    rows = sum(sample.n_samples for sample in data.samples)
+    many_rows = data.has_rows and rows >= MANY_ROWS
+    return len(data) >= MANY or many_rows or rows * data.n_features >= MANY_VALUES
 
 
 def _compared(
@@ -216,20 +237,6 @@ def _tell(
     terminal.note(f"\n{places}")
     rivals = {*learner.baselines_, *learner.rivals_}
     terminal.note(_next(verdict, search.best_candidate_, rivals, places.model))
-
-
-def _tune_the_rest(learner: MetricLearner, read: TrainingSet) -> None:
-    """Tune the rivals that nothing was chosen from, so that the comparison is with every one."""
-    data = replace(read, question=learner.question_)
-    rivals = [rival.name for rival in rivals_of(data, learner.features)]
-    tuned = {*learner.baselines_, *learner.rivals_}
-    for name in (*data.problem.traits.baselines, *rivals):
-        if name in tuned:
-            continue
-        try:
-            learner.fit_baselines(data, names=[name])
-        except (DataError, LearningError) as error:
-            warn(f"{name} is not compared with: {error}", DataWarning)
 
 
 def _is_one_table(given: Given, kind: Kind) -> bool:
@@ -289,9 +296,10 @@ def _samples_away(whole: Share) -> NDArray[np.bool_]:
     units = np.unique(names)
     if units.size < FEWEST:
         what = given.words.wholes(units.size) if groups is None else counted(units.size, "group")
+        apart = "" if groups is None else "leave out --groups if each file is independent, "
         raise DataError(
-            f"{what}: holding any out leaves too few to choose from; label at least {FEWEST}, or "
-            "use structsvm fit, which holds nothing out"
+            f"{what}: holding any out leaves too few to choose from; label at least {FEWEST}, "
+            f"{apart}or use structsvm fit, which holds nothing out"
         )
     return np.isin(names, train_test_split(units, test_size=SHARE, random_state=0)[1])
 

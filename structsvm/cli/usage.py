@@ -87,16 +87,9 @@ learning and saves the best metric so far with its certificate.
         file_options(),
         feature_options(),
     )
-    parser.add_argument("problem", choices=kind_names(), help="kind of problem")
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders to learn from")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="MODEL",
-        help="model file to write (default: NAME.structsvm in this folder, after the first PATH)",
-    )
-    force_option(parser)
+    _problem_and_paths(parser, "files or folders to learn from")
+    usual = "NAME.structsvm in this folder, after the first PATH"
+    _output(parser, "MODEL", f"model file to write (default: {usual})")
     _partial_options(parser.add_argument_group("partial labels"))
     learning = parser.add_argument_group("learning")
     _metric_options(learning)
@@ -136,12 +129,8 @@ predictions are about what was held out.
         "a report and predictions.",
     )
     parser.set_defaults(module="try_out")
-    parser.add_argument("problem", choices=kind_names(), help="kind of problem")
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="labelled files or folders")
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FOLDER", required=True, help="folder to write into"
-    )
-    force_option(parser)
+    _problem_and_paths(parser, "labelled files or folders")
+    _output(parser, "FOLDER", "folder to write into", required=True)
     _groups_option(parser, "is both learned from and held out")
     _split_option(parser)
     parser.add_argument(
@@ -177,8 +166,7 @@ For images, -o FOLDER writes NAME_mask.png and NAME_overlay.png for each, and -o
         description="Partition new data with a model. Labels are not needed; they are ignored.",
     )
     _model_and_paths(parser)
-    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="file to write, or folder")
-    force_option(parser)
+    _output(parser, "OUT", "file to write, or folder")
     parser.add_argument(
         "--n-clusters",
         type=positive,
@@ -248,10 +236,7 @@ Give data that the model was not learned from. The page needs no network and no 
         description="Write a page: verdict, scores, every recording, the metric, certificate.",
     )
     _model_and_paths(parser)
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="HTML", required=True, help="page to write"
-    )
-    force_option(parser)
+    _output(parser, "HTML", "page to write", required=True)
     parser.add_argument("--title", help="heading of the page (default: the name of the model)")
 
 
@@ -276,8 +261,7 @@ Without convexity there is no gap, and quasi-newton and cccp are compared by the
         feature_options(),
         description="Learn the same metric with several solvers and compare their certified gaps.",
     )
-    parser.add_argument("problem", choices=kind_names(), help="kind of problem")
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders to learn from")
+    _problem_and_paths(parser, "files or folders to learn from")
     parser.add_argument(
         "--solvers",
         nargs="+",
@@ -305,10 +289,7 @@ Without convexity there is no gap, and quasi-newton and cccp are compared by the
         help="most iterations of each solver (default: 10000)",
     )
     _set_option(parser.add_argument_group("kind of problem"))
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FIG", help=f"picture: {', '.join(FIGURES)}"
-    )
-    force_option(parser)
+    _output(parser, "FIG", f"picture: {', '.join(FIGURES)}")
 
 
 def _show(commands: Any) -> None:
@@ -323,7 +304,7 @@ examples:
 """,
         description="Tell what a model has learned: which features count, and how sure that is.",
     )
-    parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
+    _model(parser)
     parser.add_argument(
         "--top", type=positive, default=10, metavar="N", help="features to list (default: 10)"
     )
@@ -347,7 +328,7 @@ recordings that overlap. Each finding says what to do.
         file_options(),
         description="Look for what makes a model poor, and say what to do about it.",
     )
-    parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
+    _model(parser)
     parser.add_argument("paths", nargs="*", metavar="PATH", help="labelled files or folders")
 
 
@@ -367,16 +348,9 @@ examples:
         description="Draw how one recording, table or image is partitioned; without one, what was "
         "learned.",
     )
-    parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
+    _model(parser)
     parser.add_argument("paths", nargs="?", metavar="PATH", help="one recording, table or image")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FIG",
-        required=True,
-        help=f"file to write: {', '.join(FIGURES)}",
-    )
+    _output(parser, "FIG", f"file to write: {', '.join(FIGURES)}", required=True)
     parser.add_argument(
         "--show",
         choices=(*OF_DATA, *OF_MODELS),
@@ -390,7 +364,6 @@ examples:
         action="store_true",
         help="draw how sure each change of a recording is, below its segments",
     )
-    force_option(parser)
     count_option(parser)
 
 
@@ -506,9 +479,26 @@ def _command(
     return parser
 
 
-def _model_and_paths(parser: argparse.ArgumentParser) -> None:
+def _model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL", help="model file")
+
+
+def _model_and_paths(parser: argparse.ArgumentParser) -> None:
+    _model(parser)
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
+
+
+def _problem_and_paths(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("problem", choices=kind_names(), help="kind of problem")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help=what)
+
+
+def _output(
+    parser: argparse.ArgumentParser, metavar: str, what: str, *, required: bool = False
+) -> None:
+    """Where to write, and whether files that exist may be replaced."""
+    parser.add_argument("-o", "--output", type=Path, metavar=metavar, required=required, help=what)
+    force_option(parser)
 
 
 def _partial_options(group: argparse._ArgumentGroup) -> None:
@@ -667,6 +657,12 @@ def _running_options(group: argparse._ArgumentGroup) -> None:
         metavar="ADDRESS",
         help="with --backend dask: the scheduler of a Dask cluster, such as tcp://10.0.0.1:8786. "
         "Its workers read the files, one at a time, and must find them under the same paths",
+    )
+    group.add_argument(
+        "--lazy",
+        action="store_true",
+        help="read the files one at a time, whenever they are needed: for more than fits in "
+        "memory, which --scheduler does, too",
     )
     group.add_argument(
         "--checkpoint",

@@ -177,6 +177,11 @@ class Surroundings(RecordingTransformer):
         self.widths = widths
         self.standardize = standardize
 
+    @property
+    def learns(self) -> bool:
+        """Whether the scales are those of all recordings together."""
+        return self.standardize == "training"
+
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Learn the scales; parameters as those of every transformer."""
         self.standardizer_ = Standardizer.fit(self.standardize, Xs)
@@ -188,8 +193,15 @@ class Surroundings(RecordingTransformer):
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """The features, (T_i, P') each."""
         Zs = [self.standardizer_(X) for X in Xs]
-        stages = [stage.transform(Zs) for stage in (self.lags_, self.sides_, self.change_)]
-        return [np.hstack([*parts, np.abs(parts[-1])]) for parts in zip(*stages, strict=True)]
+        pairs = zip(self.lags_.transform(Zs), self.sides_.transform(Zs), strict=True)
+        return [np.hstack([near, sides, *self._changes(sides)]) for near, sides in pairs]
+
+    def _changes(self, sides: Floats) -> tuple[Floats, Floats]:
+        """The means before less those after, window by window, and their sizes."""
+        T, n_windows = len(sides), self.sides_.windows_.size
+        means = sides.reshape(T, n_windows, 2, -1)
+        change = (means[:, :, 0] - means[:, :, 1]).reshape(T, -1)
+        return change, np.abs(change)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the features, made of those of the columns."""

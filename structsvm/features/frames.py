@@ -16,7 +16,7 @@ from sklearn.dummy import DummyClassifier
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.names import UNNAMED, States
-from structsvm.partitions.samples import STANDARDIZE, Standardizer
+from structsvm.partitions.samples import STANDARDIZE, Standardizer, units_of
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solvers.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
@@ -117,10 +117,20 @@ class FrameModel:
     n_classes: int
     """C, of which it may know fewer."""
 
+    def made(self, Xs: Sequence[Floats]) -> list[Floats] | None:
+        """The features of recordings, where they are alike for all models of a recipe."""
+        return None if self.features.learns else self.features.transform(Xs)
+
     def probabilities(
-        self, Xs: Sequence[Floats], owner: str, words: Words = RECORDINGS
+        self,
+        Xs: Sequence[Floats],
+        owner: str,
+        words: Words = RECORDINGS,
+        made: Sequence[Floats] | None = None,
     ) -> list[Floats]:
         """Of each state for each sample, 0 for those it does not know, (T_i, C) each.
+
+        ``made`` are the features of the recordings, if they are known.
 
         Raises
         ------
@@ -128,7 +138,7 @@ class FrameModel:
             When the classifier returns something else, naming the recording.
         """
         found = []
-        for i, F in enumerate(self.features.transform(Xs)):
+        for i, F in enumerate(self.features.transform(Xs) if made is None else made):
             given = np.asarray(self.classifier.predict_proba(self.standardizer(F)))
             if given.shape != (len(F), self.known.size) or not np.isfinite(given).all():
                 raise LearningError(
@@ -159,7 +169,8 @@ class FrameModels:
         self, Xs: Sequence[Floats], owner: str, words: Words = RECORDINGS
     ) -> list[Floats]:
         """As those of a :class:`FrameModel`."""
-        found = [model.probabilities(Xs, owner, words) for model in self.models]
+        made = self.models[0].made(Xs)
+        found = [model.probabilities(Xs, owner, words, made) for model in self.models]
         return [np.mean(of_one, axis=0) for of_one in zip(*found, strict=True)]
 
 
@@ -231,7 +242,12 @@ class FrameRecipe:
         return cls(features, standardize, classifier, owner, learner.n_folds, seed, words, averaged)
 
     def fit(
-        self, Xs: Sequence[Floats], states: States, groups: Any = None, where: str = ""
+        self,
+        Xs: Sequence[Floats],
+        states: States,
+        groups: Any = None,
+        where: str = "",
+        made: Sequence[Floats] | None = None,
     ) -> FrameModel:
         """Learn from the samples that have names.
 
@@ -239,6 +255,8 @@ class FrameRecipe:
         ----------
         where : str
             For messages: in which fold.
+        made : sequence of arrays, optional
+            The features of the recordings, if they are known.
 
         Raises
         ------
@@ -247,18 +265,28 @@ class FrameRecipe:
         """
         learned = _LEARNED.get()
         if learned is None:
-            return self._fit(Xs, states, groups, where)
+            return self._fit(Xs, states, groups, where, made)
         asked = (self.features, self.standardize, self.classifier)
         cross_fits = type(self.features).fit_transform is not RecordingTransformer.fit_transform
         apart = groups if cross_fits else None  # which the others do not look at
         key = fingerprint((*asked, list(Xs), states.codes, states.n_classes, apart))
         if key not in learned:
-            learned[key] = self._fit(Xs, states, groups, where)
+            learned[key] = self._fit(Xs, states, groups, where, made)
         return learned[key]
 
-    def _fit(self, Xs: Sequence[Floats], states: States, groups: Any, where: str) -> FrameModel:
+    def _fit(
+        self,
+        Xs: Sequence[Floats],
+        states: States,
+        groups: Any,
+        where: str,
+        made: Sequence[Floats] | None,
+    ) -> FrameModel:
         features = clone(self.features)
-        made = features.fit_transform(Xs, states.codes, groups)
+        if made is None:
+            made = features.fit_transform(Xs, states.codes, groups)
+        else:
+            features.fit(Xs[:1])
         standardizer = Standardizer.fit(self.standardize, made)
         code = np.concatenate(states.codes)
         rows = np.vstack([standardizer(F) for F in made])[code != UNNAMED]
@@ -312,20 +340,27 @@ class FrameRecipe:
         """
         found: list[Any] = [None] * len(Xs)
         models = []
+        made = None if self.features.learns else clone(self.features).fit_transform(Xs)
         for k in range(folds.n_folds):
             test = np.flatnonzero(folds.fold == k).tolist()
             train = np.flatnonzero(folds.fold != k).tolist()
             noun = self.words.whole + ("s" if len(test) > 1 else "")
             where = f" in fold {k}, which holds out {noun} " + (", ".join(map(str, test)))
             some = States(states.classes, [states.codes[i] for i in train])
-            its = None if groups is None else [groups[i] for i in train]
-            model = self.fit([Xs[i] for i in train], some, its, where)
-            scored = model.probabilities([Xs[i] for i in test], f"{self.owner}{where}", self.words)
+            model = self.fit(_at(Xs, train), some, _at(groups, train), where, _at(made, train))
+            scored = model.probabilities(
+                _at(Xs, test), f"{self.owner}{where}", self.words, _at(made, test)
+            )
             for i, p in zip(test, scored, strict=True):
                 found[i] = p
             models.append(model)
-        whole = self.fit(Xs, states, groups)
+        whole = self.fit(Xs, states, groups, made=made)
         return found, FrameModels([*models, whole]) if self.averaged else whole
+
+
+def _at(values: Any, which: Sequence[int]) -> Any:
+    """Some of what there is one of for each recording; None for none."""
+    return None if values is None else [values[i] for i in which]
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,7 +374,7 @@ class HeldOut:
     @staticmethod
     def is_possible(n_recordings: int, groups: Any = None) -> bool:
         """Whether there are two groups, or two recordings where there are no groups."""
-        return len(_units(groups, n_recordings)[0]) > 1
+        return len(units_of(groups, n_recordings)[0]) > 1
 
     @classmethod
     def draw(
@@ -377,7 +412,7 @@ class HeldOut:
             raise SettingsError(
                 f"n_folds of {owner} must be a number of 2 or more, got {n_folds!r}"
             )
-        names, units = _units(groups, n_recordings)
+        names, units = units_of(groups, n_recordings, words)
         n_units, noun = len(names), words.whole if groups is None else "group"
         if n_units < 2:
             there = f"one {noun}" if groups is None else f"one group, {names[0]!r}"
@@ -401,19 +436,6 @@ class HeldOut:
             if fewest == 0:
                 break
         return cls(best[units].astype(np.int64), n)
-
-
-def _units(groups: Any, n_recordings: int) -> tuple[list[Any], Ints]:
-    """Names of the groups, and the number of that of each recording."""
-    if groups is None:
-        return list(range(n_recordings)), np.arange(n_recordings)
-    labels = np.asarray(groups)
-    if labels.shape != (n_recordings,):
-        raise DataError(
-            f"{n_recordings} recordings but groups of shape {labels.shape}: give one for each"
-        )
-    names, units = np.unique(labels, return_inverse=True)
-    return names.tolist(), units.astype(np.int64)
 
 
 def _refuse_lonely(

@@ -82,6 +82,12 @@ class HermiteMoments(RecordingTransformer):
     n_moments : int
         Moments of each channel; the first is about its mean, the second about its scale.
 
+    Attributes
+    ----------
+    location_, scale_ : arrays of shape (N, P)
+        Location and scale of each channel of the recordings it was fitted to: of the first alone
+        where these are read one at a time.
+
     Examples
     --------
     >>> import numpy as np
@@ -93,6 +99,11 @@ class HermiteMoments(RecordingTransformer):
 
     def __init__(self, n_moments: int = 5) -> None:
         self.n_moments = n_moments
+
+    @property
+    def learns(self) -> bool:
+        """Whether anything is learned that other recordings need; nothing is."""
+        return False
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Check the settings, and keep the scales of the channels of these recordings.

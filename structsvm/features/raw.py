@@ -51,11 +51,11 @@ STATISTICS: dict[str, Callable[[Floats], Floats]] = {
 """Of windows (n, W, P), one value for each column, (n, P)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Windows:
     """The windows of a raw signal: their features, and the way back to its samples.
 
-    Made by :func:`windows`.
+    Made by :func:`windows`. A learner takes them as it takes the data frame of their features.
 
     Examples
     --------
@@ -82,6 +82,22 @@ class Windows:
     def __len__(self) -> int:
         """Return the number of windows, n."""
         return len(self.X)
+
+    def __repr__(self) -> str:
+        """How many there are, how long, and of what."""
+        return (
+            f"<{counted(len(self), 'window')} of {self.width / self.rate:g} s at {self.rate:g} Hz, "
+            f"{counted(len(self.names), 'feature')}>"
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the features, (n, P')."""
+        return np.array(self.X, dtype=dtype, copy=copy)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the features, as a data frame has them."""
+        return self.names
 
     @property
     def times(self) -> Floats:

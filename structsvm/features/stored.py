@@ -35,19 +35,9 @@ Arrays = dict[str, NDArray[Any]]
 STAGES: dict[str, type] = {
     stage.__name__: stage
     for stage in (
-        *(
-            BoundaryScores,
-            Chain,
-            Columns,
-            Components,
-            Deviations,
-            HermiteMoments,
-            Lags,
-            MovingStatistics,
-            OfWindows,
-        ),
-        *(RegionScores, Rows, Series),
-        *(StateScores, Surroundings, Union),
+        *(BoundaryScores, Chain, Columns, Components, Deviations, HermiteMoments, Lags),
+        *(MovingStatistics, OfWindows, RegionScores, Rows, Series, StateScores, Surroundings),
+        Union,
     )
 }
 

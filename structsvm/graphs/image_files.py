@@ -16,12 +16,9 @@ from structsvm.storage import limits
 from structsvm.support.extras import require
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["KINDS", "MASK_KINDS", "is_picture", "label_map_of", "pixels_of"]
-
 KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
 MASK_KINDS = (*KINDS, ".npy")
 
-UNLABELLED = -1
 MOST_GREY = 2**16 - 1
 MOST_LABELS = 64
 """A mask with more different values was drawn with soft edges, or compressed with losses."""
@@ -54,9 +51,10 @@ def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
 
 
 def label_map_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.int64]:
-    """0, 1, ... for the values or colours of a label map, in increasing order, (H, W).
+    """The values of a label map, (H, W): one colour is one label, in every image.
 
-    The number -1 of an array stays what it is: it marks pixels without a label.
+    A grey is its value, and a colour is the number that is written #rrggbb. The number -1 of an
+    array marks pixels without a label.
 
     Raises
     ------
@@ -66,16 +64,13 @@ def label_map_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.int6
     _refuse_other_files(picture, MASK_KINDS)
     is_array = _suffix(picture) == ".npy"
     values = _array(Path(picture), max_pixels) if is_array else _colours(picture, max_pixels)
-    open_ = values == UNLABELLED
-    kinds = np.unique(values[~open_])
+    kinds = np.unique(values)
     if kinds.size > MOST_LABELS and not is_array:
         raise DataError(
             f"{_called(picture)} has {kinds.size} different values: it looks drawn with soft "
             "edges, or compressed with losses; save one value per region, as .png or .npy"
         )
-    labels = np.asarray(np.searchsorted(kinds, values), dtype=np.int64)
-    labels[open_] = UNLABELLED
-    return labels
+    return values.astype(np.int64)
 
 
 def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:

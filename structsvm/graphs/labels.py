@@ -13,6 +13,7 @@ from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import adjusted_rand_of
 from structsvm.partitions.values import label_values, missing_labels, of_one_kind
 from structsvm.support.arrays import Floats, Ints
 
@@ -217,17 +218,7 @@ def jaccard_distance(truth: NodeLabels, guess: EquivalenceMatrix) -> float | Non
 
 def region_rand(truth: NodeLabels, guess: EquivalenceMatrix) -> float:
     """Adjusted Rand index over pixels (Hubert and Arabie, 1985)."""
-    table = _common(truth, guess)
-
-    def pairs(counts: Floats) -> float:
-        return float(np.sum(counts * (counts - 1)) / 2)
-
-    both, true, guessed = pairs(table), pairs(table.sum(axis=0)), pairs(table.sum(axis=1))
-    total = pairs(np.array([table.sum()]))
-    if total <= 0:
-        return 1.0
-    chance, best = true * guessed / total, (true + guessed) / 2
-    return 1.0 if best == chance else (both - chance) / (best - chance)
+    return adjusted_rand_of(_common(truth, guess))
 
 
 def _refuse_open(labels: NDArray[Any], there: NDArray[np.bool_], graph: FeatureGraph) -> None:

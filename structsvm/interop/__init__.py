@@ -1,35 +1,5 @@
 """The learned metric in other libraries: for segments, points, data frames and graphs."""
 
-from typing import TYPE_CHECKING
-
 from structsvm.support.lazy import lazy
 
-if TYPE_CHECKING:
-    from structsvm.interop.breakpoints import (
-        breakpoints_to_changepoints as breakpoints_to_changepoints,
-    )
-    from structsvm.interop.breakpoints import breakpoints_to_labels as breakpoints_to_labels
-    from structsvm.interop.breakpoints import (
-        changepoints_to_breakpoints as changepoints_to_breakpoints,
-    )
-    from structsvm.interop.breakpoints import labels_to_breakpoints as labels_to_breakpoints
-    from structsvm.interop.breakpoints import labels_to_matrix as labels_to_matrix
-    from structsvm.interop.breakpoints import matrix_to_labels as matrix_to_labels
-    from structsvm.interop.export import export_metric as export_metric
-    from structsvm.interop.frames import metric_frame as metric_frame
-    from structsvm.interop.graphs import weighted_graph as weighted_graph
-else:
-    __getattr__, __dir__, __all__ = lazy(
-        __name__,
-        {
-            "breakpoints_to_changepoints": "structsvm.interop.breakpoints",
-            "breakpoints_to_labels": "structsvm.interop.breakpoints",
-            "changepoints_to_breakpoints": "structsvm.interop.breakpoints",
-            "export_metric": "structsvm.interop.export",
-            "labels_to_breakpoints": "structsvm.interop.breakpoints",
-            "labels_to_matrix": "structsvm.interop.breakpoints",
-            "matrix_to_labels": "structsvm.interop.breakpoints",
-            "metric_frame": "structsvm.interop.frames",
-            "weighted_graph": "structsvm.interop.graphs",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -18,14 +18,7 @@ from structsvm.io.columns import warn_about_columns
 from structsvm.io.indicators import read_labels_as
 from structsvm.io.label_tables import label_files
 from structsvm.io.media import MEDIA, read_streams
-from structsvm.io.readers import (
-    AS_USUAL,
-    EXCEL,
-    HowToRead,
-    TableColumns,
-    read_npz,
-    read_table,
-)
+from structsvm.io.readers import AS_USUAL, EXCEL, HowToRead, TableColumns, read_npz, read_table
 from structsvm.io.recording import Recording, listed, share_features
 from structsvm.io.text import COMPRESSIONS, TEXT_KINDS, Typed, kind_of, stem_of
 from structsvm.io.times import warn_about_steps
@@ -40,6 +33,8 @@ PROSE = ".txt"
 """Read where it is named, or where a folder holds nothing else: it may be a text for people."""
 OTHER_TABLES = (".xls", ".ods", ".feather", ".arrow", ".npy", *COMPRESSIONS)
 """Kinds that may well hold recordings, but are not read."""
+PREDICTIONS = ("_segments", "_clusters")
+"""What the name of a table of predictions adds to that of what it was made from."""
 INDEX = "index.csv"
 """A table of contents rather than a recording, when other files lie beside it."""
 
@@ -70,6 +65,8 @@ class Found:
     """As short as tells them apart: ``walk``, or ``anna/walk`` when there is a second ``walk``."""
     skipped: tuple[Path, ...]
     """Files of the folders that were searched that are no recordings."""
+    predictions: tuple[Path, ...] = ()
+    """Those of them that were made of a recording beside them: ``walk_segments`` of ``walk``."""
 
 
 @refuse_other_types
@@ -245,11 +242,13 @@ def find_recordings(
         paths = [paths]
     files: dict[Path, Path] = {}
     skipped: list[Path] = []
+    predictions: list[Path] = []
     apart = set() if labels is None else {file.resolve() for file in label_files(Path(labels))}
     for path in map(Path, paths):
         if os.path.isdir(path):
-            inside, beside = _search(path, apart)
+            inside, beside, made = _search(path, apart)
             skipped += beside
+            predictions += made
         else:
             inside = [_checked(path)]
         for file in inside:
@@ -257,7 +256,18 @@ def find_recordings(
     if not files:
         raise DataError("no recordings were given: name files or folders")
     names = tuple(map(printable, _names(list(files))))
-    return Found(tuple(files.values()), names, tuple(skipped))
+    return Found(tuple(files.values()), names, tuple(skipped), tuple(predictions))
+
+
+def predictions_among(files: Iterable[Path]) -> list[Path]:
+    """The tables of predictions that lie beside what they were made from, as their names say."""
+    stems = {path: stem_of(path) for path in files}
+    there = set(stems.values())
+    return [
+        path
+        for path, stem in stems.items()
+        if any(stem.endswith(end) and stem.removesuffix(end) in there for end in PREDICTIONS)
+    ]
 
 
 @refuse_other_types
@@ -474,8 +484,8 @@ def _checked(path: Path) -> Path:
     return path
 
 
-def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path]]:
-    """The recordings of a folder and its other files, by name.
+def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path], list[Path]]:
+    """The recordings of a folder, its other files, and predictions among those, by name.
 
     What may be recordings is read, or there is an error: a metric that was learned from half of a
     folder looks like any other.
@@ -485,11 +495,13 @@ def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path]]:
     chosen = [path for path in files if kind_of(path) in TABLES and kind_of(path) != PROSE]
     chosen = chosen or [path for path in files if kind_of(path) in MEDIA]
     chosen = chosen or [path for path in files if kind_of(path) == PROSE]
+    made = predictions_among(chosen)
+    chosen = [path for path in chosen if path not in made]
     if len(chosen) > 1:
         chosen = [path for path in chosen if path.name.lower() != INDEX]
     if chosen:
         _refuse_half_read(folder, files, chosen)
-        return chosen, [path for path in files if path not in chosen]
+        return chosen, [path for path in files if path not in chosen], made
     folders = [path.name for path in inside if path.is_dir()]
     hint = f"; subfolders are not searched: {', '.join(folders[:5])}" if folders else ""
     raise DataError(f"{folder}: no {', '.join(TABLES)} files in this folder{hint}")

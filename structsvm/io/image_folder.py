@@ -18,6 +18,8 @@ IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
 MASK = "_mask"
 """What the name of a label map may add to that of its image."""
+OVERLAY = "_overlay"
+"""What the name of an image with its parts drawn on it adds to that of the image."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +56,9 @@ def read_images(
     Parameters
     ----------
     paths : path or list of paths
-        Image files and folders of them. A folder may instead hold two folders, ``img`` (or
-        ``images``) and ``mask`` (or ``masks``, ``labels``).
+        Image files and folders of them; ``NAME_mask`` and ``NAME_overlay`` beside ``NAME`` are no
+        images. A folder may instead hold two folders, ``img`` (or ``images``) and ``mask`` (or
+        ``masks``, ``labels``).
     masks : path, optional
         The folder of the label maps, which have the names of the images, or these with ``_mask``
         added: images, of which every colour is a label (two for a mask), or ``.npy`` arrays of
@@ -166,10 +169,25 @@ def _images_of(path: Path) -> tuple[list[Path], Path | None]:
 
 
 def _files(folder: Path) -> list[Path]:
-    entries = (path for path in folder.iterdir() if path.is_file())
-    return sorted(
+    """The images of a folder, by name, without what was drawn on or made of one beside them."""
+    entries = [path for path in folder.iterdir() if path.is_file()]
+    images = [
         path for path in entries if path.suffix.lower() in KINDS and not path.name.startswith(".")
-    )
+    ]
+    made = made_of_images(images)
+    return sorted(path for path in images if path not in made)
+
+
+def made_of_images(files: Iterable[Path]) -> list[Path]:
+    """Label maps and overlays that lie beside their image, as their names say."""
+    files = list(files)
+    stems = {path.stem for path in files if path.suffix.lower() in KINDS}
+    ends = (MASK, OVERLAY)
+    return [
+        path
+        for path in files
+        if any(path.stem.endswith(end) and path.stem.removesuffix(end) in stems for end in ends)
+    ]
 
 
 def _read(
@@ -193,9 +211,9 @@ def _read(
 
 def _same_named(path: Path, masks: Path) -> Path | None:
     """The label map of an image: that of its name, or else of its name with ``_mask`` added."""
-    for stem in (path.stem, f"{path.stem}{MASK}"):
-        for kind in MASK_KINDS:
-            for candidate in (masks / f"{stem}{kind}", masks / f"{stem}{kind.upper()}"):
-                if candidate.is_file() and candidate.resolve() != path.resolve():
-                    return candidate
+    stems = (path.stem, f"{path.stem}{MASK}")
+    kinds = [spelled for kind in MASK_KINDS for spelled in (kind, kind.upper())]
+    for candidate in (masks / f"{stem}{kind}" for stem in stems for kind in kinds):
+        if candidate.is_file() and candidate.resolve() != path.resolve():
+            return candidate
     return None

@@ -94,9 +94,11 @@ class TableColumns:
         for option, names in (("features", self.features), ("ignore", self.ignored)):
             strangers = [name for name in names if name not in there]
             if strangers:
+                one_by_one = any(set(re.split(r"[,; ]+", name)) <= set(there) for name in strangers)
+                way_out = f"; give --{option} once for each" if one_by_one else ""
                 raise DataError(
                     f"{path}: {option} names {listed(strangers)}, which it has no column of; its "
-                    f"features are {listed(list(there))}"
+                    f"features are {listed(list(there))}{way_out}"
                 )
         if wanted and set(wanted) <= set(there):
             return tuple(wanted)
@@ -284,10 +286,24 @@ def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
     if moved:
         warn(
             f"{path}: the rows of {listed(moved)} are not in the order of {column!r}: they are "
-            "read in that order, and samples are counted in it",
+            f"read in that order, and samples are counted in it{_together(found)}",
             DataWarning,
         )
     return found
+
+
+def _together(recordings: Sequence[Recording]) -> str:
+    """What times that occur again and again are a sign of, in words."""
+    for recording in recordings:
+        if recording.time is not None and len(recording.time) >= 2 * len(
+            np.unique(recording.time.values)
+        ):
+            return (
+                ". Most times occur more than once, as in a table of several recordings: if it is "
+                "one, name the column that tells them apart with --recording-column "
+                "(recording_column= in Python)"
+            )
+    return ""
 
 
 def _file_name(value: Any) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
+from typing import Any
 
 from structsvm.errors import DataError
 from structsvm.io.times import TimeAxis
@@ -39,26 +40,10 @@ def read_regions(
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file, skipinitialspace=True)
-            header = rows.fieldnames or ()
-            columns = IN_TIME if set(IN_TIME[1:3]) & set(header) else COLUMNS
-            missing = [name for name in columns if name not in header]
-            if missing:
-                given = ", ".join(rows.fieldnames or ()) or "none"
-                raise DataError(
-                    f"{path}: no column {missing[0]!r}; it needs {', '.join(columns)}, separated "
-                    f"by commas, and has {given}"
-                )
+            columns = _columns(path, rows.fieldnames or ())
             for row in rows:
-                if None in row or None in row.values():
-                    raise DataError(
-                        f"{path}: line {rows.line_num}: it has another number of columns than the "
-                        "header"
-                    )
                 try:
-                    values = [row[name] for name in columns[1:]]
-                    if columns is IN_TIME:
-                        values[:2] = _samples(values[:2], row["recording"], times or {})
-                    region = region_from(values)
+                    region = _region(row, columns, times or {})
                 except DataError as error:
                     raise DataError(f"{path}: line {rows.line_num}: {error}") from error
                 found.setdefault(row["recording"], []).append(region)
@@ -67,6 +52,30 @@ def read_regions(
     except (OSError, ValueError, csv.Error) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
     return found
+
+
+def _columns(path: str | PathLike[str], header: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a region, in samples or in time; DataError if one is missing."""
+    columns = IN_TIME if set(IN_TIME[1:3]) & set(header) else COLUMNS
+    missing = [name for name in columns if name not in header]
+    if missing:
+        raise DataError(
+            f"{path}: no column {missing[0]!r}; it needs {', '.join(columns)}, separated "
+            f"by commas, and has {', '.join(header) or 'none'}"
+        )
+    return columns
+
+
+def _region(
+    row: Mapping[str | None, Any], columns: tuple[str, ...], times: Mapping[str, TimeAxis | None]
+) -> Region:
+    """The region of a row."""
+    if None in row or None in row.values():
+        raise DataError("it has another number of columns than the header")
+    values = [row[name] for name in columns[1:]]
+    if columns is IN_TIME:
+        values[:2] = _samples(values[:2], row["recording"], times)
+    return region_from(values)
 
 
 def _samples(moments: list[str], recording: str, times: Mapping[str, TimeAxis | None]) -> list[str]:

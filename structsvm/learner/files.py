@@ -31,12 +31,7 @@ from structsvm.partitions.margins import MarginRates
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.samples import STANDARDIZE, Standardizer
 from structsvm.partitions.traits import Words
-from structsvm.plugins import (
-    problem_class,
-    problem_name,
-    setting_groups,
-    structured_problem_class,
-)
+from structsvm.plugins import problem_class, problem_name, setting_groups, structured_problem_class
 from structsvm.regularizers import SquaredNorm, Trace
 from structsvm.rivals.stored import STORED_RIVALS
 from structsvm.solution import History, HistoryEntry, Solution
@@ -145,10 +140,7 @@ def _described(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     fitted["solution_"] = replace(learner.solution_, support=None)
     names = getattr(learner, "feature_names_in_", None)
     return {
-        "problem": {
-            "entry_point": problem_name(learner.problem_),
-            "settings": _settings(codec, learner.problem_, arrays),
-        },
+        "problem": _described_problem(codec, learner.problem_, arrays),
         "parameters": _parameters(codec, learner, arrays, ("problem", "features")),
         "features": None if names is None else [str(name) for name in names],
         **{name: codec.pack(getattr(learner, name, None), arrays) for name in OPTIONAL},
@@ -169,13 +161,7 @@ def _described_svm(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     fitted["solution_"] = replace(learner.solution_, support=None)
     return {
         "estimator": "StructuredSVM",
-        "problems": {
-            name: {
-                "entry_point": problem_name(problem),
-                "settings": _settings(codec, problem, arrays),
-            }
-            for name, problem in named
-        },
+        "problems": {name: _described_problem(codec, problem, arrays) for name, problem in named},
         "parameters": _parameters(codec, learner, arrays, ("problem",)),
         "features": None if names is None else [str(name) for name in names],
         "n_features": getattr(learner, "n_features_in_", None),
@@ -310,6 +296,12 @@ def _unpack_stage(name: str, plain: Any, arrays: Mapping[str, NDArray[Any]]) -> 
     prefix = f"{name}."
     own = {k.removeprefix(prefix): array for k, array in arrays.items() if k.startswith(prefix)}
     return from_plain(plain, own, STORED_RIVALS)
+
+
+def _described_problem(codec: Codec, problem: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    """The name of a problem and its settings."""
+    settings = _settings(codec, problem, arrays)
+    return {"entry_point": problem_name(problem), "settings": settings}
 
 
 def _settings(codec: Codec, problem: Any, arrays: dict[str, Any]) -> dict[str, Any]:

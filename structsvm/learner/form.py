@@ -25,6 +25,9 @@ from structsvm.graphs.inputs import is_one
 from structsvm.partitions.sources import Named, source_of
 from structsvm.partitions.traits import GRAPHS, IMAGES
 
+LABEL = "label"
+"""The column of labels in files, which in frames is a feature like any other."""
+
 Arguments = ParamSpec("Arguments")
 Owner = TypeVar("Owner")
 
@@ -133,17 +136,48 @@ class Form:
             if missing:
                 raise DataError(f"recording {missing[0]} has no labels")
             return [one.y for one in self.recorded]
+        if ys is None:
+            self._refuse_label_columns()
+        return self.in_order(ys, "labels")
+
+    def in_order(self, ys: Any, called: str, *, some: bool = False) -> Any:
+        """What is given for each sample by its name, in their order; anything else as it is.
+
+        Parameters
+        ----------
+        called : str
+            What to call it in a message.
+        some : bool
+            Whether samples may be left out, which then have None.
+
+        Raises
+        ------
+        DataError
+            When it is given by other names than the samples.
+        """
         if self.keys is None or not isinstance(ys, Mapping):
             return ys
-        strangers = [key for key in self.keys if key not in ys] + [
-            k for k in ys if k not in self.keys
-        ]
+        strangers = [k for k in ys if k not in self.keys]
+        if not some:
+            strangers += [key for key in self.keys if key not in ys]
         if strangers:
             raise DataError(
-                f"samples and labels are given by different names: {strangers[0]!r} is only in one "
-                "of them"
+                f"samples and {called} are given by different names: {strangers[0]!r} is only in "
+                "one of them"
             )
-        return [ys[key] for key in self.keys]
+        return [ys.get(key) for key in self.keys]
+
+    def _refuse_label_columns(self) -> None:
+        """Raise DataError for frames whose labels are among their columns, where none are given."""
+        samples = self.samples if isinstance(self.samples, list | tuple) else []
+        for i, frame in enumerate(samples):
+            if _is_frame(frame) and LABEL in list(frame.columns):
+                which = f" {self.keys[i]!r}" if self.keys is not None else f" {i}"
+                raise DataError(
+                    f"there are no labels, and frame{which} has a column {LABEL!r}: give y apart, "
+                    f"as y = [frame.pop({LABEL!r}) for frame in frames] does; "
+                    "structsvm.io.from_long takes a frame with its labels"
+                )
 
     @classmethod
     def given_to(cls, learner: Any, Xs: Any) -> Form:
@@ -186,6 +220,8 @@ def same_form(
     @wraps(method)
     def answered(self: Owner, Xs: Any, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
         form = Form.given_to(self, Xs)
+        if "known" in kwargs:
+            kwargs["known"] = form.in_order(kwargs["known"], "what is known", some=True)
         return form.answer(method(self, form.samples, *args, **kwargs))
 
     return cast(Callable[Concatenate[Owner, Any, Arguments], Any], answered)

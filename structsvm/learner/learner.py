@@ -19,10 +19,10 @@ from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.form import Form, same_form
-from structsvm.learner.inputs import Inputs
+from structsvm.learner.inputs import Inputs, are_scores
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
-from structsvm.learner.rivals import partitions_of, tune
+from structsvm.learner.rivals import partitions_of, tune, which_rivals
 from structsvm.learner.rules import Rules, counts_of, decode_all, labels_of, named, read_rules
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
@@ -48,13 +48,13 @@ from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import among, is_whole, refuse_unlisted
+from structsvm.support.checks import is_whole, refuse_unlisted
 from structsvm.support.contract import asked
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
-from structsvm.support.progress import stage
+from structsvm.support.progress import share, stage
 from structsvm.support.tables import ShortTable
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 """Features that are printed."""
+SCORED = 0.8
+"""What part of the time goes into features that classifiers make, about."""
 CONTAINERS = ("default", "pandas", "polars")
 DATA = {"Xs": UNUSED, "ys": UNUSED}
 """Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""
@@ -277,7 +279,7 @@ class MetricLearner(ProblemParameters):
         settings = self._settings(callback)
         if resume is not None and not isinstance(resume, str | PathLike):
             raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
-        which = _which_rivals(rivals)
+        which = which_rivals(rivals)
         if when_learned is not None and not callable(when_learned):
             raise SettingsError(f"when_learned must be a function or None, got {when_learned!r}")
         if alternation is not None and not isinstance(alternation, Alternation):
@@ -297,20 +299,25 @@ class MetricLearner(ProblemParameters):
             )
         read = informative(read)
         with working_on(settings.backend):
-            inputs, data = Inputs.fit(settings.features, settings.standardize, read)
+            made = SCORED if are_scores(settings.features) else 0.0
+            learned = 1.0 if which is None else (1.0 + made) / 2
+            with share("features", 0.0, made):
+                inputs, data = Inputs.fit(settings.features, settings.standardize, read)
             settings.check(data.n_features, len(data))
             if others is not None:
                 others = inputs.seen(others)
             with Interrupts():  # what was learned is kept before Ctrl-C is answered
-                if partial:
-                    result = learn_partial(settings, data, alternation or Alternation(), others)
-                else:
-                    result = learn(settings, data, resume)
+                with share("learning", made, learned):
+                    if partial:
+                        result = learn_partial(settings, data, alternation or Alternation(), others)
+                    else:
+                        result = learn(settings, data, resume)
                 self._keep(read, inputs, result)
                 if when_learned is not None:
                     when_learned(self)
             if which is not None and not self.interrupted_:
-                self._tune_rivals(which, read, data)
+                with share("tuning rivals", learned, 1.0):
+                    self._tune_rivals(which, read, lambda: data)
         return self
 
     def fit_baselines(
@@ -348,14 +355,14 @@ class MetricLearner(ProblemParameters):
             When a rival that was asked for by name cannot learn, naming the fold.
         """
         check_is_fitted(self)
-        which = _which_rivals(names)
+        which = which_rivals(names)
         data = self._training_set(
             Xs, ys, sample_weight=sample_weight, n_features=self.n_features_in_, groups=groups
         ).counted()
         if which is not None:
             data = informative(data)
             with self._workers():
-                self._tune_rivals(which, data, self._as_seen(data))
+                self._tune_rivals(which, data, lambda: self._as_seen(data))
         return self
 
     def read(
@@ -971,24 +978,14 @@ class MetricLearner(ProblemParameters):
         return self.inputs_.seen(data)
 
     def _tune_rivals(
-        self, which: str | Sequence[str], measured: TrainingSet, seen: TrainingSet
+        self,
+        which: str | Sequence[str],
+        measured: TrainingSet,
+        seen: Callable[[], TrainingSet],
     ) -> None:
         found = tune(which, measured, seen, self.features)
         self.baselines_ |= found.metrics
         self.rivals_ |= found.estimators
-
-
-def _which_rivals(rivals: Any) -> str | list[str] | None:
-    """The rivals that were asked for; None for none."""
-    if isinstance(rivals, bool):
-        return "quick" if rivals else None
-    if among(rivals, ("quick", "all")):
-        return str(rivals)
-    if isinstance(rivals, list | tuple) and all(isinstance(name, str) for name in rivals):
-        return list(rivals) or None
-    raise SettingsError(
-        f"rivals must be True, False, 'quick', 'all' or a list of names, got {rivals!r}"
-    )
 
 
 def _held_out(given: Any, read: TrainingSet) -> TrainingSet | None:

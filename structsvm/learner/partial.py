@@ -20,6 +20,7 @@ from structsvm.learner.fitting import (
 )
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
+from structsvm.parallel import single_threaded
 from structsvm.partial_labels.alternate import Alternated, alternate
 from structsvm.partial_labels.complete import (
     Known,
@@ -30,7 +31,7 @@ from structsvm.partial_labels.complete import (
 )
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, certified_upper
-from structsvm.partitions.units import LearningUnits, within_whitening
+from structsvm.partitions.units import LearningUnits, whitened, within_whitening
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
@@ -178,12 +179,6 @@ def check_labels(data: TrainingSet) -> bool:
     if data.is_complete:
         data.problem.check_training(data.truths)
         return False
-    if data.is_deferred:
-        words = data.problem.traits.words
-        raise DataError(
-            f"{words.whole}s that are read when they are needed take full labels: give those that "
-            "are labelled in part as arrays"
-        )
     _check_partial(data.labels)
     return True
 
@@ -211,9 +206,9 @@ def _task(
 ) -> PartialRisk:
     """The labels to complete, in the units of learning."""
     objective = settings.objective(data.n_features)
-    scaled = data.with_features([units(X) for X in data.arrays])
     others = data.at([]) if held_out is None else held_out
-    others = others.with_features([units(X) for X in others.arrays])
+    with single_threaded():  # as where they are made by a worker
+        scaled, others = data.made_by(units), others.made_by(units)
     return PartialRisk(
         problem=data.problem,
         objective=objective,
@@ -304,15 +299,16 @@ def _units(settings: Settings, data: TrainingSet) -> LearningUnits:
     plain = problem.untrained_factor(data.samples, data.weights)
     if not problem.traits.convex:
         return problem.units(data.samples, [], Metric(plain, None), None, data.weights)
-    whitening, unit, whitened = None, None, data
+    whitening, unit, seen = None, None, data
     if settings.shrinkage is not None and len(parts):
         shrinkage = settings.shrinkage
-        whitening = within_whitening(parts.arrays, parts.truths, shrinkage, parts.weights)
-        whitened = data.with_features([X @ whitening for X in data.arrays])
+        stretches = [sample.data for sample in parts.samples]
+        whitening = within_whitening(stretches, parts.truths, shrinkage, parts.weights)
+        seen = data.made_by(partial(whitened, whitening=whitening))
     if len(parts) and not problem.traits.contiguous:
-        unit = problem.unit(whitened.parts.samples, parts.truths, parts.weights)
+        unit = problem.unit(seen.parts.samples, parts.truths, parts.weights)
     if unit is None:
-        known = whitened.samples, data.labels, data.weights
+        known = seen.samples, data.labels, data.weights
         unit = calibrate_partial(problem, plain, *known).penalty
     return LearningUnits(whitening, unit)
 

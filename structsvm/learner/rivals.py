@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.partitions.values import label_values
 from structsvm.rivals import metrics as baselines
 from structsvm.support.checks import among
-from structsvm.support.progress import stage
+from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings
 
 USUAL = ("quick", "all")
@@ -37,10 +37,29 @@ class Tuned:
     estimators: dict[str, Any]
 
 
+def which_rivals(rivals: Any) -> str | list[str] | None:
+    """The rivals that were asked for; None for none.
+
+    Raises
+    ------
+    SettingsError
+        When this asks for none.
+    """
+    if isinstance(rivals, bool):
+        return "quick" if rivals else None
+    if among(rivals, USUAL):
+        return str(rivals)
+    if isinstance(rivals, list | tuple) and all(isinstance(name, str) for name in rivals):
+        return list(rivals) or None
+    raise SettingsError(
+        f"rivals must be True, False, 'quick', 'all' or a list of names, got {rivals!r}"
+    )
+
+
 def tune(
     which: str | Sequence[str],
     measured: TrainingSet,
-    seen: TrainingSet,
+    seen: Callable[[], TrainingSet],
     features: RecordingTransformer | None,
 ) -> Tuned:
     """Tune rivals of a metric.
@@ -51,8 +70,8 @@ def tune(
         Those that apply and take little time, all that apply, or those of these names.
     measured : TrainingSet
         What the metric is learned from, as it was measured.
-    seen : TrainingSet
-        The same as the metric sees it.
+    seen : callable
+        Gives the same as the metric sees it, for rivals that are metrics.
     features : RecordingTransformer, optional
         Those of the metric, not fitted.
 
@@ -63,31 +82,59 @@ def tune(
     DataError, LearningError
         When one that was asked for by name cannot be tuned. Of the others a warning says so.
     """
-    parts = seen.parts
-    if all(truth.n_clusters == 1 for truth in parts.truths):
+    if all(truth.n_clusters == 1 for truth in measured.parts.truths):
         return Tuned({}, {})  # no labelled stretch has a change: nothing to tune on
-    problem, named = measured.problem, not isinstance(which, str)
-    others = {rival.name: rival for rival in rivals_of(measured, features)}
-    if named:
-        names = list(dict.fromkeys(which))
-    elif which in USUAL:
-        some = [rival.name for rival in others.values() if rival.quick or which == "all"]
-        names = [*problem.traits.baselines, *some]
-    else:
-        raise SettingsError(f"rivals must be one of {USUAL} or a list of names, got {which!r}")
-    found = Tuned({}, {})
-    for name in stage("tuning rivals", names):
-        if name not in others:
-            found.metrics[name] = baselines.fit(
-                name, problem, parts.samples, parts.truths, weights=parts.weights
+    names, others = asked_for(which, measured, features)
+    metrics: dict[str, Metric] = {}
+    part = len(names) / max(len(names) + len(others), 1)
+    with share("tuning rivals", 0.0, part):
+        parts = seen().parts if names else measured
+        for name in stage("metrics", names):
+            metrics[name] = baselines.fit(
+                name, parts.problem, parts.samples, parts.truths, weights=parts.weights
             )
-            continue
+    with share("tuning rivals", part, 1.0):
+        return Tuned(metrics, fit_rivals(others, measured, named=not isinstance(which, str)))
+
+
+def asked_for(
+    which: str | Sequence[str], data: TrainingSet, features: RecordingTransformer | None
+) -> tuple[list[str], list[Rival]]:
+    """The names of the metrics, and the other rivals, that are asked for as :func:`tune` takes it.
+
+    A name that no rival has counts as that of a metric.
+
+    Raises
+    ------
+    SettingsError
+        When ``which`` is another word.
+    """
+    others = {rival.name: rival for rival in rivals_of(data, features)}
+    if not isinstance(which, str):
+        names = list(dict.fromkeys(which))
+        return [n for n in names if n not in others], [others[n] for n in names if n in others]
+    if which not in USUAL:
+        raise SettingsError(f"rivals must be one of {USUAL} or a list of names, got {which!r}")
+    some = [rival for rival in others.values() if rival.quick or which == "all"]
+    return list(data.problem.traits.baselines), some
+
+
+def fit_rivals(rivals: Sequence[Rival], data: TrainingSet, named: bool) -> dict[str, Any]:
+    """Fit rivals to samples as they were measured, by name.
+
+    Raises
+    ------
+    DataError, LearningError
+        When one cannot learn from them and was asked for by name; else a warning says so.
+    """
+    found: dict[str, Any] = {}
+    for rival in stage("classifiers", rivals):
         try:
-            found.estimators[name] = fit_rival(others[name], measured)
+            found[rival.name] = fit_rival(rival, data)
         except (DataError, LearningError) as error:
             if named:
                 raise
-            warn(f"{name} is not compared with: {error}", DataWarning)
+            warn(f"{rival.name} is not compared with: {error}", DataWarning)
     return found
 
 

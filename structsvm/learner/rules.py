@@ -19,8 +19,6 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Words
 from structsvm.support.contract import AtOnce, asked
 
-__all__ = ["Rules", "counts_of", "decode", "decode_all", "labels_of", "named", "read_rules"]
-
 LENGTHS = ("min_length", "max_length")
 
 

@@ -175,7 +175,11 @@ def _features_from(features: Any) -> RecordingTransformer | None:
     if isinstance(features, type):
         way_out = f": make an instance, {features.__name__}()"
     elif hasattr(features, "transform"):
-        way_out = f": if it transforms rows, as those of scikit-learn do, give Rows({features!r})"
+        way_out = (
+            f": give Rows({features!r}) if it transforms rows, as those of scikit-learn do, "
+            "Series(...) if it transforms a series, OfWindows(...) if it describes each of a "
+            "collection of series"
+        )
     raise SettingsError(
         f"features must be a transformer of structsvm.features or None, got {features!r}{way_out}"
     )

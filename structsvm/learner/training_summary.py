@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from structsvm.errors import DataWarning, warn
+from structsvm.parallel.once import spread_in_threads
 from structsvm.partitions.deferred import Data, Deferred
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.reading import content_of
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Words
-
-__all__ = ["TrainingSummary"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class TrainingSummary:
         return cls(
             tuple(sample.n_samples for sample in samples),
             tuple(truth.n_clusters for truth in truths),
-            tuple(_fingerprint(sample.data) for sample in samples),
+            tuple(spread_in_threads(_known_by, samples, None)),
             tuple(sorted(clusters)),
         )
 
@@ -89,6 +88,10 @@ class TrainingSummary:
 
 def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def _known_by(sample: Sample, _: None) -> str:
+    return _fingerprint(sample.data)
 
 
 def _fingerprint(X: Data) -> str:

@@ -11,9 +11,7 @@ from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.masters.working_set import WorkingSet
-from structsvm.problem import RegularizedRisk
-
-__all__ = ["AutoMaster", "master_from"]
+from structsvm.problem import Regularized
 
 logger = logging.getLogger("structsvm")
 
@@ -52,7 +50,7 @@ class AutoMaster(Master):
                 )
 
     def solve(
-        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
+        self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
         """Solve the restricted problem; the label says who did, and who failed before."""
         failures: list[str] = []
@@ -67,9 +65,7 @@ class AutoMaster(Master):
         answer = self.conic.solve(risk, cuts, request)
         return replace(answer, label=", ".join([*failures, answer.label]))
 
-    def _fast_masters(
-        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request
-    ) -> list[Master]:
+    def _fast_masters(self, risk: Regularized, cuts: WorkingSet, request: Request) -> list[Master]:
         """Those that apply, the likely fastest first."""
         omega = risk.regularizer.as_quadratic(risk.space)
         masters: list[Master] = [m for m in (self.interior, self.newton) if m.handles(risk)]

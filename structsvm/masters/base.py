@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import MasterError
 from structsvm.masters.working_set import WorkingSet
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
+from structsvm.support.arrays import Floats
 
 __all__ = [
     "Master",
@@ -23,8 +23,6 @@ __all__ = [
     "checked",
     "clean_multipliers",
 ]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +83,7 @@ class Master(ABC):
 
     @abstractmethod
     def solve(
-        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
+        self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
         """Solve the restricted problem.
 
@@ -108,7 +106,7 @@ def clean_multipliers(multipliers: Floats, cuts: WorkingSet) -> Floats:
     return np.asarray(alpha / np.maximum(sums, 1.0)[cuts.groups])
 
 
-def checked(answer: MasterSolution, risk: RegularizedRisk, cuts: WorkingSet) -> MasterSolution:
+def checked(answer: MasterSolution, risk: Regularized, cuts: WorkingSet) -> MasterSolution:
     """An answer made to keep the promises of :class:`MasterSolution`, whoever gave it.
 
     Raises

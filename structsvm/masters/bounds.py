@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.masters.conic import conic_minimum
 from structsvm.masters.working_set import WorkingSet
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
+from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace, smat, svec
-
-__all__ = ["CERTIFIED", "CONIC", "ROUNDING", "lower_bound", "plane_bound"]
-
-Floats = NDArray[np.float64]
 
 CERTIFIED = "certified"
 CONIC = "to the accuracy of the conic solver"
@@ -34,7 +30,7 @@ for 65,536 terms; an oracle whose sums are longer or larger says so by the slack
 
 
 def lower_bound(
-    risk: RegularizedRisk,
+    risk: Regularized,
     cuts: WorkingSet,
     multipliers: Floats,
     upper: float,
@@ -69,7 +65,7 @@ def _magnitudes(multipliers: Floats, slopes: Floats) -> Floats:
 
 
 def plane_bound(
-    risk: RegularizedRisk,
+    risk: Regularized,
     offset: float,
     slope: Floats,
     upper: float,
@@ -95,7 +91,7 @@ def plane_bound(
     return max(finite, key=lambda bound: bound[0], default=(-np.inf, CERTIFIED))
 
 
-def _conic_bound(risk: RegularizedRisk, offset: float, slope: Floats) -> float:
+def _conic_bound(risk: Regularized, offset: float, slope: Floats) -> float:
     """What a conic program proves, of a plane scaled down as little as it takes.
 
     Of a norm the minimum is 0 as long as the slope is in a ball, on whose boundary the optimal one
@@ -109,7 +105,7 @@ def _conic_bound(risk: RegularizedRisk, offset: float, slope: Floats) -> float:
     return -np.inf
 
 
-def _quadratic(risk: RegularizedRisk) -> Quadratic | None:
+def _quadratic(risk: Regularized) -> Quadratic | None:
     return risk.regularizer.as_quadratic(risk.space)
 
 

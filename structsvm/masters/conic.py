@@ -6,17 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Regularized
+from structsvm.support.arrays import Floats
 
 if TYPE_CHECKING:
     import cvxpy as cp
-
-__all__ = ["conic_minimum", "dual_bound", "proved_bound"]
-
-Floats = NDArray[np.float64]
 
 REACH = 100.0
 """A minimiser is looked for within so many times the norm of the solver's own (at least 1)."""
@@ -29,7 +25,7 @@ FEASIBLE = 1e-7
 """Residual of a dual point, relative to its terms, beyond which it proves nothing."""
 
 
-def conic_minimum(risk: RegularizedRisk, offset: float, slope: Floats) -> float:
+def conic_minimum(risk: Regularized, offset: float, slope: Floats) -> float:
     """A lower bound of ``offset + min Omega(w) + <slope, w>`` over the cone and the constraints.
 
     Minus infinity when no dual point good enough is found.

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.base import (
@@ -17,16 +16,12 @@ from structsvm.masters.base import (
     clean_multipliers,
 )
 from structsvm.masters.working_set import WorkingSet
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Regularized
 from structsvm.support.quiet import without_warnings
 from structsvm.weights import PSD, Product, WeightSpace
 
 if TYPE_CHECKING:
     import cvxpy as cp
-
-__all__ = ["CvxpyMaster", "largest_order", "solve_with"]
-
-Floats = NDArray[np.float64]
 
 LARGE_ORDER = 40
 """Order of a matrix beyond which an interior point method is slower than SCS."""
@@ -88,7 +83,7 @@ class CvxpyMaster(Master):
             )
 
     def solve(
-        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
+        self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
         """Solve the restricted problem.
 

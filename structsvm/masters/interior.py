@@ -22,14 +22,12 @@ from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.base import DEFAULT_REQUEST, Master, MasterSolution, Request, acceptable
 from structsvm.masters.working_set import WorkingSet
 from structsvm.parallel import single_threaded
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
 from structsvm.weights import Free, Nonnegative, Product, WeightSpace
 
-__all__ = ["InteriorPointMaster"]
-
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 PATIENCE = 25
@@ -68,12 +66,12 @@ class InteriorPointMaster(Master):
         if not (is_whole(self.max_steps) and self.max_steps >= 1):
             raise SettingsError(f"max_steps must be at least 1, got {self.max_steps!r}")
 
-    def handles(self, risk: RegularizedRisk) -> bool:
+    def handles(self, risk: Regularized) -> bool:
         """Whether this master can solve the restricted problems of ``risk``."""
         return _form(risk) is not None
 
     def solve(
-        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
+        self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
         """Solve the restricted problem.
 
@@ -99,7 +97,7 @@ class InteriorPointMaster(Master):
         return MasterSolution(w, alpha, "interior")
 
 
-def _form(risk: RegularizedRisk) -> tuple[Quadratic, Mask] | None:
+def _form(risk: Regularized) -> tuple[Quadratic, Mask] | None:
     """Omega and which coordinates are nonnegative, where this master applies."""
     omega, nonnegative = risk.regularizer.as_quadratic(risk.space), _nonnegative(risk.space)
     if omega is None or nonnegative is None or risk.constraints is not None:

@@ -28,14 +28,11 @@ from structsvm.masters.bounds import lower_bound
 from structsvm.masters.simplex_qp import maximize_on_simplices
 from structsvm.masters.working_set import WorkingSet
 from structsvm.parallel import single_threaded
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
 from structsvm.weights import Projection, WeightSpace
-
-__all__ = ["NewtonMaster"]
-
-Floats = NDArray[np.float64]
 
 REACH = 0.5
 """A Newton step looks at the cuts that have a multiplier, or whose value is within this part of
@@ -84,12 +81,12 @@ class NewtonMaster(Master):
         if not (is_whole(self.max_steps) and self.max_steps >= 1):
             raise SettingsError(f"max_steps must be at least 1, got {self.max_steps!r}")
 
-    def handles(self, risk: RegularizedRisk) -> bool:
+    def handles(self, risk: Regularized) -> bool:
         """Whether this master can solve the restricted problems of ``risk``."""
         return risk.constraints is None and risk.regularizer.as_quadratic(risk.space) is not None
 
     def solve(
-        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
+        self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
         """Solve the restricted problem.
 
@@ -114,7 +111,7 @@ class NewtonMaster(Master):
 
     def _proximal_point(
         self,
-        risk: RegularizedRisk,
+        risk: Regularized,
         cuts: WorkingSet,
         omega: Quadratic,
         request: Request,
@@ -150,7 +147,7 @@ class NewtonMaster(Master):
         return MasterSolution(w, multipliers, "proximal newton")
 
 
-def _restricted_value(risk: RegularizedRisk, cuts: WorkingSet, w: Floats) -> float:
+def _restricted_value(risk: Regularized, cuts: WorkingSet, w: Floats) -> float:
     """The objective of the restricted problem."""
     return risk.penalty(w) + float(cuts.group_values(w).sum())
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.support.arrays import Floats, Ints
+
 __all__ = ["ActiveCut", "Cut", "Labelling", "Labellings", "WorkingSet", "as_objects"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 Labelling = tuple[int, Any, float, float]
 """A labelling of a cut: sample, what is kept of it, its loss, and its share of the cut, which is 1

@@ -12,8 +12,6 @@ from structsvm.errors import SettingsError
 from structsvm.partitions.candidates import Candidate, named_candidate
 from structsvm.support.checks import is_positive
 
-__all__ = ["check_candidates", "check_lams", "menu"]
-
 
 def check_candidates(candidates: Any) -> None:
     """Refuse what is no list of candidates, whatever the data.

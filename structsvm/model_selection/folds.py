@@ -14,13 +14,10 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.samples import units_of
 from structsvm.partitions.traits import RECORDINGS, TABLES, Words
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
-
-__all__ = ["Folds", "split"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SPLIT_TABLE = (
     ". Or let it be split: split='rows' holds out rows of the clusters it has, split='clusters' "
@@ -93,7 +90,7 @@ def split(
         When ``cv`` divides a group, or does not hold every recording out exactly once.
     """
     N = len(truths)
-    units = _units(groups, N, words)
+    units = units_of(groups, N, words)[1]
     n_units = int(units.max()) + 1
     if n_units < 2:
         what = f"one {words.whole}" if groups is None else f"one group of {words.wholes(N)}"
@@ -136,15 +133,6 @@ def _joined(units: Ints, numbers: Ints | None) -> Ints:
     return np.unique(component, return_inverse=True)[1].astype(np.int64)
 
 
-def _units(groups: Any, N: int, words: Words) -> Ints:
-    if groups is None:
-        return np.arange(N)
-    labels = np.asarray(groups)
-    if labels.shape != (N,):
-        raise DataError(f"{words.wholes(N)} but groups of shape {labels.shape}: give one for each")
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
-
-
 def _pairs(cv: Any, N: int, units: Ints, grouped: bool, seed: int | None) -> list[Any]:
     """``(train, test)`` of each fold."""
     if isinstance(cv, bool) or (isinstance(cv, int | np.integer) and cv < 2):
@@ -169,7 +157,7 @@ def _check(
     for k in range(len(folds)):
         divided = np.intersect1d(units[folds.train(k)], units[folds.test(k)])
         if divided.size:
-            name = np.unique(np.asarray(groups))[divided[0]]
+            name = np.unique(np.asarray(groups)).tolist()[divided[0]]
             raise SettingsError(f"cv divides the group {name!r}: use GroupKFold, or a number")
         if not teaches.any():
             raise DataError(

@@ -19,8 +19,6 @@ from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
 from structsvm.support.typed import refuse_other_types
 
-__all__ = ["margin_rates"]
-
 
 @refuse_other_types
 def margin_rates(

@@ -36,8 +36,6 @@ from structsvm.support.quiet import without_warnings
 from structsvm.support.tables import Printed, ShortTable
 from structsvm.support.typed import refuse_other_types
 
-__all__ = ["RowsEvaluation", "evaluate_rows"]
-
 
 @dataclass(frozen=True, repr=False)
 class RowsEvaluation(Printed):

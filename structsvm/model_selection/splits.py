@@ -19,6 +19,7 @@ from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.traits import Words
 from structsvm.partitions.values import label_values
 from structsvm.rivals.recordings import are_names
+from structsvm.support.arrays import Ints
 from structsvm.support.checks import among, is_whole
 from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
@@ -40,8 +41,6 @@ __all__ = [
     "split_samples",
     "split_states",
 ]
-
-Ints = NDArray[np.int64]
 
 SPLITS = (ROWS, CLUSTERS, STATES)
 MOST_PARTS = 10

@@ -13,14 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
 from structsvm.support.typed import refuse_other_types
-
-__all__ = ["WeightStability", "weight_stability"]
-
-Floats = NDArray[np.float64]
 
 MOST_DRAWS = 10
 """Draws for each resample, where some teach nothing, until it is given up."""

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import DataError, DataWarning, LearningError, MasterError
@@ -26,22 +25,9 @@ from structsvm.partitions.sample import Sample
 from structsvm.rivals import metrics as baselines
 from structsvm.solvers.memory import Memory
 from structsvm.status import Status
+from structsvm.support.arrays import Floats
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
-
-__all__ = [
-    "SEEING",
-    "Fold",
-    "SeenFold",
-    "Trial",
-    "see",
-    "try_path",
-    "try_rival",
-    "try_tuned",
-    "tuned_metric",
-]
-
-Floats = NDArray[np.float64]
 
 Found = TypeVar("Found")
 

@@ -24,7 +24,7 @@ from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import Block, Query, blocks_of, separate_share
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import among
+from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import shown
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
@@ -115,8 +115,7 @@ class StructuredHinge(OracleAtom):
         rescaling: str = "margin",
         label: str = "StructuredHinge",
     ) -> None:
-        if not among(rescaling, RESCALINGS) or rescaling is None:
-            raise SettingsError(f"rescaling must be one of {RESCALINGS}, got {rescaling!r}")
+        refuse_unlisted("rescaling", rescaling, RESCALINGS)
         weights = as_expressions(weight, label)
         risk = _risk(problem, Xs, ys, weights, sample_weight, label)
         if rescaling == "slack":

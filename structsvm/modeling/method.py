@@ -21,12 +21,7 @@ from structsvm.modeling.conic import InfeasibleError, UnboundedError
 from structsvm.modeling.outcome import Certified
 from structsvm.modeling.prepared import Prepared, prepared
 from structsvm.modeling.program import CvxpyProgram
-from structsvm.modeling.restricted import (
-    ByName,
-    Conic,
-    Restricted,
-    mixed_integer_solvers,
-)
+from structsvm.modeling.restricted import ByName, Conic, Restricted, mixed_integer_solvers
 from structsvm.modeling.separable import FastMaster
 from structsvm.parallel import Backend, backend_from
 from structsvm.solution import History, HistoryEntry

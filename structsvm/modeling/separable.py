@@ -22,7 +22,7 @@ from structsvm.masters.bounds import lower_bound
 from structsvm.masters.working_set import WorkingSet
 from structsvm.modeling.prepared import Prepared
 from structsvm.modeling.restricted import Conic, Restricted, Restriction
-from structsvm.problem import Problem, RegularizedRisk, Separation
+from structsvm.problem import Regularized
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
 from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace
@@ -32,10 +32,11 @@ SAME = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class Form(Regularized):
     """``constant + Omega(v) + sum of shares * heights`` over a cone, ``w = basis @ v``."""
 
-    omega: Regularizer
+    constraints = None
+    regularizer: Regularizer
     space: WeightSpace
     constant: float
     shares: Floats
@@ -52,7 +53,6 @@ class FastMaster(Restricted):
     ) -> None:
         self.prepared, self.form = prepared, form
         self._start, self._options = start, options
-        self._risk = _risk_of(form)
         self._conic: Conic | None = None
 
     @classmethod
@@ -69,7 +69,7 @@ class FastMaster(Restricted):
         MasterError
             When no master has an answer.
         """
-        form, risk = self.form, self._risk
+        form = self.form
         scale = form.shares[cuts.groups]
         slopes = np.asarray(cuts.slopes @ form.basis) * scale[:, None]
         mapped = WorkingSet(cuts.n_groups, form.space.dim)
@@ -82,13 +82,13 @@ class FastMaster(Restricted):
             }
         )
         try:
-            answer = checked(AutoMaster().solve(risk, mapped, Request(tol)), risk, mapped)
+            answer = checked(AutoMaster().solve(form, mapped, Request(tol)), form, mapped)
         except (MasterError, ArithmeticError, ValueError):
             return self._by_clarabel(cuts, tol)
         # The minimum of this restricted problem is bounded, and its own value is above that.
-        upper = risk.penalty(answer.w) + float(mapped.group_values(answer.w).sum())
+        upper = form.penalty(answer.w) + float(mapped.group_values(answer.w).sum())
         exact = np.zeros(form.space.dim)
-        bound, basis = lower_bound(risk, mapped, answer.multipliers, upper, exact)
+        bound, basis = lower_bound(form, mapped, answer.multipliers, upper, exact)
         if not np.isfinite(bound):
             return self._by_clarabel(cuts, tol)
         self._conic = None
@@ -109,58 +109,6 @@ class FastMaster(Restricted):
         if self._conic is None:
             self._conic = Conic(self.prepared, self._start, self._options)
         return self._conic.solve(cuts, tol)
-
-
-@dataclass(frozen=True)
-class Bare(Problem):
-    """A cone, for masters, which ask for nothing else of a problem."""
-
-    space: WeightSpace
-
-    def weight_space(self) -> WeightSpace:
-        """Return the cone."""
-        return self.space
-
-    def joint_feature(self, x: Any, y: Any) -> Floats:
-        """Return zeros."""
-        return np.zeros(self.space.dim)
-
-    def loss(self, y: Any, y_hat: Any) -> float:
-        """Return 0."""
-        return 0.0
-
-    def separate(self, w: Floats, x: Any, y: Any) -> Separation:
-        """Is never asked.
-
-        Raises
-        ------
-        NotImplementedError
-            Always.
-        """
-        raise NotImplementedError
-
-    def predict(self, w: Floats, x: Any) -> Any:
-        """Is never asked.
-
-        Raises
-        ------
-        NotImplementedError
-            Always.
-        """
-        raise NotImplementedError
-
-
-def _risk_of(form: Form) -> RegularizedRisk:
-    """What the masters of learners take."""
-    return RegularizedRisk(
-        Bare(form.space),
-        [None],
-        [None],
-        form.omega,
-        np.ones(1),
-        np.zeros(form.space.dim),
-        is_model=True,
-    )
 
 
 def _form(prepared: Prepared) -> Form | None:

@@ -12,17 +12,27 @@ from typing import Any
 import joblib
 
 from structsvm.errors import SettingsError
-from structsvm.parallel.base import Backend, Serial, SerialSession, Session, ShareResult, ShareTask
+from structsvm.parallel.base import (
+    Backend,
+    Serial,
+    SerialSession,
+    Session,
+    ShareResult,
+    ShareTask,
+    work,
+)
 from structsvm.parallel.cluster import Dask
 from structsvm.parallel.local import Processes, Threads
 from structsvm.support.checks import among, check_n_jobs
 
-__all__ = ["BACKEND_NAMES", "Auto", "backend_from"]
-
 BACKEND_NAMES = ("auto", "serial", "threads", "processes", "dask")
 
+PROBE = 0.01
+"""Seconds for which the first parts are worked on here, to see what the others will take."""
 CHEAP, DEAR = 0.01, 1.0
 """CPU seconds of a round below which threads, and above which processes, may pay."""
+ENOUGH = 0.05
+"""CPU seconds in threads after which it is seen whether they pay."""
 WORTHWHILE = 1.25
 """Threads that wait for each other's lock do not reach this many CPU seconds per second."""
 
@@ -31,7 +41,7 @@ logger = logging.getLogger("structsvm")
 
 @dataclass(frozen=True)
 class Auto(Backend):
-    """Threads, processes or neither, as the CPU time of the first rounds suggests.
+    """Threads, processes or neither, as the CPU time of the first parts and rounds suggests.
 
     Examples
     --------
@@ -96,31 +106,62 @@ def backend_from(name: str | Backend, n_jobs: int | None) -> Backend:
 
 
 class _Chosen(Session):
-    """Two rounds here, the second of which is typical; one in threads to see whether they pay."""
+    """Begins here, goes on in threads if there is enough to do, and sees there whether they pay."""
 
     def __init__(self, parts: Sequence[Any], n_jobs: int, stack: ExitStack) -> None:
         self._parts, self._n_jobs, self._stack = parts, n_jobs, stack
-        self._here = SerialSession(parts)
-        self._session: Session = self._here
-        self._rounds = 0
+        self._session: Session = SerialSession(parts)
+        self._next: Backend | None = None
+        self._begun = self._settled = False
+        self._work = self._elapsed = 0.0
 
     def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
+        if not self._begun:
+            return [self._first(task, argument)]
+        if self._next is not None:
+            self._session = self._stack.enter_context(self._next.open(self._parts))
+            self._next = None
         started = time.perf_counter()
         shares = self._session.shares(task, argument)
-        self._rounds += 1
-        work = sum(done.seconds for done in shares)
-        if self._rounds == 2 and work >= CHEAP:
-            self._session = self._stack.enter_context(Threads(self._n_jobs).open(self._parts))
-        elif self._rounds == 3 and self._session is not self._here:
-            self._settle(work, time.perf_counter() - started)
+        if not self._settled:
+            self._watch(self._session, shares, time.perf_counter() - started)
         return shares
 
-    def _settle(self, work: float, elapsed: float) -> None:
-        if work >= WORTHWHILE * elapsed:
+    def _first(self, task: ShareTask, argument: Any) -> ShareResult:
+        """The first round: some parts here, and what is left where that suggests."""
+        self._begun = True
+        started, done = time.perf_counter(), ShareResult([], 0.0)
+        while (rest := self._parts[len(done.answers) :]) and time.perf_counter() - started < PROBE:
+            done = done.and_then(work(task, rest[:1], argument))
+        if not rest:
+            return done
+        backend: Backend = Serial()
+        if done.seconds * len(rest) >= CHEAP * len(done.answers):
+            self._next = backend = Threads(self._n_jobs)
+        started = time.perf_counter()
+        with backend.open(rest) as session:
+            shares = session.shares(task, argument)
+        self._watch(session, shares, time.perf_counter() - started)
+        return done.and_then(*shares)
+
+    def _watch(self, session: Session, shares: Sequence[ShareResult], elapsed: float) -> None:
+        """Take note of a round, and decide once there is enough to go by."""
+        seconds = sum(done.seconds for done in shares)
+        if not isinstance(session, SerialSession):
+            self._work += seconds
+            self._elapsed += elapsed
+            if self._work >= ENOUGH:
+                self._settle(seconds, self._work / self._elapsed)
+        elif seconds >= CHEAP and len(self._parts) > 1:
+            self._next = Threads(self._n_jobs)
+
+    def _settle(self, seconds: float, speed: float) -> None:
+        """Stay in threads, or go where rounds of so many CPU seconds will be quicker."""
+        self._settled = True
+        if speed >= WORTHWHILE:
             choice = "threads"
-        elif work >= DEAR:
-            choice = "processes"
-            self._session = self._stack.enter_context(Processes(self._n_jobs).open(self._parts))
+        elif seconds >= DEAR:
+            choice, self._next = "processes", Processes(self._n_jobs)
         else:
-            choice, self._session = "one thread", self._here
-        logger.info("a round of oracles takes %.2g CPU seconds: %s", work, choice)
+            choice, self._next = "one thread", Serial()
+        logger.info("a round of oracles takes %.2g CPU seconds: %s", seconds, choice)

@@ -14,20 +14,6 @@ from typing import Any
 from structsvm.errors import SettingsError
 from structsvm.parallel.limits import single_threaded
 
-__all__ = [
-    "RETRIES",
-    "Backend",
-    "Serial",
-    "SerialSession",
-    "Session",
-    "ShareResult",
-    "ShareTask",
-    "Task",
-    "sendable",
-    "split_shares",
-    "work",
-]
-
 Task = Callable[[Any, Any], Any]
 """Takes a part and the argument."""
 
@@ -45,6 +31,11 @@ class ShareResult:
     answers: list[Any]
     seconds: float
     """CPU time."""
+
+    def and_then(self, *shares: ShareResult) -> ShareResult:
+        """The same, with what was done then with further parts, dealt out to so many shares."""
+        seconds = self.seconds + sum(done.seconds for done in shares)
+        return ShareResult([*self.answers, *in_order(shares)], seconds)
 
 
 class Session(ABC):
@@ -71,10 +62,7 @@ class Session(ABC):
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
         """``task(parts, argument)`` of every share: the answers of all parts, in their order."""
-        shares = self.shares(task, argument)
-        n = len(shares)
-        total = sum(len(done.answers) for done in shares)
-        return [shares[k % n].answers[k // n] for k in range(total)]
+        return in_order(self.shares(task, argument))
 
 
 class Backend(ABC):
@@ -140,6 +128,12 @@ def split_shares(parts: Sequence[Any], n_workers: int) -> list[list[Any]]:
     """The parts dealt out like cards, so that neighbours of like size go to different workers."""
     n = max(1, min(n_workers, len(parts)))
     return [list(parts[k::n]) for k in range(n)]
+
+
+def in_order(shares: Sequence[ShareResult]) -> list[Any]:
+    """The answers of all parts, in the order in which they were before they were dealt out."""
+    n, total = len(shares), sum(len(done.answers) for done in shares)
+    return [shares[k % n].answers[k // n] for k in range(total)]
 
 
 def work(task: ShareTask, share: Sequence[Any], argument: Any) -> ShareResult:

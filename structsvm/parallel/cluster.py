@@ -21,8 +21,6 @@ from structsvm.parallel.base import (
     work,
 )
 
-__all__ = ["Dask"]
-
 logger = logging.getLogger("structsvm")
 
 WAIT = 30.0

@@ -11,8 +11,6 @@ import shutil
 import tempfile
 from pathlib import Path
 
-__all__ = ["prefix", "remove"]
-
 NAME = re.compile(r"structsvm-(?P<place>[0-9a-f]{8})-(?P<pid>[0-9]+)-(?P<started>[0-9]+)-.*")
 
 logger = logging.getLogger("structsvm")

@@ -16,8 +16,6 @@ from typing import Any
 
 import threadpoolctl
 
-__all__ = ["single_threaded"]
-
 
 @contextmanager
 def single_threaded() -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Threads of this machine, through joblib, and processes of its own."""
+"""Threads of this process, and processes of this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Any
 
 import cloudpickle
@@ -30,14 +32,12 @@ from structsvm.parallel.base import (
 from structsvm.parallel.workers import Workers, WorkersDied
 from structsvm.support.checks import check_n_jobs
 
-__all__ = ["Processes", "Threads"]
-
 logger = logging.getLogger("structsvm")
 
 
 @dataclass(frozen=True)
 class Threads(Backend):
-    """Threads of this process, through joblib: for oracles that release the interpreter's lock.
+    """Threads of this process: for oracles that release the interpreter's lock.
 
     Examples
     --------
@@ -57,9 +57,11 @@ class Threads(Backend):
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Share the parts with the threads, which need no copies of them."""
-        shares = split_shares(parts, joblib.effective_n_jobs(self.n_jobs))
-        with joblib.Parallel(len(shares), backend="threading", batch_size=1) as pool:
-            yield _InThreads(pool, shares)
+        session = _InThreads(split_shares(parts, joblib.effective_n_jobs(self.n_jobs)))
+        try:
+            yield session
+        finally:
+            session.end()
 
 
 @dataclass(frozen=True)
@@ -104,12 +106,46 @@ def _write(path: str, content: bytes) -> None:
 
 
 class _InThreads(Session):
-    def __init__(self, pool: joblib.Parallel, shares: Sequence[Sequence[Any]]) -> None:
-        self._pool, self._shares = pool, shares
+    """A thread for each share, which waits for the next call without looking at a clock.
+
+    The threads end with the process, so that Ctrl-C need not wait for what they are at.
+    """
+
+    def __init__(self, shares: Sequence[Sequence[Any]]) -> None:
+        self._calls: list[SimpleQueue[_Call | None]] = [SimpleQueue() for _ in shares]
+        for k, (calls, share) in enumerate(zip(self._calls, shares, strict=True)):
+            name = f"structsvm share {k}"
+            Thread(target=_answer_calls, args=(calls, k, share), name=name, daemon=True).start()
 
     def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
-        call = joblib.delayed(work)
-        return list(self._pool(call(task, share, argument) for share in self._shares))
+        answers: SimpleQueue[_Answer] = SimpleQueue()  # no call gets what another one left behind
+        for calls in self._calls:
+            calls.put((task, argument, answers))
+        found = dict(answers.get() for _ in self._calls)
+        done = [found[k] for k in range(len(self._calls))]
+        for result in done:
+            if isinstance(result, BaseException):
+                raise result
+        return [result for result in done if isinstance(result, ShareResult)]
+
+    def end(self) -> None:
+        """Let the threads end, once they have done what they are at."""
+        for calls in self._calls:
+            calls.put(None)
+
+
+_Answer = tuple[int, ShareResult | BaseException]
+_Call = tuple[ShareTask, Any, "SimpleQueue[_Answer]"]
+
+
+def _answer_calls(calls: SimpleQueue[_Call | None], k: int, share: Sequence[Any]) -> None:
+    while (call := calls.get()) is not None:
+        task, argument, answers = call
+        try:
+            answers.put((k, work(task, share, argument)))
+        except BaseException as error:
+            answers.put((k, error))
+        del call, task, argument, answers  # nothing is held while this waits
 
 
 class _InProcesses(Session):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,13 +10,7 @@ from typing import Any
 from structsvm.parallel.auto import Auto
 from structsvm.parallel.base import Backend, Serial, Task
 from structsvm.parallel.limits import single_threaded
-from structsvm.parallel.local import Threads
 from structsvm.support.progress import stage
-
-__all__ = ["spread", "working_on"]
-
-PROBE, WORTHWHILE = 0.05, 0.1
-"""Seconds for which :class:`Auto` works here, and that what is left must take to go to threads."""
 
 _backend: ContextVar[Backend] = ContextVar("backend", default=Serial())  # noqa: B039 (frozen)
 
@@ -45,8 +38,17 @@ def spread(words: str, task: Task, parts: Sequence[Any], argument: Any) -> list[
     backend = _backend.get()
     if isinstance(backend, Serial) or len(parts) < 2:
         return _here(words, task, parts, argument)
-    if isinstance(backend, Auto):
-        return _here_or_in_threads(words, task, parts, argument, backend.n_jobs)
+    with backend.open(parts) as session:
+        return session.map(task, argument)
+
+
+def spread_in_threads(task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
+    """The same of parts in memory, which are not sent to other processes, and without a word.
+
+    The task lets go of the interpreter's lock most of the time.
+    """
+    n_jobs = getattr(_backend.get(), "n_jobs", None)
+    backend = Serial() if n_jobs is None else Auto(n_jobs)
     with backend.open(parts) as session:
         return session.map(task, argument)
 
@@ -54,20 +56,3 @@ def spread(words: str, task: Task, parts: Sequence[Any], argument: Any) -> list[
 def _here(words: str, task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
     with single_threaded():
         return [task(part, argument) for part in stage(words, parts)]
-
-
-def _here_or_in_threads(
-    words: str, task: Task, parts: Sequence[Any], argument: Any, n_jobs: int
-) -> list[Any]:
-    """Begin here, and go on in threads if there is much to do."""
-    started = time.perf_counter()
-    done: list[Any] = []
-    with single_threaded():
-        while len(done) < len(parts) and time.perf_counter() - started < PROBE:
-            done.append(task(parts[len(done)], argument))
-    rest = parts[len(done) :]
-    left = (time.perf_counter() - started) / max(1, len(done)) * len(rest)
-    if left < WORTHWHILE:
-        return done + _here(words, task, rest, argument)
-    with Threads(n_jobs).open(rest) as session:
-        return done + session.map(task, argument)

@@ -27,8 +27,6 @@ import cloudpickle
 
 from structsvm.errors import StructSVMError
 
-__all__ = ["IDLE", "Workers", "WorkersDied", "serve", "worker_pids"]
-
 logger = logging.getLogger("structsvm")
 
 IDLE = 300

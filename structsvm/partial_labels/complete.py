@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError, PluginError
 from structsvm.graphs.image_files import is_picture, label_map_of
 from structsvm.graphs.labels import NodeLabels
+from structsvm.parallel import single_threaded
+from structsvm.parallel.once import spread
 from structsvm.partial_labels.alternate import Completions
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
+from structsvm.partitions.deferred import Data, derived, of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import in_metric, means
+from structsvm.partitions.gaps import in_metric
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import (
     Calibration,
@@ -24,6 +27,7 @@ from structsvm.partitions.metric import (
     calibrate_by,
     metric_factor,
     penalty_grid,
+    total_scatter,
 )
 from structsvm.partitions.objective import Objective
 from structsvm.partitions.oracle import Constraint
@@ -325,8 +329,8 @@ def calibrate_partial(
         parts, truths = _partly_known(problem, samples, labels)
         shares = None if weights is None else part_weights(labels, weights)
         return problem.calibrate(factor, parts, truths, shares)
-    Zs = [in_metric(sample.X, factor) for sample in samples]
-    scatter = np.average([np.nansum((Z - means(Z)) ** 2) for Z in Zs], weights=weights)
+    Zs = _in_metric(samples, factor)
+    scatter = np.average(of_each("measuring the samples", total_scatter, Zs), weights=weights)
     changes = np.average([max(1, known.n_changes) for known in labels], weights=weights)
     if not scatter > 0:
         known_changes = np.average([k.n_changes for k in labels], weights=weights)
@@ -352,10 +356,19 @@ def calibrate_to_rate(
     rate = changes / np.dot(shares, [M.n_samples - 1.0 for M in parts])
     expected = rate * np.average([known.n_samples - 1.0 for known in labels], weights=weights)
     by_loss = calibrate_partial(problem, factor, samples, labels, weights)
-    Zs, oracles = [in_metric(x.X, factor) for x in samples], [problem.decoder(x) for x in samples]
-    counts = [lambda M: M.n_clusters - 1.0] * len(Zs)
+    Zs, oracles = _in_metric(samples, factor), [problem.decoder(x) for x in samples]
+    counts = [_n_changes] * len(Zs)
     found = calibrate_by(oracles, Zs, counts, by_loss.penalties, weights).losses
     return replace(by_loss, criterion=np.abs(np.log((found + 1.0) / (expected + 1.0))))
+
+
+def _in_metric(samples: Sequence[Sample], factor: Floats) -> list[Data]:
+    step = partial(in_metric, factor=factor)
+    return [derived(sample.data, step, factor.shape[1]) for sample in samples]
+
+
+def _n_changes(M: EquivalenceMatrix) -> float:
+    return M.n_clusters - 1.0
 
 
 def gain_over_nothing(
@@ -365,10 +378,9 @@ def gain_over_nothing(
     labels: Sequence[Known],
 ) -> Floats:
     """By how much the loss of each sample is smaller than if no change were found, (N,)."""
-    pairs = list(zip(samples, labels, strict=True))
-    losses = [known.loss(metric.decode(problem, x, _count(problem, known))) for x, known in pairs]
+    losses = _of_each("judging", _loss, samples, labels, (problem, metric))
     nothing = [
-        known.loss(EquivalenceMatrix.from_labels(np.zeros(x.n_samples))) for x, known in pairs
+        known.loss(EquivalenceMatrix.from_labels(np.zeros(known.n_samples))) for known in labels
     ]
     return np.subtract(nothing, losses, dtype=np.float64)
 
@@ -406,13 +418,8 @@ class PartialRisk(Completions):
 
     def complete_with(self, metric: Metric) -> list[EquivalenceMatrix]:
         """The best ones in a metric of the features that learning sees."""
-
-        def best(x: Sample, known: Known) -> EquivalenceMatrix:
-            if known.truth is not None:
-                return known.truth
-            return self.problem.partition(x, metric, known.constraint.n_clusters, known.constraint)
-
-        return [best(x, known) for x, known in zip(self.samples, self.labels, strict=True)]
+        how = self.problem, metric
+        return _of_each("completing the labels", _completed, self.samples, self.labels, how)
 
     def risk(self, labels: Sequence[EquivalenceMatrix]) -> Risk:
         """Return the risk of the completed labels."""
@@ -433,16 +440,43 @@ class PartialRisk(Completions):
         if not len(samples):
             return None
         problem, metric = self.problem, self._calibrated(metric_factor(self.objective.split(w)[0]))
-        losses = []
-        for x, known in zip(samples, labels, strict=True):
-            K = _count(problem, known)
-            losses.append(known.loss(metric.decode(problem, x, K)))
-        return float(np.mean(losses))
+        return float(np.mean(_of_each("judging", _loss, samples, labels, (problem, metric))))
 
     def _calibrated(self, factor: Floats) -> Metric:
         """A metric with the price that suits the labels that are learned."""
         known = self.samples, self.labels, self.weights
         return calibrate_partial(self.problem, factor, *known).metric(factor)
+
+
+def _of_each(
+    words: str,
+    task: Callable[[tuple[Sample, Known], tuple[PartitionProblem, Metric]], Any],
+    samples: Sequence[Sample],
+    labels: Sequence[Known],
+    how: tuple[PartitionProblem, Metric],
+) -> list[Any]:
+    """A task of each sample and what is known of it: here, or by the worker that reads it."""
+    pairs = list(zip(samples, labels, strict=True))
+    if any(sample.is_deferred for sample in samples):
+        return spread(words, task, pairs, how)
+    with single_threaded():
+        return [task(pair, how) for pair in pairs]
+
+
+def _completed(
+    pair: tuple[Sample, Known], how: tuple[PartitionProblem, Metric]
+) -> EquivalenceMatrix:
+    """The best partition that agrees with what is known."""
+    (x, known), (problem, metric) = pair, how
+    if known.truth is not None:
+        return known.truth
+    return problem.partition(x, metric, known.constraint.n_clusters, known.constraint)
+
+
+def _loss(pair: tuple[Sample, Known], how: tuple[PartitionProblem, Metric]) -> float:
+    """How far the partition that the metric finds is from what is known."""
+    (x, known), (problem, metric) = pair, how
+    return known.loss(metric.decode(problem, x, _count(problem, known)))
 
 
 def _count(problem: PartitionProblem, known: Known) -> int | None:

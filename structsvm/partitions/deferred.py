@@ -6,6 +6,7 @@ that it is read, by whoever reads it. A process keeps what it reads again as far
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import weakref
 from abc import ABC, abstractmethod
@@ -19,22 +20,10 @@ from numpy.typing import NDArray
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.storage.limits import kept_bytes
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import mapping_of
 from structsvm.support.plain import read_only
 
-__all__ = [
-    "Data",
-    "Deferred",
-    "Origin",
-    "Step",
-    "batches_of",
-    "derived",
-    "in_memory",
-    "of_each",
-    "sum_of_each",
-]
-
-Floats = NDArray[np.float64]
 Step = Callable[[Floats], Floats]
 """A function of an array (T, P) that other processes can be sent; T stays what it was."""
 
@@ -62,8 +51,8 @@ class Origin(ABC):
 
     @property
     @abstractmethod
-    def constant(self) -> NDArray[np.bool_]:
-        """Which features are constant, (P,)."""
+    def constant(self) -> NDArray[np.bool_] | None:
+        """Which features are constant, (P,); None if that has to be seen."""
 
     @abstractmethod
     def read(self) -> Floats:
@@ -102,6 +91,10 @@ class Deferred:
         P = self.n_features if n_features is None else n_features
         return Deferred(self.origin, (*self.steps, step), P, self.labels)
 
+    def at(self, rows: Ints) -> Deferred:
+        """Return what some of its rows are, by their numbers."""
+        return Deferred(_Rows(self, rows), (), self.n_features)
+
     def read(self) -> Floats:
         """Read it, unless this process has kept it: (T, P), read-only."""
         known = _kept.get(self)
@@ -126,6 +119,35 @@ class Deferred:
     def __deepcopy__(self, memo: Any) -> Deferred:
         """Nothing in it is ever changed."""
         return self
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows(Origin):
+    """Some rows of what is read when it is needed, which is then read as a whole."""
+
+    whole: Deferred
+    rows: Ints
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.size, self.whole.n_features
+
+    @property
+    def has_gaps(self) -> bool:
+        return self.whole.has_gaps
+
+    @property
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256(self.whole.origin.fingerprint.encode())
+        digest.update(np.ascontiguousarray(self.rows).data)
+        return digest.hexdigest()[:16]
+
+    @property
+    def constant(self) -> None:
+        return None
+
+    def read(self) -> Floats:
+        return self.whole.read()[self.rows]
 
 
 Data = Floats | Deferred

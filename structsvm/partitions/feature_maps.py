@@ -7,13 +7,11 @@ another one needs an oracle, or a training sample, that knows it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from structsvm.partitions.labelled import LabelledSample
 from structsvm.partitions.losses import Projector, partition_loss
 from structsvm.support.arrays import Floats
-
-if TYPE_CHECKING:
-    from structsvm.partitions.labelled import LabelledSample
 
 
 class FeatureMap(Protocol):

@@ -15,17 +15,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import DataError
+from structsvm.support.arrays import Floats
 from structsvm.support.blocks import largest, largest_of_all
-
-__all__ = ["blocks", "filled", "has_gaps", "in_metric", "magnitudes", "means", "scales"]
-
-Floats = NDArray[np.float64]
-
-MANY = 32
-"""Features from which on it pays to see first whether a metric mixes them."""
 
 
 def has_gaps(X: Floats) -> bool:
@@ -73,22 +66,23 @@ def in_metric(X: Floats, factor: Floats) -> Floats:
     DataError
         If values are missing and the metric mixes features.
     """
-    mixes = len(factor) < MANY or _mixes(factor)
-    if mixes:
+    if not factor.size or _mixes(factor):
         Z = np.asarray(X @ factor)
-        if not math.isnan(Z.sum()):
-            return Z
-    if mixes and _mixes(factor):
-        raise DataError(
-            "values are missing (NaN), and this metric mixes features: masked values take "
-            "metric='diagonal'; interpolate them for a full metric"
-        )
-    feature = np.abs(factor).argmax(axis=0)
-    return np.asarray(X[:, feature] * factor[feature, np.arange(feature.size)])
+        if math.isnan(Z.sum()):
+            raise DataError(
+                "values are missing (NaN), and this metric mixes features: masked values take "
+                "metric='diagonal'; interpolate them for a full metric"
+            )
+        return Z
+    feature, column = np.abs(factor).argmax(axis=0), np.arange(factor.shape[1])
+    kept = X if np.array_equal(feature, np.arange(X.shape[1])) else X.take(feature, axis=1)
+    return np.asarray(kept * factor[feature, column])
 
 
 def _mixes(factor: Floats) -> bool:
     """Whether a column of a factor is made of several features."""
+    if np.count_nonzero(factor) > factor.shape[1]:  # there is one by the pigeonhole principle
+        return True
     return bool((np.count_nonzero(factor, axis=0) > 1).any())
 
 

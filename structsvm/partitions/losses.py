@@ -12,7 +12,7 @@ import numpy as np
 
 from structsvm.errors import DataError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.arrays import Ints
+from structsvm.support.arrays import Floats, Ints
 
 
 class Projector(Protocol):
@@ -77,7 +77,7 @@ def rand_index(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
     >>> round(rand_index(truth, EquivalenceMatrix.from_labels([0, 0, 0, 1])), 3)
     0.5
     """
-    both, only_truth, only_guess, pairs = _pair_counts(truth, guess)
+    both, only_truth, only_guess, pairs = _pair_counts(truth.contingency(guess))
     if pairs == 0:
         return 1.0
     return (pairs + 2 * both - only_truth - only_guess) / pairs
@@ -95,8 +95,13 @@ def adjusted_rand_index(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> f
     >>> adjusted_rand_index(truth, EquivalenceMatrix.from_labels([1, 1, 0, 0]))
     1.0
     """
-    both, in_truth, in_guess, pairs = _pair_counts(truth, guess)
-    if pairs == 0:
+    return adjusted_rand_of(truth.contingency(guess))
+
+
+def adjusted_rand_of(table: Ints | Floats) -> float:
+    """The adjusted Rand index of what the clusters of two partitions have in common, (K, K')."""
+    both, in_truth, in_guess, pairs = _pair_counts(table)
+    if pairs <= 0:
         return 1.0
     chance = in_truth * in_guess / pairs
     best = (in_truth + in_guess) / 2
@@ -193,13 +198,10 @@ def _changes(partition: EquivalenceMatrix) -> Ints:
     return partition.boundaries[1:-1]
 
 
-def _pair_counts(
-    truth: EquivalenceMatrix, guess: EquivalenceMatrix
-) -> tuple[float, float, float, float]:
+def _pair_counts(table: Ints | Floats) -> tuple[float, float, float, float]:
     """Pairs together in both, in the truth, in the guess; and all pairs."""
 
-    def pairs(counts: Ints) -> float:
+    def pairs(counts: Ints | Floats) -> float:
         return float((counts * (counts - 1)).sum()) / 2
 
-    T = np.array([truth.n_samples], dtype=np.int64)
-    return pairs(truth.contingency(guess)), pairs(truth.sizes), pairs(guess.sizes), pairs(T)
+    return pairs(table), pairs(table.sum(axis=1)), pairs(table.sum(axis=0)), pairs(table.sum())

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
@@ -19,26 +18,15 @@ from structsvm.partitions.gaps import has_gaps, in_metric, means
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, BatchOracle, Constraint, Oracle
 from structsvm.partitions.price_path import decode_between
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Floats
 from structsvm.support.blocks import by_rows
 from structsvm.support.contract import AtOnce, asked
 from structsvm.support.plain import counted
 
 if TYPE_CHECKING:
     from structsvm.partitions.problem import PartitionProblem
-    from structsvm.partitions.sample import Sample
-
-__all__ = [
-    "Calibration",
-    "Metric",
-    "calibrate",
-    "calibrate_by",
-    "metric_factor",
-    "penalties_for",
-    "penalty_grid",
-]
-
-Floats = NDArray[np.float64]
 
 PENALTIES_PER_DECADE = 15
 SMOOTHING = 3
@@ -198,14 +186,14 @@ def penalties_for(
     Zs: Sequence[Data], truths: Sequence[EquivalenceMatrix], weights: Floats | None = None
 ) -> Floats | None:
     """The grid of penalties for samples in a metric; None where nothing varies."""
-    scatter = of_each("measuring the samples", _scatter, Zs)
+    scatter = of_each("measuring the samples", total_scatter, Zs)
     changes = [max(1, truth.n_clusters - 1) for truth in truths]
     shares = [s / k for s, k in zip(scatter, changes, strict=True)]
     scale = float(np.average(shares, weights=weights))
     return penalty_grid(scale) if scale > 0 else None
 
 
-def _scatter(Z: Floats) -> float:
+def total_scatter(Z: Floats) -> float:
     """The sum of squared distances from the mean, of the values there are."""
     squares = (Z - Z.mean(axis=0)) ** 2
     total = float(squares.sum())
@@ -220,7 +208,7 @@ def penalty_grid(scale: float) -> Floats:
 @single_threaded()
 def calibrate_by(
     oracles: Sequence[Oracle],
-    Zs: Sequence[Floats],
+    Zs: Sequence[Data],
     losses: Sequence[Callable[[EquivalenceMatrix], float]],
     penalties: Floats,
     weights: Floats | None = None,
@@ -232,10 +220,11 @@ def calibrate_by(
 
 
 def _loss_curve(
-    sample: tuple[int, Oracle, Floats, Callable[[EquivalenceMatrix], float]], penalties: Floats
+    sample: tuple[int, Oracle, Data, Callable[[EquivalenceMatrix], float]], penalties: Floats
 ) -> Floats:
     """Loss of the optimal partition of one sample at every penalty."""
-    i, oracle, Z, loss = sample
+    i, oracle, data, loss = sample
+    Z = in_memory(data)
     with asked(oracle, "maximize", f"sample {i}"):
         if isinstance(oracle, BatchOracle):
             found = oracle.price_path(Z, penalties)

@@ -34,7 +34,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
-from structsvm.partitions.units import LearningUnits
+from structsvm.partitions.units import LearningUnits, whitened, within_whitening
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import Contract, asked, hook
 
@@ -130,7 +130,7 @@ class PartitionProblem(Contract):
     @hook
     def restrict(self, sample: Sample, rows: Ints) -> Sample:
         """Some of the items of a sample, such as those that are labelled, as one of their own."""
-        return sample.with_features(sample.X[rows])
+        return sample.at(rows)
 
     @hook
     def partly(
@@ -199,8 +199,29 @@ class PartitionProblem(Contract):
         shrinkage: float | None,
         weights: Floats | None = None,
     ) -> LearningUnits:
-        """The features that learning sees: whitened perhaps, and scaled."""
-        return LearningUnits.of(self, samples, truths, untrained, shrinkage, weights)
+        """The features that learning sees: whitened perhaps, and scaled.
+
+        Parameters
+        ----------
+        untrained : Metric
+            The identity with its calibrated price.
+        shrinkage : float or None
+            Of the whitening; None for none.
+        weights : array of shape (N,), optional
+            Of the samples, in all of this.
+        """
+        whitening = None
+        if shrinkage is not None:
+            whitening = within_whitening([s.data for s in samples], truths, shrinkage, weights)
+            samples = [sample.made_by(partial(whitened, whitening=whitening)) for sample in samples]
+        unit = self.unit(samples, truths, weights)
+        if unit is None and whitening is not None:
+            identity = np.eye(whitening.shape[0])
+            unit = self.calibrate(identity, samples, truths, weights).penalty
+        if unit is None:
+            assert untrained.price is not None
+            unit = untrained.price
+        return LearningUnits(whitening, unit)
 
     @hook
     def objective(self, metric: str, n_features: int) -> Objective:

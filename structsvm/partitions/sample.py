@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 
 from structsvm.partitions.deferred import Data, Deferred, Step, derived, in_memory
 from structsvm.partitions.gaps import has_gaps
-from structsvm.support.arrays import Floats
+from structsvm.support.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,11 @@ class Sample:
     def has_gaps(self) -> bool:
         """Whether values are missing."""
         return self.data.has_gaps if isinstance(self.data, Deferred) else has_gaps(self.data)
+
+    def at(self, rows: Ints) -> Sample:
+        """Return some of the items, by their numbers, as a sample of their own."""
+        data = self.data
+        return self.with_features(data.at(rows) if isinstance(data, Deferred) else data[rows])
 
     def made_by(
         self, step: Step, n_features: int | None = None, made: tuple[str, ...] | None = None

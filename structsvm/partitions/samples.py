@@ -16,36 +16,19 @@ from structsvm.partitions.gaps import blocks, filled, has_gaps, magnitudes, mean
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.partitions.values import no_array, refuse_hidden
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import by_rows, largest, largest_of_all, mapping_of, mean_and_spread
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
-
-__all__ = [
-    "MISSING",
-    "STANDARDIZE",
-    "Counts",
-    "Standardizer",
-    "as_floats",
-    "as_list",
-    "asked_counts",
-    "centred",
-    "check_names",
-    "check_samples",
-    "check_weights",
-    "check_width",
-    "checked_names",
-    "cluster_counts",
-    "is_constant",
-    "warn_about_constant_features",
-]
-
-Floats = NDArray[np.float64]
 
 Counts = int | Sequence[int] | None
 """A number of clusters for every sample, one for each, or none given."""
 
 MISSING = ("error", "interpolate", "mask")
 """What a problem may do about values that are missing."""
+
+CLEARLY = 1e-6
+"""Part of the mean square from which on a variance is not rounding, whatever the length."""
 
 STANDARDIZE = ("recording", "training", None)
 
@@ -194,8 +177,7 @@ def centred(X: Floats) -> Floats:
     """
     if mapping_of(X) is None:
         # mean^2 > variance = moment - mean^2; what is far from that needs no second look.
-        shares = np.full(len(X), 1.0 / len(X))  # products with them are faster than sums
-        mean, moment = shares @ X, shares @ (X * X)
+        mean, moment = _about(X)
         if (4.0 * mean**2 < moment).all():
             return X
     mean, spread = _moments(X)
@@ -265,6 +247,25 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
     return np.asarray(weights / weights.max())
 
 
+def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any], Ints]:
+    """Names of the groups of samples, and the number of that of each, (N,).
+
+    Without groups every sample is one.
+
+    Raises
+    ------
+    DataError
+        If there is not a group for each sample.
+    """
+    if groups is None:
+        return list(range(N)), np.arange(N)
+    labels = np.asarray(groups)
+    if labels.shape != (N,):
+        raise DataError(f"{words.wholes(N)} but groups of shape {labels.shape}: give one for each")
+    names, units = np.unique(labels, return_inverse=True)
+    return names.tolist(), units.astype(np.int64)
+
+
 def asked_counts(asked: int | str | None, truths: Sequence[Any] | None) -> Counts:
     """A number of clusters for all, or for each that of its truth if "true" was asked for.
 
@@ -315,6 +316,10 @@ def cluster_counts(
 
 def is_constant(X: Floats) -> NDArray[np.bool_]:
     """Which features of a sample are constant up to rounding, (P,)."""
+    if mapping_of(X) is None:
+        mean, moment = _about(X)
+        if (moment - mean**2 > CLEARLY * moment).all():
+            return np.zeros(X.shape[1], dtype=np.bool_)
     return np.asarray(_inverse(_moments(X)[1], magnitudes(X)) == 0)
 
 
@@ -330,6 +335,15 @@ def _spread_of(X: Floats) -> tuple[Floats, Floats, Floats, Floats]:
 def _moments(X: Floats) -> tuple[Floats, Floats]:
     """Mean and standard deviation of each column; what is mapped has no missing values."""
     return (means(X), scales(X)) if mapping_of(X) is None else mean_and_spread(X)
+
+
+def _about(X: Floats) -> tuple[Floats, Floats]:
+    """Mean and mean square of each column, (P,) each, quickly: what is clear needs no second look.
+
+    Both are NaN where a value is missing.
+    """
+    shares = np.full(len(X), 1.0 / len(X))  # products with them are faster than sums
+    return shares @ X, shares @ (X * X)
 
 
 def _mean(X: Floats) -> Floats:

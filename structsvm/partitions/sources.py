@@ -189,6 +189,8 @@ def source_of(Xs: Any) -> Source | None:
         )
     if _is_bag(Xs):
         return Bag.of(Xs)
+    if type(Xs).__module__.startswith("h5py."):
+        return _of_hdf5(Xs)
     if isinstance(Xs, IN_MEMORY) or hasattr(type(Xs), "columns") or sp.issparse(Xs):
         return None
     if not hasattr(Xs, "__getitem__"):
@@ -200,6 +202,41 @@ def source_of(Xs: Any) -> Source | None:
     if hasattr(Xs, "__array__"):
         return Numbered(Xs) if hasattr(Xs, "chunks") and Xs.ndim == 3 else None
     return Numbered(Xs) if hasattr(Xs, "__len__") else None
+
+
+@dataclass(frozen=True, eq=False)
+class Hdf5:
+    """A group or a stack of an HDF5 file, which other processes open for themselves."""
+
+    held: Any
+    path: str
+    name: str
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a member of the group, or an array of the stack."""
+        return self.held[key]
+
+    def __len__(self) -> int:
+        """Return their number."""
+        return len(self.held)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To other processes it travels as the place where it is read."""
+        return _opened, (self.path, self.name)
+
+
+def _opened(path: str, name: str) -> Hdf5:
+    import h5py
+
+    return Hdf5(h5py.File(path, "r")[name], path, name)
+
+
+def _of_hdf5(held: Any) -> Source | None:
+    """The recordings of a group or a stack (N, T, P) of HDF5; None for an array in memory."""
+    place = Hdf5(held, os.path.abspath(held.file.filename), held.name)
+    if isinstance(held, Mapping):
+        return Named(place, tuple(held))
+    return Numbered(place) if held.ndim == 3 else None
 
 
 def _is_bag(Xs: Any) -> bool:
@@ -241,8 +278,13 @@ def _of_arrays(arrays: Mapping[str, Any]) -> Item:
     return Item(
         _array(arrays["X"]),
         None if y is None else np.asarray(y),
-        None if names is None else tuple(map(str, np.asarray(names).tolist())),
+        None if names is None else tuple(map(_text, np.asarray(names).tolist())),
     )
+
+
+def _text(name: Any) -> str:
+    """A name as text, which HDF5 holds as bytes."""
+    return name.decode() if isinstance(name, bytes) else str(name)
 
 
 def _array(X: Any) -> Any:

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.matching import matched_labels
 from structsvm.support.arrays import Floats, Ints
 
 ERROR_WEIGHTS = {"delay": 0.1, "transition": 0.3, "missing": 0.5, "isolation": 0.8}
@@ -122,9 +122,8 @@ def state_matching_score(
     0.8625
     """
     weight = _error_weights(weights)
-    a, b = _labels(truth, guess)
-    T = a.size
-    b = _matched(a, b)
+    a, _ = _labels(truth, guess)
+    T, b = a.size, matched_labels(guess, truth)
     ends = np.array([0, *(np.flatnonzero(np.diff(a)) + 1), T])
     cost = 0.0
     for error in _errors(a, b):
@@ -170,16 +169,6 @@ def _kind(a: Ints, b: Ints, start: int, stop: int, n_segments: int) -> str:
     state = b[start]
     sides = [i for i in (start - 1, stop) if 0 <= i < a.size]
     return "delay" if any(a[i] == state == b[i] for i in sides) else "isolation"
-
-
-def _matched(a: Ints, b: Ints) -> Ints:
-    """``b`` with the names of ``a`` that overlap most, new ones for states that have no match."""
-    table = np.zeros((b.max() + 1, a.max() + 1), dtype=np.int64)
-    np.add.at(table, (b, a), 1)
-    names = a.max() + 1 + np.arange(b.max() + 1)
-    found, true = linear_sum_assignment(-table)
-    names[found] = true
-    return np.asarray(names[b])
 
 
 def _depths(labels: Ints) -> Floats:

@@ -32,6 +32,13 @@ class Words:
     """How to make it of more of these, if there is a way."""
     named: str = "state"
     """What an item is, where labels are names that mean the same in all of them."""
+    bearer: str = ""
+    """What then bears a name, if it is no item: superpixels do, and not pixels."""
+
+    @property
+    def bearers(self) -> str:
+        """What bears the names of states, in the plural."""
+        return f"{self.bearer or self.item}s"
 
     def items(self, n: int) -> str:
         """Return a number of items in words: "1 row", "3 samples"."""
@@ -51,7 +58,7 @@ TABLES = Words("table", "cluster", "row")
 GRAPHS = Words(
     "graph", "cluster", "node", "of an image: raise n_superpixels of GraphOfImage", named="region"
 )
-IMAGES = Words("image", "part", "pixel", named="region")
+IMAGES = Words("image", "part", "pixel", named="region", bearer="superpixel")
 
 
 @dataclass(frozen=True)

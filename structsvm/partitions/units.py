@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from structsvm.partitions.deferred import Data, sum_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats
-
-if TYPE_CHECKING:
-    from structsvm.partitions.metric import Metric
-    from structsvm.partitions.problem import PartitionProblem
-    from structsvm.partitions.sample import Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,40 +20,6 @@ class LearningUnits:
     """(P, P); None for none."""
     unit: float
     """The penalty that goes with the identity."""
-
-    @classmethod
-    def of(
-        cls,
-        problem: PartitionProblem,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
-        untrained: Metric,
-        shrinkage: float | None,
-        weights: Floats | None = None,
-    ) -> LearningUnits:
-        """Find the units of the standardised samples.
-
-        Parameters
-        ----------
-        untrained : Metric
-            The identity with its calibrated price.
-        shrinkage : float or None
-            Of the whitening; None for none.
-        weights : array of shape (N,), optional
-            Of the samples, in all of this.
-        """
-        whitening = None
-        if shrinkage is not None:
-            whitening = within_whitening([s.data for s in samples], truths, shrinkage, weights)
-            samples = [sample.made_by(partial(_times, matrix=whitening)) for sample in samples]
-        unit = problem.unit(samples, truths, weights)
-        if unit is None and whitening is not None:
-            identity = np.eye(whitening.shape[0])
-            unit = problem.calibrate(identity, samples, truths, weights).penalty
-        if unit is None:
-            assert untrained.price is not None
-            unit = untrained.price
-        return cls(whitening, unit)
 
     def __call__(self, X: Floats) -> Floats:
         """The features of a standardised sample that learning sees, (T, P)."""
@@ -114,5 +73,6 @@ def _scatter_within(X: Floats, M: EquivalenceMatrix) -> Floats:
     return np.asarray(within.T @ within)
 
 
-def _times(X: Floats, matrix: Floats) -> Floats:
-    return np.asarray(X @ matrix)
+def whitened(X: Floats, whitening: Floats) -> Floats:
+    """A sample times the whitening: a step that can be sent."""
+    return np.asarray(X @ whitening)

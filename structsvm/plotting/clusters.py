@@ -98,10 +98,22 @@ def plot_clusters(
     ax.set_ylabel(names[1] if len(names) > 1 else "")
     more = found.n_clusters - MANY
     heading = f"{MANY} of {found.n_clusters}" if more > 0 else None
+    entries = sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=lambda e: _place(e[1]))
     ax.legend(
-        title=heading, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small"
+        *zip(*entries, strict=True),
+        title=heading,
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+        frameon=False,
+        fontsize="small",
     )
     return ax
+
+
+def _place(title: str) -> tuple[str, int]:
+    """Where the name of a cluster is among others: in alphabetical order, numbers by their size."""
+    name = title.rstrip("0123456789")
+    return name, int(title[len(name) :] or 0)
 
 
 def _titles(found: EquivalenceMatrix, truth: EquivalenceMatrix | None, y: Any) -> list[str]:

@@ -49,13 +49,15 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
     >>> overlay(np.zeros((4, 6)), np.repeat([[0, 0, 0, 1, 1, 1]], 4, axis=0)).shape
     (4, 6, 3)
     """
+    from scipy.ndimage import binary_dilation
+
     pixels = np.asarray(image)
     parts = np.asarray(labels)
     if parts.shape != pixels.shape[:2]:
         raise DataError(f"labels of shape {parts.shape} for an image of {pixels.shape[:2]} pixels")
     colours = np.array([_rgb(OKABE_ITO[k % len(OKABE_ITO)]) for k in range(int(parts.max()) + 1)])
     inner = _border(parts)
-    outer = _widened(inner)
+    outer = binary_dilation(inner)
     seen = np.empty((*parts.shape, 3), dtype=np.uint8)
     for top in range(0, len(parts), STRIP):  # a photograph as floats takes eight times its size
         rows = slice(top, top + STRIP)
@@ -121,13 +123,3 @@ def _border(parts: NDArray[Any]) -> NDArray[np.bool_]:
     border[:, :-1] |= parts[:, :-1] != parts[:, 1:]
     border[:-1] |= parts[:-1] != parts[1:]
     return border
-
-
-def _widened(border: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """With the neighbours of its pixels."""
-    wide = border.copy()
-    wide[1:] |= border[:-1]
-    wide[:-1] |= border[1:]
-    wide[:, 1:] |= border[:, :-1]
-    wide[:, :-1] |= border[:, 1:]
-    return wide

@@ -185,7 +185,7 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     taken = [row for row in rows if row[:2] == (search.best_learned_, search.best_lam_)]
     ax.plot(taken[0][1], taken[0][2], "o", markersize=13, fillstyle="none", color="#000000")
     ax.set(xscale="log", xlabel="lam (ringed: taken)", ylabel="mean held-out loss")
-    ax.legend()
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)  # lines are everywhere
     return ax
 
 

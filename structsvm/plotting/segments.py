@@ -22,14 +22,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.plotting.states import NO_STATE, StateMark, state_marks
-from structsvm.plotting.style import (
-    LEARNED,
-    TRACE,
-    UNTRAINED,
-    new_axes,
-    plain_text,
-    text_color,
-)
+from structsvm.plotting.style import LEARNED, TRACE, UNTRAINED, new_axes, plain_text, text_color
 from structsvm.plotting.traces import check_drawable, traces
 from structsvm.support.arrays import Floats
 from structsvm.support.extras import require

@@ -43,6 +43,8 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
             "whole": words.whole,
             "item": words.item,
             "items": f"{words.item}s",
+            "named": words.named,
+            "bearers": words.bearers,
             "part": words.part,
             "parts": f"{words.part}s",
             "scores": list(titles.items()),

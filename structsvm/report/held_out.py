@@ -29,8 +29,6 @@ from structsvm.partitions.traits import IMAGES, Words
 from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
 
-__all__ = ["HeldOut"]
-
 MARGINS = 3_000_000
 """Samples times changes up to which margins are computed: less than half a minute."""
 

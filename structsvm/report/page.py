@@ -20,8 +20,6 @@ from structsvm.report.support import support_section
 from structsvm.support.typed import refuse_other_types
 from structsvm.support.version import __version__
 
-__all__ = ["page_of", "report_page"]
-
 SCRIPTS = ("draw.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js")
 FIELD = re.compile(r"\{\{(\w+)\}\}")
 

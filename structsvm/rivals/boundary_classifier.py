@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Self
 
@@ -19,10 +20,7 @@ from structsvm.features.boundaries import (
 )
 from structsvm.features.checks import read_recordings
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.samples import (
-    Counts,
-    cluster_counts,
-)
+from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.rivals.tuning import Stretch, mean_loss, segment_numbers, stretches_to_tune_on
 from structsvm.support.arrays import Floats, Ints
 
@@ -159,14 +157,15 @@ class BoundaryClassifier(LearnsBoundaries):
     def _tune(self, held_out: list[Floats], known: list[Stretch]) -> None:
         """Choose how peaks are picked."""
         probabilities = [part.of(held_out) for part in known]
+        judges = [_Judge(part.truth) for part in known]
         best = np.inf
         for spread, distance in product(SPREADS, DISTANCES):
             sums = [sums_of(p, spread) for p in probabilities]
             thresholds = np.unique(np.quantile(np.concatenate(sums), QUANTILES))
             losses = np.mean(
                 [
-                    _losses(part.truth, peaks_of(total, distance), thresholds)
-                    for total, part in zip(sums, known, strict=True)
+                    judge.losses(peaks_of(total, distance), thresholds)
+                    for total, judge in zip(sums, judges, strict=True)
                 ],
                 axis=0,
             )
@@ -191,10 +190,24 @@ def _highest(sums: Floats, distance: int, K: int) -> list[int]:
     return [*sorted(chosen), sums.size]
 
 
-def _losses(truth: EquivalenceMatrix, peaks: tuple[Ints, Floats], thresholds: Floats) -> Floats:
-    """Loss of the peaks above each threshold."""
-    counts = (peaks[1] > thresholds[:, None]).sum(axis=1)
-    _, first, inverse = np.unique(counts, return_index=True, return_inverse=True)
-    T = truth.n_samples
-    losses = [mean_loss([truth], [_ends(peaks, thresholds[i], T)]) for i in first]
-    return np.asarray(losses)[inverse]
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """What guesses of the segments of one recording lose, of which many are alike."""
+
+    truth: EquivalenceMatrix
+    known: dict[tuple[int, ...], float] = field(default_factory=dict)
+    """By the segment ends."""
+
+    def losses(self, peaks: tuple[Ints, Floats], thresholds: Floats) -> Floats:
+        """Loss of the peaks above each threshold."""
+        counts = (peaks[1] > thresholds[:, None]).sum(axis=1)
+        _, first, inverse = np.unique(counts, return_index=True, return_inverse=True)
+        T = self.truth.n_samples
+        losses = [self._loss(_ends(peaks, thresholds[i], T)) for i in first]
+        return np.asarray(losses)[inverse]
+
+    def _loss(self, ends: list[int]) -> float:
+        key = tuple(ends)
+        if key not in self.known:
+            self.known[key] = mean_loss([self.truth], [ends])
+        return self.known[key]

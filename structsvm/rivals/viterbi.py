@@ -108,6 +108,18 @@ def _path(scores: Floats, price: float) -> Ints:
     return path
 
 
+@njit(cache=True, nogil=True)
+def _two_best(value: Floats) -> tuple[int, int]:
+    """The states of the largest and the second largest value; -1 for the second of a single one."""
+    first, second = -1, -1
+    for c in range(value.size):
+        if first < 0 or value[c] > value[first]:
+            first, second = c, first
+        elif second < 0 or value[c] > value[second]:
+            second = c
+    return first, second
+
+
 @uninterrupted
 @njit(cache=True, nogil=True)
 def _path_of(scores: Floats, K: int) -> Ints:
@@ -117,13 +129,8 @@ def _path_of(scores: Floats, K: int) -> Ints:
     source = np.full((T, K, C), -1, dtype=np.int32)  # -1: from itself
     for t in range(1, T):
         for k in range(min(K - 1, t), -1, -1):
-            first, second = -1, -1  # the two best states with one segment less
-            if k > 0:
-                for c in range(C):
-                    if first < 0 or value[k - 1, c] > value[k - 1, first]:
-                        first, second = c, first
-                    elif second < 0 or value[k - 1, c] > value[k - 1, second]:
-                        second = c
+            # With one segment less, the two best states.
+            first, second = _two_best(value[k - 1]) if k > 0 else (-1, -1)
             for c in range(C):
                 other = second if c == first else first
                 if other >= 0 and value[k - 1, other] > value[k, c]:

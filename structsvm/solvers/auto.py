@@ -13,9 +13,7 @@ from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.quasi_newton import QuasiNewton
 from structsvm.solvers.subgradient import ProjectedSubgradient
-from structsvm.support.checks import among
-
-__all__ = ["SOLVER_NAMES", "solver_from"]
+from structsvm.support.checks import among, meant
 
 SOLVER_NAMES = ("auto", "cutting-plane", "one-slack", "frank-wolfe", "subgradient")
 DESCENT_NAMES = ("auto", "quasi-newton", "cccp")
@@ -52,7 +50,9 @@ def solver_from(
     own = isinstance(name, Solver)
     names = SOLVER_NAMES if convex else DESCENT_NAMES
     if not own and not among(name, names):
-        raise SettingsError(f"solver must be a Solver or one of {list(names)}, got {name!r}")
+        raise SettingsError(
+            f"solver must be a Solver or one of {list(names)}, got {name!r}{meant(name, names)}"
+        )
     if not isinstance(master, str | Master):
         raise SettingsError(f"master must be a Master or the name of one, got {master!r}")
     if not among(slack, ("n", "one")):

@@ -16,8 +16,6 @@ from structsvm.problem import RegularizedRisk
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["canonical_constraints", "canonical_regularizer"]
-
 
 def canonical_constraints(risk: RegularizedRisk) -> Any:
     """The cone of the weights with the further constraints; None if there are none.

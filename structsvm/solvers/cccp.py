@@ -6,7 +6,6 @@ import logging
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import LearningError, SettingsError
 from structsvm.problem import Outline
@@ -16,12 +15,9 @@ from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent import Descent, quadratic
 from structsvm.solvers.stopping import check_stopping
 from structsvm.status import Status
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number
 from structsvm.weights import WeightSpace
-
-__all__ = ["CCCP"]
-
-Floats = NDArray[np.float64]
 
 logger = logging.getLogger("structsvm")
 

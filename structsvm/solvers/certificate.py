@@ -9,7 +9,6 @@ from dataclasses import astuple
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import CertificateError
 from structsvm.masters.bounds import CERTIFIED, ROUNDING
@@ -18,10 +17,10 @@ from structsvm.solvers.planes import Planes
 from structsvm.solvers.requirements import ADMISSIBLE
 from structsvm.status import Quality, Status
 from structsvm.storage.typed import refuse_strangers
+from structsvm.support.arrays import Floats
 
 __all__ = ["Certificate"]
 
-Floats = NDArray[np.float64]
 
 logger = logging.getLogger("structsvm")
 

@@ -25,8 +25,6 @@ from structsvm.storage.atomic import unwritable
 from structsvm.storage.lock import TakenError, alone_on
 from structsvm.storage.typed import refuse_strangers
 
-__all__ = ["Checkpoint", "Saved", "identity"]
-
 Arrays = dict[str, NDArray[Any]]
 
 CHECKPOINT = Archive("checkpoint", 1, CheckpointError)

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.masters.base import Master, MasterSolution, Request
@@ -15,11 +14,7 @@ from structsvm.regularizers import Quadratic
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.planes import Planes
-
-__all__ = ["CutRun"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 
 class CutRun(ABC):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.masters.auto import AutoMaster
@@ -18,18 +17,16 @@ from structsvm.solvers.cut_run import CutRun
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.planes import Planes, together
 from structsvm.solvers.stopping import check_stopping
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import among, is_number, is_whole
-
-__all__ = ["CuttingPlane"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 WORKING_SET_BYTES = 2**30
 PRECISE = 1e-10
 CACHE_BYTES = 2**27
 RECALL = 0.1
 """Part of the gap by which known labellings have to violate the working set to be recalled."""
+NEAR = 0.01
+"""Gap below which the master's weight no longer jumps, and damping would only add oracle calls."""
 CALLS_PER_MASTER = 5
 """Oracle calls that a master is taken to cost: recalls cost at most a round of calls, per round.
 
@@ -52,7 +49,8 @@ class CuttingPlane(ConvexSolver):
     master : Master
     damping : float
         The oracles are called between the best weight (1) and the master's (0), which keeps the
-        weight from jumping (Ben-Ameur and Neto, 2007). Measured in docs/solvers.md.
+        weight from jumping (Ben-Ameur and Neto, 2007), until the gap is 0.01. Measured in
+        docs/solvers.md.
     proximal : float or None
         The master adds ``rho / 2 * |w - best|^2``, ``rho`` being so many times the distance of the
         bounds over ``|best|^2``, halved with each round since that weight was found: a proximal
@@ -150,7 +148,8 @@ class CuttingPlane(ConvexSolver):
         something only if they do not, or if their weight is the best so far; or it comes back.
         """
         usual = min(1e-3, max(1e-7, 0.01 * run.certificate.gap))
-        damping = self.damping if run.stays_near else 0.0
+        far = run.stays_near and run.certificate.gap > NEAR
+        damping = self.damping if far else 0.0
         attempts = [(usual, damping), (PRECISE, 0.0)]
         if damping > 0:
             attempts.insert(1, (usual, 0.0))

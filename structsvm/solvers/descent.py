@@ -19,10 +19,9 @@ from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.checkpoint import Checkpoint, Saved
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
 from structsvm.status import Status
+from structsvm.support.arrays import Floats
 
 __all__ = ["Descent", "quadratic"]
-
-Floats = NDArray[np.float64]
 
 NOT_CONVEX = "none: the objective is not convex"
 

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["fingerprint"]
-
 
 def fingerprint(value: Any) -> str:
     """The first digits of a SHA-256 of what a value holds, the same in every process.

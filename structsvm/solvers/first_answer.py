@@ -12,26 +12,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
+from structsvm.support.arrays import Floats
 from structsvm.support.contract import culprit
 from structsvm.support.plain import shown
 from structsvm.support.unchanged import Snapshot
-
-__all__ = [
-    "check_buffer",
-    "check_feature",
-    "check_loss",
-    "check_separation",
-    "check_truth",
-    "failure",
-    "unchanged",
-]
-
-Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-8
 """Rounding allowed in a loss."""

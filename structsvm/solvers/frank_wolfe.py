@@ -17,11 +17,8 @@ from structsvm.solvers.base import AnyRun, ConvexSolver, Run, Step, StepDone, St
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.requirements import strongly_convex
 from structsvm.solvers.stopping import check_stopping
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole, refuse_bad_seed
-
-__all__ = ["BlockFrankWolfe"]
-
-Floats = NDArray[np.float64]
 
 EVERY = 10
 """Iterations between two evaluations of the objective, unless it looks attained before."""

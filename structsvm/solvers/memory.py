@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.planes import Planes
-
-__all__ = ["Memory"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 
 class Memory:

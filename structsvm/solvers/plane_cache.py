@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.masters.working_set import Labellings, as_objects
-
-__all__ = ["PlaneCache"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 
 class PlaneCache:
@@ -36,27 +32,37 @@ class PlaneCache:
 
     def add(self, i: int, intercept: float, slope: Floats, labellings: Labellings = None) -> None:
         """Keep a plane of sample ``i`` that is not here yet, in the place of its oldest one."""
-        known = (self._slopes[i] == slope).all(axis=1) & (self._intercepts[i] == intercept)
-        if self.capacity == 0 or known.any():
+        self.add_all(np.array([i]), np.array([intercept]), slope[None], [labellings])
+
+    def add_all(
+        self, which: Ints, intercepts: Floats, slopes: Floats, labellings: Sequence[Labellings]
+    ) -> None:
+        """The same for a plane (n,), (n, d) of each of n samples, none of which is there twice."""
+        if self.capacity == 0:
             return
-        place = self._seen[i] % self.capacity
-        self._intercepts[i, place], self._slopes[i, place] = intercept, slope
-        self._labellings[i][place] = labellings
-        self._seen[i] += 1
+        known = (self._slopes[which] == slopes[:, None]).all(axis=2)
+        new = np.flatnonzero(
+            ~(known & (self._intercepts[which] == intercepts[:, None])).any(axis=1)
+        )
+        samples = which[new]
+        places = self._seen[samples] % self.capacity
+        self._intercepts[samples, places] = intercepts[new]
+        self._slopes[samples, places] = slopes[new]
+        self._seen[samples] += 1
+        for n, i, place in zip(new.tolist(), samples.tolist(), places.tolist(), strict=True):
+            self._labellings[i][place] = labellings[n]
 
     def best(self, i: int, w: Floats) -> tuple[float, Floats]:
         """The plane of sample ``i`` that is largest at ``w``."""
-        k = self._best_place(i, w)
-        if k is None:
+        values = self._intercepts[i] + self._slopes[i] @ w
+        if not values.max(initial=0.0) > 0:
             return 0.0, np.zeros_like(w)
+        k = values.argmax()
         return float(self._intercepts[i, k]), self._slopes[i, k]
 
     def values(self, w: Floats) -> Floats:
         """The largest plane of each sample at ``w``, at least 0, (N,)."""
-        n, capacity, dim = self._slopes.shape
-        values = self._slopes.reshape(n * capacity, dim) @ w
-        values = self._intercepts + values.reshape(n, capacity)
-        return np.asarray(values.max(axis=1, initial=0.0))
+        return np.asarray(self._all_values(w).max(axis=1, initial=0.0))
 
     def summed(self, w: Floats, groups: Ints) -> tuple[Floats, Floats, list[Labellings]]:
         """Sums over groups of the planes largest at ``w``: intercepts (G,) and slopes (G, d).
@@ -66,18 +72,23 @@ class PlaneCache:
         n_groups = int(groups.max()) + 1
         intercepts, slopes = np.zeros(n_groups), np.zeros((n_groups, w.size))
         found: list[Labellings] = [()] * groups.size
-        for i, g in enumerate(groups):
-            k = self._best_place(i, w)
-            if k is not None:
-                intercepts[g] += self._intercepts[i, k]
-                slopes[g] += self._slopes[i, k]
-                found[i] = self._labellings[i][k]
+        if self.capacity == 0:
+            return intercepts, slopes, found
+        values = self._all_values(w)
+        places = values.argmax(axis=1)
+        which = np.flatnonzero(values.max(axis=1) > 0)  # of the others the null plane is largest
+        places = places[which]
+        np.add.at(intercepts, groups[which], self._intercepts[which, places])
+        np.add.at(slopes, groups[which], self._slopes[which, places])
+        for i, k in zip(which.tolist(), places.tolist(), strict=True):
+            found[i] = self._labellings[i][k]
         return intercepts, slopes, found
 
-    def _best_place(self, i: int, w: Floats) -> int | None:
-        """Where the plane of sample ``i`` is that is largest at ``w``; None for the null plane."""
-        values = self._intercepts[i] + self._slopes[i] @ w
-        return int(values.argmax()) if values.max(initial=0.0) > 0 else None
+    def _all_values(self, w: Floats) -> Floats:
+        """Every plane of every sample at ``w``, (N, capacity)."""
+        n, capacity, dim = self._slopes.shape
+        values = self._slopes.reshape(n * capacity, dim) @ w
+        return np.asarray(self._intercepts + values.reshape(n, capacity))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that :meth:`restore` takes."""

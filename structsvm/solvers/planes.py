@@ -10,15 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.masters.working_set import Cut, Labelling, Labellings
 from structsvm.status import Quality
-
-__all__ = ["Planes", "together", "weakest"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from structsvm.support.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,11 +23,9 @@ from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
 from structsvm.status import Status
+from structsvm.support.arrays import Floats, Ints
 
 __all__ = ["Program", "ProgramRun"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Program(ABC):

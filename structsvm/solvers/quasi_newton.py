@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize as scipy_minimize
 
 from structsvm.errors import SettingsError
@@ -13,11 +12,8 @@ from structsvm.problem import Outline
 from structsvm.solvers.base import DescentSolver, Step, StepDone, Stopping
 from structsvm.solvers.descent import Descent, quadratic
 from structsvm.solvers.stopping import check_stopping
+from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, Nonnegative, WeightSpace
-
-__all__ = ["QuasiNewton"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.problem import Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
-
-__all__ = ["ADMISSIBLE", "is_admissible", "strongly_convex"]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 ADMISSIBLE = 1e-6
 """By how much of its size a weight may break further constraints, which conic solvers keep to their

@@ -29,15 +29,21 @@ from structsvm.solvers.memory import Memory
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.requirements import is_admissible
-from structsvm.solvers.separation import Block, Query, blocks_of, separate_one, separate_share
+from structsvm.solvers.separation import (
+    Block,
+    Query,
+    blocks_of,
+    separate_one,
+    separate_share,
+    truth_sizes,
+)
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
 from structsvm.solvers.support import support_of
 from structsvm.status import Status
+from structsvm.support.arrays import Floats, Ints
 
 __all__ = ["Run"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 logger = logging.getLogger("structsvm")
 
@@ -245,8 +251,7 @@ class Run(CutRun):
         found = replace(Planes.joined(answers).summed(), penalty=self.risk.penalty(w))
         if cache is None or not cached:
             return found
-        for i in range(self.risk.n_samples):
-            cache.add(i, float(found.intercepts[i]), found.slopes[i], found.labellings[i])
+        cache.add_all(each, found.intercepts, found.slopes, found.labellings)
         return found.summed(groups)
 
     def losses(self, w: Floats) -> Floats:
@@ -285,10 +290,7 @@ class Run(CutRun):
     @cached_property
     def _truths(self) -> Floats:
         """``sum_i omega_i |phi(x_i, y_i)|``, (d,): what the slopes are differences to."""
-        risk, total = self.risk, np.zeros(self.risk.space.dim)
-        for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
-            total += omega * np.abs(risk.problem.joint_feature(x, y))
-        return total
+        return np.asarray(np.add.reduce(self._session.map_shares(truth_sizes, self.risk.space.dim)))
 
     def _budget(self, calls: int) -> float:
         """The seconds left for so many more oracle calls."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, StructSVMError
 from structsvm.masters.working_set import Labellings
@@ -25,13 +24,9 @@ from structsvm.solvers.first_answer import (
 )
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import AtOnce, asked
 from structsvm.support.plain import read_only
-
-__all__ = ["Block", "Query", "blocks_of", "separate_one", "separate_share"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 TRUTHS_IN_MEMORY = 2**28
 """Bytes that the joint features of the true labellings may take before they are recomputed."""
@@ -166,6 +161,13 @@ class Block:
         if self.keeps_truths:
             self._truth(j, self.problem.weight_space().dim)
 
+    def truth_size(self, dim: int) -> Floats:
+        """``sum_i omega_i |phi(x_i, y_i)|`` over the samples, (d,)."""
+        total = np.zeros(dim)
+        for j, omega in enumerate(self.sample_weight.tolist()):
+            total += omega * np.abs(self._truth(j, dim))
+        return total
+
     def _truth(self, j: int, dim: int) -> Floats:
         if j in self._truths:
             return self._truths[j]
@@ -211,6 +213,11 @@ def separate_share(blocks: Sequence[Block], query: Query) -> list[Planes | None]
             at_once.raise_fault()
         planes += found
     return planes
+
+
+def truth_sizes(blocks: Sequence[Block], dim: int) -> list[Floats]:
+    """What the slopes of each block are differences to, by its magnitude, (d,) each."""
+    return [block.truth_size(dim) for block in blocks]
 
 
 def separate_one(block: Block, query: Query, j: int) -> Planes:

@@ -14,8 +14,6 @@ from structsvm.solution import HistoryEntry
 from structsvm.status import Status
 from structsvm.support.checks import is_number, is_whole
 
-__all__ = ["BudgetSpentError", "Step", "Stopping", "check_stopping"]
-
 
 class BudgetSpentError(Exception):
     """Ends the iterations of a run; never leaves :meth:`Solver.solve`."""

@@ -5,16 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.problem import Outline
 from structsvm.solvers.base import AnyRun, ConvexSolver, Run, Step, StepDone, Stopping
 from structsvm.solvers.requirements import strongly_convex
 from structsvm.solvers.stopping import check_stopping
-
-__all__ = ["ProjectedSubgradient"]
-
-Floats = NDArray[np.float64]
 
 EVERY = 10
 """Iterations between two evaluations of the averaged weight."""

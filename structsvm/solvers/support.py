@@ -11,8 +11,6 @@ from structsvm.masters.working_set import ActiveCut
 from structsvm.problem import RegularizedRisk
 from structsvm.solution import SupportLabelling
 
-__all__ = ["support_of"]
-
 
 def support_of(
     risk: RegularizedRisk, active: Sequence[ActiveCut], n_groups: int

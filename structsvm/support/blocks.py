@@ -16,18 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
-
-__all__ = [
-    "by_rows",
-    "largest",
-    "largest_of_all",
-    "mapping_of",
-    "mean_and_spread",
-    "release",
-    "scatter",
-]
-
-Floats = NDArray[np.float64]
+from structsvm.support.arrays import Floats
 
 ROWS = 1 << 16
 """Rows of a block."""
@@ -80,7 +69,7 @@ def largest_of_all(X: Floats) -> float:
     """The largest magnitude; NaN where there is one."""
     if mapping_of(X) is not None:
         return float(largest(X).max(initial=0.0))
-    return float(np.abs(X).max(initial=0.0))
+    return float(np.maximum(X.max(initial=0.0), -X.min(initial=0.0)))
 
 
 def scatter(X: Floats) -> float:

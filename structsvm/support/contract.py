@@ -12,17 +12,6 @@ from typing import Any, Self, TypeVar
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
 
-__all__ = [
-    "AtOnce",
-    "Contract",
-    "ContractMeta",
-    "asked",
-    "culprit",
-    "definition",
-    "hook",
-    "missing_definitions",
-]
-
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 

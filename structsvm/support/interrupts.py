@@ -21,8 +21,6 @@ from signal import SIGINT, default_int_handler
 from types import FrameType, TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
-__all__ = ["Interrupts", "pieces", "uninterrupted"]
-
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
@@ -148,14 +146,16 @@ def pieces(begin: int, end: int, most: float) -> Iterator[tuple[int, int]]:
     """Ranges that make up ``begin, ..., end - 1``, one for each compiled call.
 
     Their lengths follow the time that the calls take, so that a signal waits a fraction of a
-    second; nothing else may depend on them.
+    second; nothing else may depend on them. Outside of the main thread no signal waits, and one
+    call is enough.
 
     Parameters
     ----------
     most : float
         Operations, multiplications say, that one number of the range may take.
     """
-    length = max(1, int(FIRST / most))
+    alone = threading.current_thread() is not threading.main_thread()
+    length = end - begin if alone else max(1, int(FIRST / most))
     while begin < end:
         stop, started = min(begin + length, end), time.perf_counter()
         yield begin, stop

@@ -1,42 +1,50 @@
-"""Packages whose names are loaded on first use (PEP 562)."""
+"""Packages whose names are loaded on first use (PEP 562), and are listed in a stub (SPEC 1)."""
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
 def lazy(
-    package: str, home: Mapping[str, str], rooms: Sequence[str] = ()
+    package: str, file: str, rooms: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """What a package assigns to ``__getattr__``, ``__dir__`` and ``__all__``.
 
-    Type checkers do not run this, and read the imports under ``TYPE_CHECKING`` instead.
+    The public names are what the stub beside the file, ``__init__.pyi``, imports. Type checkers
+    read the same stub.
 
     Parameters
     ----------
-    package : str
-        ``__name__`` of the package.
-    home : mapping of str to str
-        The module of each public name.
+    package, file : str
+        ``__name__`` and ``__file__`` of the package.
     rooms : sequence of str
         Packages and modules inside of it that are attributes without being imported.
 
     Examples
     --------
+    >>> import structsvm.interop
     >>> from structsvm.support.lazy import lazy
-    >>> load, _, public = lazy("structsvm.support", {"stage": "structsvm.support.progress"})
-    >>> public, load("stage").__name__
-    (['stage'], 'stage')
+    >>> load, _, public = lazy("structsvm.interop", structsvm.interop.__file__)
+    >>> public[-1], load("weighted_graph").__name__
+    ('weighted_graph', 'weighted_graph')
     """
+    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    home = {alias.name: str(node.module) for node in imports for alias in node.names}
 
     def load(name: str) -> Any:
         if name in rooms:
             return import_module(f"{package}.{name}")
         if name not in home:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            # With what was looked for, and where, Python says what was probably meant.
+            raise AttributeError(
+                f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package]
+            )
         value = getattr(import_module(home[name]), name)
         setattr(sys.modules[package], name, value)
         return value

@@ -14,18 +14,6 @@ Write one test for each oracle and for each problem of your own::
 few items, from which the family of an oracle is made up.
 """
 
-from typing import TYPE_CHECKING
-
 from structsvm.support.lazy import lazy
 
-if TYPE_CHECKING:
-    from structsvm.testing.oracle import check_oracle as check_oracle
-    from structsvm.testing.problem import check_problem as check_problem
-else:
-    __getattr__, __dir__, __all__ = lazy(
-        __name__,
-        {
-            "check_oracle": "structsvm.testing.oracle",
-            "check_problem": "structsvm.testing.problem",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -14,13 +14,7 @@ from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.testing.partition import Report, check_partition_problem
-from structsvm.testing.separation import (
-    TOLERANCE,
-    Asked,
-    Known,
-    check_separation,
-    random_weights,
-)
+from structsvm.testing.separation import TOLERANCE, Asked, Known, check_separation, random_weights
 
 Labellings = Callable[[Any], Iterable[Any]]
 

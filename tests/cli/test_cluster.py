@@ -1,4 +1,7 @@
-"""structsvm fit on a Dask cluster whose workers read the files."""
+"""structsvm fit from files that are read one at a time, here or by the workers of a cluster."""
+
+import json
+from dataclasses import replace
 
 import distributed
 import numpy as np
@@ -34,6 +37,29 @@ def test_the_model_is_that_of_files_read_here(run, tmp_path, scheduler):
     assert run(f"evaluate {tmp_path}/there test --quiet")[0] == 0
 
 
+def test_files_are_read_one_at_a_time_here_too(run, tmp_path):
+    assert run(f"{LINE} {tmp_path}/here")[0] == 0
+    assert run(f"{LINE} {tmp_path}/lazy --lazy --jobs 2 --backend processes") == (0, "", "")
+    here, lazy = (structsvm.load(tmp_path / name) for name in ("here", "lazy"))
+    assert np.array_equal(here.metric_.factor, lazy.metric_.factor)
+    assert here.penalty_ == lazy.penalty_
+    assert here.training_data_ == lazy.training_data_
+
+
+def test_labels_in_part_are_counted_once_they_are_read(run, tmp_path):
+    folder = tmp_path / "some"
+    folder.mkdir()
+    for k, recording in enumerate(TRAIN):
+        y = np.where(np.arange(len(recording.y)) < 20 * k, -1, recording.y)
+        write_recording(replace(recording, y=y), folder / f"{recording.name}.npz")
+    line = f"fit change-point {folder} --metric diagonal --rivals none --quiet --json"
+    outcomes = [run(f"{line} -o {tmp_path}/{name}") for name in ("a", "b --lazy")]
+    found = [json.loads(out)["unlabelled_samples"] for _, out, _ in outcomes]
+    assert found == [20 * sum(range(len(TRAIN)))] * 2
+    a, b = (structsvm.load(tmp_path / name) for name in ("a", "b"))
+    assert np.array_equal(a.metric_.factor, b.metric_.factor)
+
+
 def test_errors_name_the_file(run, tmp_path, scheduler):
     folder = tmp_path / "broken"
     folder.mkdir()
@@ -52,6 +78,7 @@ def test_errors_name_the_file(run, tmp_path, scheduler):
         ("--backend dask", "takes --scheduler ADDRESS, too"),
         ("--scheduler tcp://127.0.0.1:1", "takes --backend dask, too"),
         ("--backend dask --scheduler nowhere://1", "--scheduler nowhere://1: no scheduler answers"),
+        ("--lazy --recording-column who", "in memory, and with --lazy they are read one at a time"),
         (
             "--backend dask --scheduler tcp://127.0.0.1:1 --recording-column who",
             "--recording-column needs all recordings in memory",

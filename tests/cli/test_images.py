@@ -27,18 +27,6 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def run(folder, capsys, monkeypatch):
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(line):
-        code = main(line.split())
-        return code, *capsys.readouterr()
-
-    return run
-
-
 def test_fit_tells_what_it_did(run):
     code, out, err = run(
         "fit normalized-cut learn/img --masks learn/mask -o n.structsvm --set n_superpixels=40 "

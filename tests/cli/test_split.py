@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structsvm.cli import main
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -24,20 +22,6 @@ def folder(tmp_path_factory):
             writer.writerow(["a", "b", "c", "label"])
             writer.writerows([*x, f"kind {label}"] for x, label in zip(X, y, strict=True))
     return folder
-
-
-@pytest.fixture
-def run(folder, capsys, monkeypatch):
-    """Return a function that runs a command line in the folder: code, stdout, stderr."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(line):
-        code = main(line.split())
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.mark.parametrize(

@@ -100,3 +100,15 @@ def test_labels_without_any_change_are_named_before_anything_is_split(refused, t
     assert f"none of the {len((*TRAIN, *TEST))} recordings has a change" in said
     assert "label at least one change" in said
     assert not (tmp_path / "out").exists()
+
+
+def test_ctrl_c_after_choosing_leaves_the_model(run, recordings, tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("structsvm.model_selection.search.fit_rivals", interrupt)
+    code, out, err = run(f"try change-point {recordings} --groups ^p[0-9] -o {tmp_path}/out")
+    model = tmp_path / "out" / "model.structsvm"
+    assert (code, out) == (130, "")
+    assert f"interrupted after choosing: {model} holds what was learned" in err
+    assert run("predict", model, recordings)[0] == 0

@@ -1,0 +1,31 @@
+from structsvm.partitions.candidates import Candidate as Candidate
+from structsvm.partitions.candidates import Rival as Rival
+from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
+from structsvm.partitions.kept import KeptPartition as KeptPartition
+from structsvm.partitions.labelled import LabelledSample as LabelledSample
+from structsvm.partitions.labelled import SearchedSample as SearchedSample
+from structsvm.partitions.losses import adjusted_rand_index as adjusted_rand_index
+from structsvm.partitions.losses import chi_square as chi_square
+from structsvm.partitions.losses import covering as covering
+from structsvm.partitions.losses import hausdorff as hausdorff
+from structsvm.partitions.losses import margin_f1 as margin_f1
+from structsvm.partitions.losses import partition_loss as partition_loss
+from structsvm.partitions.losses import rand_index as rand_index
+from structsvm.partitions.margins import MarginRates as MarginRates
+from structsvm.partitions.metric import Metric as Metric
+from structsvm.partitions.objective import MetricObjective as MetricObjective
+from structsvm.partitions.oracle import UNCONSTRAINED as UNCONSTRAINED
+from structsvm.partitions.oracle import Argmax as Argmax
+from structsvm.partitions.oracle import Constraint as Constraint
+from structsvm.partitions.oracle import Oracle as Oracle
+from structsvm.partitions.oracle import Region as Region
+from structsvm.partitions.problem import PartitionProblem as PartitionProblem
+from structsvm.partitions.sample import Sample as Sample
+from structsvm.partitions.states import state_matching_score as state_matching_score
+from structsvm.partitions.states import (
+    weighted_adjusted_rand_index as weighted_adjusted_rand_index,
+)
+from structsvm.partitions.trace_objective import TraceObjective as TraceObjective
+from structsvm.partitions.traits import Traits as Traits
+from structsvm.partitions.traits import Words as Words
+from structsvm.status import Quality as Quality

@@ -1,0 +1,11 @@
+from structsvm.plotting.clusters import plot_clusters as plot_clusters
+from structsvm.plotting.cuts import overlay as overlay
+from structsvm.plotting.cuts import plot_cut as plot_cut
+from structsvm.plotting.learning import plot_gap as plot_gap
+from structsvm.plotting.learning import plot_label_fraction as plot_label_fraction
+from structsvm.plotting.learning import plot_path as plot_path
+from structsvm.plotting.metric import plot_metric as plot_metric
+from structsvm.plotting.metric import plot_spectrum as plot_spectrum
+from structsvm.plotting.metric import plot_weights as plot_weights
+from structsvm.plotting.segments import plot_segmentation as plot_segmentation
+from structsvm.plotting.stability import plot_weight_stability as plot_weight_stability

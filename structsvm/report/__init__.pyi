@@ -1,0 +1,10 @@
+from structsvm.plotting.words import certificate_in_words as certificate_in_words
+from structsvm.plotting.words import eigenvalues as eigenvalues
+from structsvm.plotting.words import feature_weights as feature_weights
+from structsvm.plotting.words import heaviest_directions as heaviest_directions
+from structsvm.plotting.words import question_in_words as question_in_words
+from structsvm.plotting.words import scaled_metric as scaled_metric
+from structsvm.plotting.words import spectrum_in_words as spectrum_in_words
+from structsvm.plotting.words import training_in_words as training_in_words
+from structsvm.plotting.words import unit_in_words as unit_in_words
+from structsvm.report.page import report_page as report_page

@@ -1,0 +1,12 @@
+from structsvm.rivals.boundary_classifier import BoundaryClassifier as BoundaryClassifier
+from structsvm.rivals.equal_segments import EqualSegments as EqualSegments
+from structsvm.rivals.frame_classifier import FrameClassifier as FrameClassifier
+from structsvm.rivals.recordings import candidates_of_recordings as candidates_of_recordings
+from structsvm.rivals.recordings import rivals_of_recordings as rivals_of_recordings
+from structsvm.rivals.region_classifier import RegionClassifier as RegionClassifier
+from structsvm.rivals.region_classifier import candidates_of_graphs as candidates_of_graphs
+from structsvm.rivals.region_classifier import rivals_of_graphs as rivals_of_graphs
+from structsvm.rivals.row_classifier import RowClassifier as RowClassifier
+from structsvm.rivals.row_classifier import rivals_of_tables as rivals_of_tables
+from structsvm.rivals.viterbi import best_path as best_path
+from structsvm.rivals.viterbi import best_path_of as best_path_of

@@ -1,0 +1,13 @@
+from structsvm.masters.auto import AutoMaster as AutoMaster
+from structsvm.masters.cvxpy import CvxpyMaster as CvxpyMaster
+from structsvm.masters.interior import InteriorPointMaster as InteriorPointMaster
+from structsvm.masters.newton import NewtonMaster as NewtonMaster
+from structsvm.solvers.auto import solver_from as solver_from
+from structsvm.solvers.base import Solver as Solver
+from structsvm.solvers.cccp import CCCP as CCCP
+from structsvm.solvers.cutting_plane import CuttingPlane as CuttingPlane
+from structsvm.solvers.frank_wolfe import BlockFrankWolfe as BlockFrankWolfe
+from structsvm.solvers.memory import Memory as Memory
+from structsvm.solvers.quasi_newton import QuasiNewton as QuasiNewton
+from structsvm.solvers.stopping import Stopping as Stopping
+from structsvm.solvers.subgradient import ProjectedSubgradient as ProjectedSubgradient

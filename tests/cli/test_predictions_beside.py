@@ -1,0 +1,68 @@
+"""Predictions beside what they were made from are not read by the next command."""
+
+import numpy as np
+import pytest
+from cli_kit import TEST
+from PIL import Image
+
+from structsvm import MetricLearner, NormalizedCut, save
+from structsvm.io import find_recordings, read_images, write_recording
+
+
+@pytest.fixture
+def recordings(tmp_path):
+    (tmp_path / "r").mkdir()
+    for i, recording in enumerate(TEST[:2]):
+        write_recording(recording, tmp_path / "r" / f"p{i}.npz")
+    return tmp_path / "r"
+
+
+@pytest.fixture
+def images(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "im").mkdir()
+    for i in range(2):
+        pixels = rng.integers(0, 60, (12, 16, 3), dtype=np.uint8)
+        pixels[3:9, 4:12] += 180
+        Image.fromarray(pixels).save(tmp_path / "im" / f"i{i}.png")
+    return tmp_path / "im"
+
+
+def test_tables_of_segments_are_no_recordings(run, recordings):
+    assert run("predict m.structsvm", recordings, "-o", recordings)[0] == 0
+    found = find_recordings(recordings)
+    assert found.names == ("p0", "p1")
+    assert [path.name for path in found.predictions] == ["p0_segments.csv", "p1_segments.csv"]
+    code, out, err = run("predict m.structsvm", recordings)
+    assert (code, len(out.splitlines())) == (0, 2)
+    assert "not read: 'p0_segments.csv', 'p1_segments.csv'" in err
+    assert "skipped" not in err
+
+
+def test_they_are_replaced_by_force_alone(run, recordings):
+    write = ("predict m.structsvm", recordings, "-o", recordings)
+    assert run(*write)[0] == 0
+    code, _, err = run(*write)
+    assert code == 1
+    assert "p0_segments.csv exists: name another file, or replace it with --force" in err
+    assert run(*write, "--force")[0] == 0
+
+
+def test_a_table_of_that_name_is_a_recording_where_nothing_lies_beside_it(recordings):
+    (recordings / "p0.npz").rename(recordings / "walk_segments.npz")
+    assert find_recordings(recordings).names == ("p1", "walk_segments")
+
+
+def test_label_maps_and_overlays_are_no_images(run, images, tmp_path):
+    pixels = [image.image for image in read_images(images, need_labels=False)]
+    masks = [np.pad(np.ones((6, 8), dtype=int), ((3, 3), (4, 4)))] * 2
+    model = tmp_path / "c.structsvm"
+    save(MetricLearner(NormalizedCut(), lam=0.1).fit(pixels, masks), model)
+    assert run("predict", model, images, "-o", images)[0] == 0
+    assert len(list(images.iterdir())) == 6
+    assert [image.name for image in read_images(images, need_labels=False)] == ["i0", "i1"]
+    assert run("evaluate", model, images, "--masks", images)[0] == 0
+    code, _, err = run("predict", model, images, "--masks", images, "-o", images, "--force")
+    assert code == 1
+    assert "i0_mask.png lies in" in err
+    assert "never written over" in err

@@ -1,0 +1,81 @@
+"""Names, frames and files as people type them first, and what they are told."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import structsvm
+from structsvm import DataError, MetricLearner, PartialLabels, SettingsError
+from structsvm.io import read_recordings
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    ys = [np.repeat([0, 1, 2], 20) for _ in range(3)]
+    return [np.eye(3)[y] * 4 + rng.normal(size=(60, 3)) for y in ys], ys
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"solver": "cuttingplane"}, "did you mean 'cutting-plane'"),
+        ({"lam": "cv"}, "lam must be > 0, got 'cv': MetricLearnerCV chooses it"),
+        ({"problem": "distribution-change"}, r"features=structsvm.features.HermiteMoments\(\)"),
+    ],
+)
+def test_a_name_that_is_known_elsewhere_says_where(data, settings, message):
+    with pytest.raises(SettingsError, match=message):
+        MetricLearner(**settings).fit(*data)
+
+
+def test_python_can_say_which_public_name_was_meant():
+    with pytest.raises(AttributeError) as caught:
+        structsvm.MetricLerner  # noqa: B018
+    assert caught.value.name == "MetricLerner"
+    assert "MetricLearner" in dir(caught.value.obj)
+
+
+def test_frames_that_hold_their_labels_are_pointed_to(data):
+    Xs, ys = data
+    frames = {
+        name: pd.DataFrame(X).assign(label=y) for name, X, y in zip("abc", Xs, ys, strict=True)
+    }
+    with pytest.raises(DataError, match=r"frame 'a' has a column 'label': give y apart"):
+        MetricLearner().fit(frames)
+    with pytest.raises(DataError, match=r"frame 0 has a column 'label': give y apart"):
+        MetricLearner().fit(list(frames.values()))
+    labels = {name: frame.pop("label") for name, frame in frames.items()}
+    assert MetricLearner().fit(frames, labels).predict(frames).keys() == frames.keys()
+
+
+def test_what_is_known_of_some_recordings_is_given_by_their_names(data):
+    Xs, ys = data
+    learner = MetricLearner().fit(Xs, ys)
+    by_name = dict(zip("abc", Xs, strict=True))
+    found = learner.predict_breakpoints(by_name, known={"b": PartialLabels(regions=[(0, 30, 0)])})
+    assert found["a"] == learner.predict_breakpoints(Xs[0])
+    assert min(found["b"]) >= 30
+    with pytest.raises(DataError, match="samples and what is known are given by different names"):
+        learner.predict(by_name, known={"d": PartialLabels(n_clusters=2)})
+
+
+def test_features_in_one_word_are_pointed_out(tmp_path):
+    path = tmp_path / "walk.csv"
+    pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 3.0], "label": [0, 1]}).to_csv(path, index=False)
+    with pytest.raises(DataError, match=r"features names 'x,y'.*; give --features once for each"):
+        read_recordings(path, features=["x,y"])
+    with pytest.raises(DataError, match=r"its features are 'x', 'y'$"):
+        read_recordings(path, features=["z"])
+
+
+def test_times_that_come_again_are_a_sign_of_several_recordings(tmp_path):
+    path = tmp_path / "people.csv"
+    t = np.tile(np.arange(10.0), 3)
+    frame = pd.DataFrame({"t": t, "x": np.sin(t), "label": np.repeat([0, 1, 0], 10)})
+    frame.to_csv(path, index=False)
+    with pytest.warns(UserWarning, match="Most times occur more than once.*--recording-column"):
+        read_recordings(path, time_column="t")
+    frame.assign(t=np.arange(30)[::-1]).to_csv(path, index=False)
+    with pytest.warns(UserWarning, match="samples are counted in it$"):
+        read_recordings(path, time_column="t")
