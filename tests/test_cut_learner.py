@@ -295,7 +295,8 @@ def test_bad_input_is_named(rng, painter, pictures):
         ([], [], "no graphs were given"),
         (graphs, labels[:1], "2 graphs but 1 labelling"),
         (graphs, [labels[0], labels[1][:3]], "graph 1: labels of shape"),
-        ([graphs[0], "picture.png"], labels, "graph 1: expected a networkx graph"),
+        ([graphs[0], 3.5], labels, "graph 1: expected a networkx graph"),
+        ([graphs[0], "picture.png"], labels, "graph 1: picture.png: no such file"),
         ([images[0], images[1][..., 0]], masks[:2], "give graphs or images of one kind"),
         (3, labels, "expected a list of graphs or images, got int"),
     ):

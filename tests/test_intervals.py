@@ -234,6 +234,10 @@ class TestLabels:
         assert learner.alternated_ is not None
         assert learner.metric_.matrix[:2, :2].trace() > learner.metric_.matrix[2, 2]
 
+    def test_those_of_several_recordings_are_refused(self):
+        with pytest.raises(DataError, match=r"1 recording by name: give those of one.*\['walk'\]"):
+            labels_of({"walk": [Interval(0, 2, "rest")]}, np.arange(3))
+
     def test_what_cannot_be(self):
         with pytest.raises(DataError, match=r"overlaps one of 'a' at time 0.5"):
             labels_of([Interval(0, 1, "a"), Interval(0.5, 2, "b")], TIMES)

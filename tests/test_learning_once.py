@@ -55,7 +55,7 @@ def test_scores_and_the_frame_classifier_share_their_classifiers(fits):
     Xs, ys = recordings(8), [NAMES] * 8
     alone = search("scores").fit(Xs, ys)
     n_alone = len(fits)
-    assert n_alone <= 3 * (5 + 1) + (5 + 1)  # in each fold, and on all: cross-fitted, and for use
+    assert n_alone == 3 + 3 + 1  # for each pair of folds, for each fold, and for all recordings
     fits.clear()
     together = search("scores", "again", "frames").fit(Xs, ys)
     assert len(fits) == n_alone

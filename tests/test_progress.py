@@ -64,12 +64,21 @@ def test_learning_tells_and_ends_where_it_should():
     notes, watcher = heard()
     with watching(watcher):
         MetricLearner(metric="diagonal").fit(XS, YS)
-    tasks = list(dict.fromkeys(words.split(" ")[0] for words, _ in notes))
+    innermost = [words.rpartition(": ")[2].split(" ")[0] for words, _ in notes]
+    tasks = [task for task in dict.fromkeys(innermost) if task in ("calibrating", "iteration")]
     assert tasks == ["calibrating", "iteration"]
-    parts = [part for words, part in notes if words.startswith("iteration")]
+    parts = [part for _, part in notes]
     assert parts == sorted(parts)
-    assert parts[-1] == 1.0
-    assert notes[-1][0] == "calibrating the penalty"
+    assert notes[-1][0].endswith(": calibrating the penalty")
+
+
+def test_rivals_are_told_of_in_the_same_course():
+    notes, watcher = heard()
+    with watching(watcher):
+        MetricLearner(metric="diagonal").fit(XS, YS, rivals=True)
+    parts = [part for _, part in notes]
+    assert parts == sorted(parts)
+    assert "tuning rivals" in {words.partition(":")[0] for words, _ in notes}
 
 
 class TestClock:

@@ -367,6 +367,29 @@ def test_a_phone_scrolls_down_only(on_a_phone, address, of_states):
         assert wide <= 390, page
 
 
+def test_a_phone_shows_a_score_of_the_rival_with_the_longest_name(on_a_phone, of_states):
+    on_a_phone.get(of_states)
+    script = "return [...document.querySelectorAll('#means tbody tr')].map((row) => {"
+    script += " const [name, loss] = row.children; return [name.textContent, loss"
+    script += ".getBoundingClientRect().right]; })"
+    for name, right in on_a_phone.execute_script(script):
+        assert right <= 390, name
+
+
+def test_a_name_of_several_words_takes_several_lines_instead_of_losing_its_middle(page):
+    script = (
+        "return [...named(30, arguments[0], 3).querySelectorAll('text')].map((t) => t.textContent)"
+    )
+    long = "direction 1: phone.y_gyro:mean, phone.x_gyro:mean"
+    page.execute_script("LEFT = 210")
+    lines = page.execute_script(script, long)
+    assert len(lines) == 3
+    assert " ".join(lines) == long
+    assert page.execute_script(script, "x1") == ["x1"]
+    (clipped,) = page.execute_script(script, "x" * 80)
+    assert "…" in clipped
+
+
 def test_the_best_value_of_each_score_is_bold_whoever_has_it(page, learner):
     means = evaluate(learner, XS, YS).scores
     least = min(scores["loss"] for scores in means.values())

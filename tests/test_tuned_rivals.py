@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from structsvm import MetricLearner, PartialLabels, evaluate, load, save
-from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm import MetricLearner, MetricLearnerCV, PartialLabels, evaluate, load, save
+from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
 from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
 from structsvm.partitions import EquivalenceMatrix, Rival, Sample, partition_loss
 from structsvm.problems import Clustering
@@ -246,3 +246,15 @@ def test_labels_that_do_not_fit_their_sample_are_refused(tuned):
     learner.rivals_["short"].predict = lambda Xs, n=None: []
     with pytest.raises(SettingsError, match="short predicts labels of 0 of 5 recordings"):
         learner.partition_with("short", tuned[1])
+
+
+def test_a_search_tunes_what_nothing_was_chosen_from(tuned):
+    _, Xs, ys = tuned
+    search = MetricLearnerCV(candidates=["untrained", "diagonal"], lams=(0.1,), cv=2)
+    with pytest.warns(VerdictWarning):
+        search.fit(Xs, ys, rivals=True)
+    learner = search.best_estimator_
+    assert list(learner.baselines_) == ["untrained", "pca", "rca"]
+    assert list(learner.rivals_) == QUICK
+    with pytest.raises(SettingsError, match="rivals must be True"):
+        search.fit(Xs, ys, rivals="some")

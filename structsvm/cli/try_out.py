@@ -54,8 +54,9 @@ Ints = NDArray[np.int64]
 
 SHARE = 0.3
 """Of the groups, or of the rows of a table, that is held out for the verdict."""
-MANY = 40
-"""Samples to learn from with which three folds are enough to choose by; five take twice as long."""
+MANY, MANY_ROWS, MANY_VALUES = 40, 1_000, 500_000
+"""Samples to learn from, or rows of a table, or values, from which on three folds are what there is
+time for: five take twice as long."""
 FEWEST = 4
 """Independent samples that a verdict on held-out ones needs."""
 
@@ -171,7 +172,7 @@ def _chosen(
         kind.problem,
         features=kind.features,
         split=split,
-        cv=3 if len(train.given) >= MANY else None,
+        cv=3 if _is_much(train.data) else None,
         n_jobs=args.jobs,
         random_state=0,
     )
@@ -180,6 +181,13 @@ def _chosen(
     with quiet, train.given.named(), terminal.working("choosing by cross-validation"):
         search.fit(train.data, rivals="all", when_learned=keep)
     return search
+
+
+def _is_much(data: TrainingSet) -> bool:
+    """Whether five folds would take long."""
+    rows = sum(sample.n_samples for sample in data.samples)
+    many_rows = data.has_rows and rows >= MANY_ROWS
+    return len(data) >= MANY or many_rows or rows * data.n_features >= MANY_VALUES
 
 
 def _compared(

@@ -20,6 +20,7 @@ from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.oracle import Region
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.checks import is_number
+from structsvm.support.plain import counted
 
 COLUMNS: tuple[Mapping[str, str], ...] = (
     {
@@ -112,6 +113,11 @@ def labels_of(
     """
     if not is_number(tolerance) or not 0 <= tolerance < np.inf:
         raise SettingsError(f"tolerance must be a finite number >= 0, got {tolerance!r}")
+    if isinstance(intervals, Mapping):
+        raise DataError(
+            f"these are intervals of {counted(len(intervals), 'recording')} by name: give those of "
+            f"one, such as intervals[{next(iter(intervals), 'name')!r}]"
+        )
     axis = time_axis(times, len(times))
     found: list[str | None] = [None] * len(axis)
     for interval in intervals:

@@ -25,9 +25,13 @@ from structsvm.solution import Solution
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.interrupts import Interrupts
+from structsvm.support.progress import share
 
 ZERO_METRIC = 1e-8
 """Tr B / P below which a metric is zero up to the accuracy of a solver; 1 is untrained."""
+
+BEGUN, SOLVED = 0.15, 0.85
+"""What part of the time has passed, about, when the untrained metric is known, and the learned."""
 
 logger = logging.getLogger("structsvm")
 
@@ -131,12 +135,14 @@ def learn(
 ) -> FitResult:
     """Learn from standardised samples whose partitions are known."""
     with Interrupts() as interrupts:
-        with interrupts.released():
+        with interrupts.released(), share("the untrained metric", 0.0, BEGUN):
             state = FitState.of(settings, data)
-        solution = settings.solver.solve(
-            state.risk, settings.callback, backend=settings.backend, resume=resume
-        )
-        return state.result(settings, state.risk, solution, interrupts)
+        with share("the metric", BEGUN, SOLVED):
+            solution = settings.solver.solve(
+                state.risk, settings.callback, backend=settings.backend, resume=resume
+            )
+        with share("its price", SOLVED, 1.0):
+            return state.result(settings, state.risk, solution, interrupts)
 
 
 def calibrated_or_learned(

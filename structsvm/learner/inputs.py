@@ -13,7 +13,8 @@ from sklearn.base import clone
 
 from structsvm.errors import DataError
 from structsvm.features import RecordingTransformer
-from structsvm.features.compose import stages_of
+from structsvm.features.boundaries import BoundaryScores
+from structsvm.features.compose import Chain, Union, stages_of
 from structsvm.features.scores import NamedScores
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel.once import spread
@@ -105,6 +106,12 @@ class Inputs:
         if self.features is None:
             return list(columns)
         return [str(name) for name in self.features.get_feature_names_out(list(columns))]
+
+
+def are_scores(features: RecordingTransformer | None) -> bool:
+    """Whether classifiers make features, which takes most of the time."""
+    inner = features.named_stages.values() if isinstance(features, Union | Chain) else ()
+    return isinstance(features, NamedScores | BoundaryScores) or any(map(are_scores, inner))
 
 
 def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequence[Any]:

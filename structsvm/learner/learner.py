@@ -19,7 +19,7 @@ from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.form import Form, same_form
-from structsvm.learner.inputs import Inputs
+from structsvm.learner.inputs import Inputs, are_scores
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
 from structsvm.learner.rivals import partitions_of, tune, which_rivals
@@ -54,7 +54,7 @@ from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
-from structsvm.support.progress import stage
+from structsvm.support.progress import share, stage
 from structsvm.support.tables import ShortTable
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 """Features that are printed."""
+SCORED = 0.8
+"""What part of the time goes into features that classifiers make, about."""
 CONTAINERS = ("default", "pandas", "polars")
 DATA = {"Xs": UNUSED, "ys": UNUSED}
 """Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""
@@ -297,20 +299,25 @@ class MetricLearner(ProblemParameters):
             )
         read = informative(read)
         with working_on(settings.backend):
-            inputs, data = Inputs.fit(settings.features, settings.standardize, read)
+            made = SCORED if are_scores(settings.features) else 0.0
+            learned = 1.0 if which is None else (1.0 + made) / 2
+            with share("features", 0.0, made):
+                inputs, data = Inputs.fit(settings.features, settings.standardize, read)
             settings.check(data.n_features, len(data))
             if others is not None:
                 others = inputs.seen(others)
             with Interrupts():  # what was learned is kept before Ctrl-C is answered
-                if partial:
-                    result = learn_partial(settings, data, alternation or Alternation(), others)
-                else:
-                    result = learn(settings, data, resume)
+                with share("learning", made, learned):
+                    if partial:
+                        result = learn_partial(settings, data, alternation or Alternation(), others)
+                    else:
+                        result = learn(settings, data, resume)
                 self._keep(read, inputs, result)
                 if when_learned is not None:
                     when_learned(self)
             if which is not None and not self.interrupted_:
-                self._tune_rivals(which, read, lambda: data)
+                with share("tuning rivals", learned, 1.0):
+                    self._tune_rivals(which, read, lambda: data)
         return self
 
     def fit_baselines(

@@ -19,10 +19,7 @@ from structsvm.evaluation.verdict import (
     standard_error,
     strongest_first,
 )
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.boundaries import BoundaryScores
-from structsvm.features.compose import Chain, Union
-from structsvm.features.scores import NamedScores
+from structsvm.learner.inputs import are_scores
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.folds import Folds
@@ -44,7 +41,7 @@ from structsvm.support.progress import share, stage
 
 FIXED, FITTED, SCORED = 0.05, 0.4, 0.8
 """What part of the time goes into features and the candidates that are not learned, about: without
-classifiers among these, with them, and where features are made by classifiers too."""
+slow classifiers among these, with them, and where features are made by classifiers too."""
 
 FEWEST_INNER = 2
 """Folds within folds that a classifier is cross-fitted in, at least."""
@@ -269,8 +266,9 @@ def _tried(
     found: dict[tuple[int, Candidate], Trial] = {}
     with Parallel(n_jobs=n_jobs) as parallel:
         # Parts of their own, so that what is told of the progress never falls.
-        scored = any(_is_scored(each.features) for each in sights.values())
-        end = SCORED if scored else FITTED if rivals else FIXED
+        scored = any(are_scores(each.features) for each in sights.values())
+        slow = any(c.rival is not None and not c.rival.quick for c in rivals)
+        end = SCORED if scored else FITTED if slow else FIXED
         made = 0.75 * end if scored else end / 3
         tried = (made + end) / 2 if rivals else end
         with share("tuning what is not learned", 0.0, made):
@@ -320,12 +318,6 @@ def _refuse_unseen(
         if sight == _sight(untrained) and isinstance(found, DataError | LearningError):
             found.add_note(f"in fold {fold}")
             raise found
-
-
-def _is_scored(features: RecordingTransformer | None) -> bool:
-    """Whether classifiers make features, which takes most of the time."""
-    inner = features.named_stages.values() if isinstance(features, Union | Chain) else ()
-    return isinstance(features, NamedScores | BoundaryScores) or any(map(_is_scored, inner))
 
 
 def _sight(settings: Settings) -> Sight:

@@ -11,6 +11,8 @@ from cli_kit import TEST, TRAIN, paint
 from PIL import Image
 from sklearn.datasets import load_iris
 
+from structsvm.cli import try_out
+from structsvm.learner.inputs import Inputs
 from structsvm.partitions import reading
 from structsvm.partitions.samples import Standardizer
 from structsvm.problems import normalized_cut
@@ -97,6 +99,24 @@ def test_try_checks_each_recording_once_though_it_splits_them(run, counted, tmp_
     code, _, err = run(f"try change-point train -q -o {tmp_path}/out")
     assert code == 0, err
     assert counted["checked"] == len(TRAIN)
+
+
+def test_verdict_report_and_predictions_of_try_share_what_is_prepared(run, monkeypatch, tmp_path):
+    prepared, prepare, compare = [], Inputs.__call__, try_out._compared
+
+    def counting(self, samples):
+        prepared.append(len(samples))
+        return prepare(self, samples)
+
+    def compared(*given):
+        prepared.clear()
+        return compare(*given)
+
+    monkeypatch.setattr(Inputs, "__call__", counting)
+    monkeypatch.setattr(try_out, "_compared", compared)
+    code, _, err = run(f"try change-point train -q -o {tmp_path}/out")
+    assert code == 0, err
+    assert prepared == [2]
 
 
 @pytest.mark.parametrize(("split", "n_clusters"), [("rows", 2), ("clusters", 8)])

@@ -37,7 +37,7 @@ function drawConfusion() {
 
 function showConfusion(metric) {
   const { states, counts } = DATA.confusion[metric];
-  const head = make("tr", {}, make("th", { scope: "col" }, "true state"), make("th", { scope: "col" }, DATA.items),
+  const head = make("tr", {}, make("th", { scope: "col" }, `true ${DATA.named}`), make("th", { scope: "col" }, DATA.bearers),
     ...states.map((name) => make("th", { scope: "col", title: name }, short(name, 14))));
   const rows = states.map((name, i) => {
     const total = counts[i].reduce((sum, n) => sum + n, 0);

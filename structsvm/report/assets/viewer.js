@@ -83,16 +83,16 @@ function drawRecording(r, width) {
   const inside = svg("g", { "clip-path": "url(#frame)" });
   drawn.append(patterns(width, height, strips.map(([name]) => name)), inside);
   traces.forEach((trace, i) => {
-    drawn.append(named(LANE * (i + 0.5), trace.name));
+    drawn.append(named(LANE * (i + 0.5), trace.name, 3));
     inside.append(tracePath(trace, r.T, x, LANE * i + 5, LANE - 10));
   });
   if (sure) {
-    drawn.append(named(bottom + sure / 2, r.changes[0].rate === null ? "margin" : "right, of such"));
+    drawn.append(named(bottom + sure / 2, r.changes[0].rate === null ? "margin" : "right, of such", 2));
     inside.append(...sureness(r, x, bottom + sure - 6, sure - 14));
   }
   strips.forEach(([name, ends], i) => {
     const y = top + STRIP * i, count = `${MARKS[name] || name}, ${ends.length}`;
-    drawn.append(named(y + STRIP / 2, count));
+    drawn.append(named(y + STRIP / 2, count, 2));
     const drawnAs = r.states[name] ? stateSegments : segments;
     inside.append(...drawnAs(name, ends, x, y, r));
   });
@@ -174,8 +174,17 @@ function span(r, start, end, whole = "") {
   return `${samples}, ${r.time.name} ${timeWords(r.time, from, 0)} to ${timeWords(r.time, to, 0)}`;
 }
 
-function named(y, words) {
-  return svg("g", {}, svg("title", {}, words), text(LEFT - 8, y, short(words, LEFT / 7), { "text-anchor": "end" }));
+// A name in the margin, in so many lines at most; what does not fit loses its middle.
+function named(y, words, most) {
+  const room = Math.floor((LEFT - 12) / 7), lines = [];
+  for (const word of words.split(" ")) {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && (lines.length === most || longer.length <= room)) lines.splice(-1, 1, longer);
+    else lines.push(word);
+  }
+  const top = y - 6.5 * (lines.length - 1);
+  return svg("g", {}, svg("title", {}, words),
+    ...lines.map((line, i) => text(LEFT - 8, top + 13 * i, short(line, room), { "text-anchor": "end" })));
 }
 
 // Every other segment is hatched, so that neighbours differ without colours.
