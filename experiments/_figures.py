@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from _origin import DOCS, ROOT, UNKNOWN, USUAL, Origin
+from _origin import DOCS, ROOT, USUAL, Origin, is_of_a_commit
 
 from structsvm.storage.atomic import write_atomically
 
@@ -90,11 +90,7 @@ def text(value: Any) -> str:
 
 
 def _made(origin: Origin) -> str:
-    known = [commit for commit in origin["commits"] if commit != UNKNOWN]
-    if not known:
-        return "*Made before commits were recorded.*"
-    before = ", in part before commits were recorded" if UNKNOWN in origin["commits"] else ""
-    return f"*Commit {', '.join(known)}; {origin['date']}{before}.*"
+    return f"*Commit {', '.join(origin['commits'])}; {origin['date']}.*"
 
 
 def write_again(page: Path, folder: Path = PAPER) -> None:
@@ -174,6 +170,8 @@ def faults_of_file(path: Path) -> Iterator[str]:
         yield f"{path.name} does not say where it comes from"
     elif set(found) != KEYS or not all(found.values()):
         yield f"{path.name} has to name {sorted(KEYS)}, and has {found}"
+    elif not all(map(is_of_a_commit, found["commits"])):
+        yield f"{path.name} is not of commits alone: {found['commits']}"
 
 
 def _cell(mark: str, folder: Path) -> Any:

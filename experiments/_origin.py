@@ -17,7 +17,8 @@ DOCS = Path(os.environ.get("STRUCTSVM_PAPER") or USUAL)
 """Where figures and pages are: elsewhere for trial runs, which keep their pieces there, too."""
 CODE = ("structsvm", "oracles", "problems", "experiments", "benchmarks", ":!benchmarks/results")
 UNKNOWN = "unknown"
-"""Of figures that were made before this was recorded."""
+"""Outside of a checkout."""
+CHANGED = "with changes"
 
 Origin = dict[str, Any]
 
@@ -55,7 +56,12 @@ def commit() -> str:
         changed = _git("status", "--porcelain", "--", *CODE)
     except (OSError, subprocess.CalledProcessError):
         return UNKNOWN
-    return f"{name} with changes" if changed else name
+    return f"{name} {CHANGED}" if changed else name
+
+
+def is_of_a_commit(name: str) -> bool:
+    """Whether a figure can be made again from a commit of this name."""
+    return name != UNKNOWN and not name.endswith(CHANGED)
 
 
 def machine() -> str:

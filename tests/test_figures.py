@@ -150,9 +150,10 @@ class TestAFile:
         path.write_text(json.dumps(content))
         assert message in "".join(faults_of_file(path))
 
-    def test_of_before_says_so(self, tmp_path):
-        store("old", {**ORIGIN, "commits": ["unknown"]}, ROWS, tmp_path)
-        assert block("old", tmp_path).endswith("*Made before commits were recorded.*\n")
+    @pytest.mark.parametrize("commit", ["unknown", "abc with changes"])
+    def test_of_no_commit_is_found(self, tmp_path, commit):
+        store("some", {**ORIGIN, "commits": ["abc", commit]}, ROWS, tmp_path)
+        assert "is not of commits alone" in "".join(faults_of_file(tmp_path / "some.json"))
 
 
 class TestAnOrigin:
