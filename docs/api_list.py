@@ -53,7 +53,7 @@ def _row(address: str) -> str:
 
 
 def first_sentence(thing: Any) -> str:
-    """The first paragraph of a docstring without the marks of its markup; other values as they are."""
+    """The first paragraph of a docstring without marks of markup; other values as they are."""
     is_ours = type(thing).__module__.startswith("structsvm.")
     is_code = inspect.isclass(thing) or inspect.isroutine(thing)
     told = inspect.getdoc(thing) if is_code or is_ours else None
