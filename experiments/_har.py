@@ -90,8 +90,11 @@ def difference(
     losses_of: Mapping[str, Floats], ours: str, rival: str, test: Sequence[Recording]
 ) -> str:
     """Loss of ours less that of a rival, with its 95 % interval, people being independent."""
+    gap = losses_of[ours] - losses_of[rival]
+    if not gap.any():
+        return "the same"
     units = np.unique([person(r.name) for r in test], return_inverse=True)[1]
-    found = Contrast.of(rival, losses_of[ours] - losses_of[rival], units)
+    found = Contrast.of(rival, gap, units)
     return f"{found.mean:+.2f} ({found.low:+.2f} to {found.high:+.2f})"
 
 
