@@ -2,10 +2,10 @@
 
     make bench-shares
 
-CPU seconds of a fit on one thread, in all and of what is done in the sessions of a backend: oracles
-and calibrations. Two workers that lose nothing halve these, and nothing else (Amdahl), so that the
-ratio is that of the whole to the rest and half of what they share. CPU time says so on a machine
-that does other work, too.
+CPU seconds of a fit on one thread, in all and of what is done in the sessions of a backend (oracles
+and calibrations) or is as ready for threads (the linear systems of full metrics). Two workers that
+lose nothing halve these, and nothing else (Amdahl), so that the ratio is that of the whole to the
+rest and half of what they share. CPU time says so on a machine that does other work, too.
 
 How near two workers come to it is measured in wall seconds, the best of three fits each, in turns:
 ``n_jobs=2`` with ``backend="auto"`` against one thread. That means something on a machine of two
@@ -21,12 +21,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 from _harness import Goal, report
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import MetricLearner
 from structsvm.datasets import relevant_changes
+from structsvm.masters import simplex_qp
 from structsvm.parallel import Backend, Session
 from structsvm.parallel.base import SerialSession, ShareResult, ShareTask
 from structsvm.solvers import CuttingPlane, Stopping
@@ -66,8 +68,16 @@ class _Timed(Session):
 def shared(settings: dict[str, Any], Xs: Sequence[Any], ys: Sequence[Any]) -> tuple[float, float]:
     """CPU seconds of a fit, and those of them that workers share."""
     seconds: list[float] = []
+
+    def timed(task: Any, parts: Sequence[Any], argument: Any) -> list[Any]:
+        started = time.process_time()
+        found = [task(part, argument) for part in parts]
+        if len(parts) > 1:
+            seconds.append(time.process_time() - started)
+        return found
+
     started = time.process_time()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), patch.object(simplex_qp, "together", timed):
         warnings.simplefilter("ignore", ConvergenceWarning)
         MetricLearner(**settings, backend=Timed(seconds)).fit(Xs, ys)
     return time.process_time() - started, sum(seconds)

@@ -21,6 +21,9 @@ from structsvm.partitions.traits import LEAST_KAPPA, Traits
 from structsvm.problems.segments import SegmentProblem, segmentation
 from structsvm.support.checks import among, is_number, is_whole, refuse_unlisted
 
+SEVERAL, SHORTEST_USUAL = 30, 1.5
+"""Samples from which on segments shorter than this on average are no segments, but measurements."""
+
 
 @dataclass(frozen=True)
 class ChangePoint(SegmentProblem):
@@ -162,7 +165,7 @@ class ChangePoint(SegmentProblem):
         return [c for c, s in zip(found, stages, strict=True) if s is None or s.takes_gaps]
 
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """Check that there is a change, and warn of a single recording.
+        """Check that there is a change; warn of a single recording, and of changes everywhere.
 
         Raises
         ------
@@ -182,5 +185,12 @@ class ChangePoint(SegmentProblem):
             warn(
                 "one labelled recording: nothing tells whether the metric suits another one; "
                 "label a second one, or cut this one in two",
+                DataWarning,
+            )
+        T, K = (sum(truth.n_samples for truth in truths), sum(truth.n_clusters for truth in truths))
+        if T >= SEVERAL and T < SHORTEST_USUAL * K:
+            warn(
+                f"labels change at nearly every sample ({K} segments of {T} samples): if they are "
+                "numbers that were measured, label where these change",
                 DataWarning,
             )

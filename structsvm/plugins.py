@@ -43,11 +43,6 @@ def problem_names() -> list[str]:
     return _names(PROBLEMS)
 
 
-def oracle_names() -> list[str]:
-    """Names of the oracles that the installed distributions declare."""
-    return _names(ORACLES)
-
-
 def problem_class(name: str) -> type[PartitionProblem]:
     """The problem that is declared under a name.
 

@@ -13,7 +13,6 @@ from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import (
     oracle_class,
-    oracle_names,
     oracles,
     problem_class,
     problem_name,
@@ -66,8 +65,9 @@ def test_every_declared_problem_is_one() -> None:
 
 
 def test_every_declared_oracle_is_one() -> None:
-    assert "sequential" in oracle_names()
-    for name in oracle_names():
+    names = [plugin.name for plugin in oracles()]
+    assert "sequential" in names
+    for name in names:
         assert issubclass(oracle_class(name), Oracle)
 
 

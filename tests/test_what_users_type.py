@@ -79,3 +79,21 @@ def test_times_that_come_again_are_a_sign_of_several_recordings(tmp_path):
     frame.assign(t=np.arange(30)[::-1]).to_csv(path, index=False)
     with pytest.warns(UserWarning, match="samples are counted in it$"):
         read_recordings(path, time_column="t")
+
+
+def test_measurements_in_the_place_of_labels_are_named(data):
+    Xs, _ = data
+    measured = [np.sin(np.arange(60.0) * k) for k in (1, 2, 3)]
+    with pytest.warns(UserWarning, match=r"nearly every sample \(180 segments of 180 samples\)"):
+        MetricLearner().fit(Xs, measured)
+
+
+def test_what_is_infinite_is_not_called_missing(data):
+    Xs, ys = data
+    wrong = Xs[0].copy()
+    wrong[3, 1] = np.inf
+    with pytest.raises(DataError, match="has inf in row 3, column 1: give a number there, or NaN"):
+        MetricLearner().fit([wrong, *Xs[1:]], ys)
+    unknown = np.where(ys[0] == 2, np.nan, ys[0])
+    with pytest.raises(DataError, match=r"sample 40 is missing \(NaN, 20 in all\)"):
+        MetricLearner().fit(Xs, [unknown, *ys[1:]])

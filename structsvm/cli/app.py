@@ -22,7 +22,7 @@ from structsvm.errors import (
 )
 from structsvm.support.contract import culprit
 
-OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
 HINT = "--verbose shows the traceback"
 
 logger = logging.getLogger("structsvm")

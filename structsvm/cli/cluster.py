@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -40,7 +42,7 @@ def check_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
     option = "--lazy" if args.lazy else "--scheduler"
     if takes_images(problem):
         raise SettingsError(f"{option} is for recordings and tables, not for images")
-    typed = next((name for name in WHOLE if getattr(args, name) not in (None, False)), None)
+    typed = _needs_all(args)
     if typed is not None:
         raise SettingsError(
             f"--{typed.replace('_', '-')} needs all recordings in memory, and with {option} "
@@ -49,8 +51,28 @@ def check_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
 
 
 def reads_later(args: argparse.Namespace) -> bool:
-    """Whether files are read when they are needed."""
+    """Whether it was asked for that files are read when they are needed."""
     return bool(args.lazy) or args.scheduler is not None
+
+
+def is_too_large(args: argparse.Namespace, problem: PartitionProblem) -> bool:
+    """Whether files take more than the memory of this machine, and can be read one at a time."""
+    if takes_images(problem) or _needs_all(args) is not None:
+        return False
+    files = find_recordings(args.paths).files
+    return sum(path.stat().st_size for path in files) > memory_bytes()
+
+
+def memory_bytes() -> float:
+    """The memory of this machine; infinite where the system does not say."""
+    if not hasattr(os, "sysconf"):
+        return math.inf
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
+def _needs_all(args: argparse.Namespace) -> str | None:
+    """An option that was typed and needs all recordings in memory."""
+    return next((name for name in WHOLE if getattr(args, name) not in (None, False)), None)
 
 
 @contextmanager

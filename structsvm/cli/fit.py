@@ -11,7 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from structsvm.cli.cluster import check_options, files_of, on_cluster, reads_later
+from structsvm.cli.cluster import (
+    check_options,
+    files_of,
+    is_too_large,
+    on_cluster,
+    reads_later,
+)
 from structsvm.cli.columns import named_columns
 from structsvm.cli.context import groups_of, with_context
 from structsvm.cli.inputs import (
@@ -246,7 +252,7 @@ def _solver(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
 
 def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> Given:
     """What is learned from, with its labels, full or partial."""
-    if reads_later(args):
+    if reads_later(args) or is_too_large(args, problem):
         return files_of(args, terminal, problem)
     some = args.regions is not None or args.chunk_column is not None
     given = read(

@@ -286,7 +286,8 @@ def _recordings(
         made = listed([path.name for path in found.predictions], 2)
         terminal.note(f"predictions beside what they were made from are not read: {made}")
     if others:
-        terminal.note(f"skipped: {listed(others, 5)}")
+        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+        terminal.note(f"skipped: {', '.join(others[:5])}{more}")
     n = len(found.files)
     columns = table_columns(args, learner)
     how = how_to_read(args, learner, need_labels=need_labels, blanks=blanks)

@@ -46,6 +46,7 @@ from structsvm.report.page import page_of
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
+from structsvm.support.progress import share
 from structsvm.support.quiet import without_warnings
 
 __all__ = ["run"]
@@ -57,6 +58,8 @@ SHARE = 0.3
 MANY, MANY_ROWS, MANY_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is
 time for: five take twice as long."""
+REPORTED = 0.9
+"""What part of the time of comparing goes into the report, about."""
 FEWEST = 4
 """Independent samples that a verdict on held-out ones needs."""
 
@@ -150,7 +153,8 @@ def _checked(args: argparse.Namespace, terminal: Terminal, kind: Kind) -> Share:
     contiguous = kind.problem.traits.contiguous
     given = read(args, terminal, kind.problem, need_labels=True, ask=contiguous)
     groups = groups_of(given, args.groups)
-    with given.named(), terminal.working("checking"):
+    doing = "making graphs" if takes_images(kind.problem) else "checking"
+    with given.named(), terminal.working(doing):
         data = TrainingSet.read(
             kind.problem, given.Xs, given.ys, feature_names=given.features, groups=groups
         )
@@ -202,12 +206,14 @@ def _compared(
     with given.named(), terminal.working("comparing on what was held out"):
         arrays = [sample.data for sample in measured]
         learner.training_data_.warn_if_among(arrays, given.words)
-        held_out = HeldOut.of(
-            learner, given.Xs, given.ys, given.names, measured=measured, times=given.times
-        )
-        text = page_of(held_out, f"What was learned from {', '.join(map(str, args.paths))}")
+        with share("the report", 0.0, REPORTED):
+            held_out = HeldOut.of(
+                learner, given.Xs, given.ys, given.names, measured=measured, times=given.times
+            )
+            text = page_of(held_out, f"What was learned from {', '.join(map(str, args.paths))}")
         writer = writer_for(learner.problem_, "png")
-        answers = answers_of(learner, writer, given, measured, prepared=list(held_out.samples))
+        with share("predictions", REPORTED, 1.0):
+            answers = answers_of(learner, writer, given, measured, prepared=list(held_out.samples))
     with Interrupts():  # all the files or none
         write_atomically(places.report, printable(text).encode())
         writer.write_folder(places.predictions, given.items, answers)

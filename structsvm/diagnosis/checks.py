@@ -137,7 +137,7 @@ def _given(
     prepared: Sequence[Sample] | None,
 ) -> Given:
     """Samples and what is known of them, checked."""
-    words = words_of(learner, measured)
+    words = words_of(learner.problem_, measured)
     prepared = learner.inputs_(measured) if prepared is None else prepared
     known = [] if ys is None else read_labels(learner.problem_, prepared, ys)
     truths = [None if one.truth is None else partition_of(one.truth) for one in known]

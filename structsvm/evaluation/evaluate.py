@@ -382,12 +382,12 @@ def evaluate(
     samples = Xs
     if measured is not None or not is_prepared(Xs):
         measured = learner.measured(Xs) if measured is None else measured
-        words = words_of(learner, measured)
+        words = words_of(learner.problem_, measured)
         seen = learner.training_data_.warn_if_among([sample.data for sample in measured], words)
         samples = learner.inputs_(measured)
     truths = learner.encode(samples, ys)
     names = [str(i) for i in range(len(truths))] if names is None else list(names)
-    words = words_of(learner, samples)
+    words = words_of(learner.problem_, samples)
     if len(names) != len(truths):
         raise DataError(f"{words.wholes(len(truths))} but {counted(len(names), 'name')}")
     guesses = decode_with_all(learner, samples, truths, n_clusters, measured)

@@ -21,7 +21,6 @@ LAB = (25.0, 12.0, 12.0)
 MOST_PIXELS = 1_000_000
 """Of what superpixels are computed on. Larger images are reduced for that, by a whole factor."""
 GRADIENT, TEXTURE, CENTRED, BORDER = 0.8, 0.7, 0.14, 0.12
-APPEARANCE_OF_EDGES = ("gradient", "texture")
 
 
 @dataclass(frozen=True)

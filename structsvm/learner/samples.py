@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import IMAGES, Words
 from structsvm.support.arrays import Floats
@@ -21,9 +22,9 @@ def is_image(sample: Sample) -> bool:
     return isinstance(sample.side, FeatureGraph) and sample.side.regions is not None
 
 
-def words_of(learner: MetricLearner, samples: Sequence[Sample]) -> Words:
+def words_of(problem: PartitionProblem, samples: Sequence[Sample]) -> Words:
     """What these samples, their items and their clusters are called."""
-    return IMAGES if all(map(is_image, samples)) else learner.problem_.traits.words
+    return IMAGES if all(map(is_image, samples)) else problem.traits.words
 
 
 def unscaled(learner: MetricLearner, measured: Sequence[Sample]) -> list[Floats]:

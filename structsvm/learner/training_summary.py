@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from structsvm.errors import DataWarning, warn
 from structsvm.parallel.once import spread_in_threads
@@ -43,11 +43,6 @@ class TrainingSummary:
             tuple(sorted(clusters)),
         )
 
-    @classmethod
-    def from_plain(cls, fields: dict[str, Any]) -> Self:
-        """The inverse of ``dataclasses.asdict``, lists for tuples as JSON has them."""
-        return cls(**{name: _tuples(value) for name, value in fields.items()})
-
     def __len__(self) -> int:
         """Return the number of samples, N."""
         return len(self.n_samples)
@@ -84,10 +79,6 @@ class TrainingSummary:
             "(on the command line, fit --split clusters)",
             DataWarning,
         )
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
 
 
 def _known_by(sample: Sample, _: None) -> str:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from structsvm.parallel.once import together
 from structsvm.support.arrays import Floats, Ints
 
 MAX_STEPS = 60
+
+WORTHWHILE = 5e7
+"""Operations of a system from which on several threads condense it, if there are several."""
+MOST_RANGES = 8
+"""Ranges of groups that a large system is condensed in."""
 
 
 def maximize_on_simplices(
@@ -120,20 +128,46 @@ def _crossover(at: _Iterate, groups: Ints, starts: Ints) -> Floats:
     return np.asarray(x * (sums / np.where(kept > 0, kept, 1.0))[groups])
 
 
+def _ranges(starts: Ints, C: int, f: int) -> list[tuple[int, int]]:
+    """Groups side by side, by the first and the one after the last: threads condense each range.
+
+    How many there are depends on the size of the system alone, and with it every bit of a sum.
+    """
+    n = max(1, min(MOST_RANGES, C // f)) if C * f * f >= WORTHWHILE else 1
+    inner = np.searchsorted(starts, C * np.arange(1, n) / n)
+    bounds = np.unique([0, *inner.tolist(), starts.size]).tolist()
+    return list(itertools.pairwise(bounds))
+
+
+def _condensed(
+    these: tuple[int, int], columns: tuple[Floats, Floats, Ints, Ints, Floats]
+) -> tuple[Floats, Floats, Floats]:
+    """Of some groups: total weights, weighted sums of rows, and the sum of ``Cov_g``."""
+    F, weights, groups, starts, cap = columns
+    begin, end = these
+    rows = slice(starts[begin], starts[end] if end < starts.size else len(F))
+    F, weights, groups = F[rows], weights[rows], groups[rows] - begin
+    starts, cap = starts[begin:end] - rows.start, cap[begin:end]
+    total = np.add.reduceat(weights, starts)
+    sums = np.add.reduceat(F * weights[:, None], starts, axis=0)
+    means = sums / total[:, None]
+    spread = (F - means[groups]) * np.sqrt(weights)[:, None]
+    offset = means * np.sqrt(total * cap / (total + cap))[:, None]
+    return total, sums, spread.T @ spread + offset.T @ offset
+
+
 class _System:
     """The Newton equations at an iterate, factored."""
 
     def __init__(self, at: _Iterate, F: Floats, ridge: float, groups: Ints, starts: Ints) -> None:
         self.at, self.F, self.groups, self.starts = at, F, groups, starts
         self.weights = 1.0 / (at.z / at.x + ridge)
-        total = np.add.reduceat(self.weights, starts)
         self.cap = at.s / at.y
-        self.delta = total + self.cap
-        self.sums = np.add.reduceat(F * self.weights[:, None], starts, axis=0)
-        means = self.sums / total[:, None]
-        spread = (F - means[groups]) * np.sqrt(self.weights)[:, None]
-        offset = means * np.sqrt(total * self.cap / self.delta)[:, None]
-        S = spread.T @ spread + offset.T @ offset
+        columns = F, self.weights, groups, starts, self.cap
+        found = together(_condensed, _ranges(starts, *F.shape), columns)
+        self.delta = np.concatenate([total for total, _, _ in found]) + self.cap
+        self.sums = np.concatenate([sums for _, sums, _ in found])
+        S = np.add.reduce([covariance for _, _, covariance in found])
         S.flat[:: len(S) + 1] += 1.0
         # LAPACK itself, which takes no empty matrix: SciPy's wrappers cost more than small systems.
         self.factor: Floats = S

@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.verdict import contents
+from structsvm.learner.samples import words_of
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet, names_of_labels
 from structsvm.model_selection.folds import Folds, split
 from structsvm.partial_labels.complete import Known
@@ -139,7 +140,7 @@ def _split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split
     numbers, words = contents([sample.data for sample in data.samples]), data.problem.traits.words
     folds = split(cv, data.truths, data.groups, random_state, words, data.weights, numbers)
     training = [data.at(folds.train(k)) for k in range(len(folds))]
-    return Split(data, folds, training, words, numbers)
+    return Split(data, folds, training, words_of(data.problem, data.samples), numbers)
 
 
 def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:

@@ -40,7 +40,6 @@ class Losses:
 
     risk: RegularizedRisk
     """Its regularizer plays no part."""
-    rescaling: str
     called: str
     pool: Pool
 
@@ -121,7 +120,7 @@ class StructuredHinge(OracleAtom):
         if rescaling == "slack":
             risk = SlackRescaled.risk(risk)
         weights = _fitting(weights, risk, label)
-        self._take(Losses(risk, rescaling, label, Pool()))
+        self._take(Losses(risk, label, Pool()))
         super().__init__(*weights)
 
     @classmethod
@@ -136,7 +135,7 @@ class StructuredHinge(OracleAtom):
             When the weight does not fit.
         """
         made = cls.__new__(cls)
-        made._take(Losses(risk, "margin", label, Pool()))
+        made._take(Losses(risk, label, Pool()))
         Atom.__init__(made, *_fitting(as_expressions(weight, label), risk, label))
         return made
 

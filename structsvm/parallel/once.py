@@ -10,6 +10,7 @@ from typing import Any
 from structsvm.parallel.auto import Auto
 from structsvm.parallel.base import Backend, Serial, Task
 from structsvm.parallel.limits import single_threaded
+from structsvm.parallel.local import Threads
 from structsvm.support.progress import stage
 
 _backend: ContextVar[Backend] = ContextVar("backend", default=Serial())  # noqa: B039 (frozen)
@@ -50,6 +51,15 @@ def spread_in_threads(task: Task, parts: Sequence[Any], argument: Any) -> list[A
     n_jobs = getattr(_backend.get(), "n_jobs", None)
     backend = Serial() if n_jobs is None else Auto(n_jobs)
     with backend.open(parts) as session:
+        return session.map(task, argument)
+
+
+def together(task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
+    """The same in threads from the first part on, if there are several: each takes milliseconds."""
+    n_jobs = getattr(_backend.get(), "n_jobs", None)
+    if n_jobs is None or len(parts) < 2:
+        return [task(part, argument) for part in parts]
+    with Threads(n_jobs).open(parts) as session:
         return session.map(task, argument)
 
 

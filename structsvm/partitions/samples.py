@@ -513,6 +513,11 @@ def _not_finite(
     """What is missing or infinite, where, and the ways out."""
     row, column = np.argwhere(wrong)[0]
     name = f" ({names[column]})" if names is not None and column < len(names) else ""
+    if np.isinf(array[row, column]):
+        return (
+            f"has {array[row, column]} in row {row}, column {column}{name}: give a number there, "
+            "or NaN where nothing was measured"
+        )
     found, n = blocks(array), int(np.isnan(array).sum())
     more = f"; {n} are missing in {counted(len(found), 'block')}" if n > 1 else ""
     way_out = "" if missing != "error" else ", or give missing='mask' (or 'interpolate')"

@@ -134,8 +134,10 @@ def refuse_missing(values: NDArray[Any], item: str) -> None:
     if missing.any():
         where = int(np.flatnonzero(missing)[0])
         n = int(missing.sum())
+        value = values.ravel()[where]
+        shown = "NaN" if isinstance(value, float) else repr(value)
         raise DataError(
-            f"the label of {item} {where} is missing ({values.ravel()[where]!r}, {n} in all): "
+            f"the label of {item} {where} is missing ({shown}, {n} in all): "
             "where a label is not known, give -1 among numbers, or PartialLabels(labels=...), "
             "which takes None among names"
         )

@@ -27,8 +27,11 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.partitions.traits import IMAGES, Words
 from structsvm.support.plain import counted
+from structsvm.support.progress import share
 from structsvm.support.quiet import without_warnings
 
+MADE, DECODED = 0.2, 0.6
+"""What part of the time has passed, about, when features are made, and when all is decoded."""
 MARGINS = 3_000_000
 """Samples times changes up to which margins are computed: less than half a minute."""
 
@@ -84,9 +87,11 @@ class HeldOut:
         if len(names) != len(measured):
             raise DataError(f"{words.wholes(len(measured))} but {counted(len(names), 'name')}")
         axes = _time_axes(times, measured, words)
-        samples = learner.inputs_(measured)
+        with share("features", 0.0, MADE):
+            samples = learner.inputs_(measured)
         truths = learner.encode(samples, ys)
-        guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
+        with share("partitioning", MADE, DECODED):
+            guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
         warn_of_new_clusters(learner, samples, ys)
         arrays, seen = [x.X for x in samples], sum(x.X in learner.training_data_ for x in measured)
         states = states_with_all(learner, samples, truths, guesses, n_clusters, measured)
@@ -105,7 +110,8 @@ class HeldOut:
         )
         labels = labels_of_each(ys, samples, words)
         K = asked_counts(n_clusters, truths)
-        changes = _changes(learner, samples, guesses["learned"], K)
+        with share("margins", DECODED, 1.0):
+            changes = _changes(learner, samples, guesses["learned"], K)
         return cls(
             learner,
             images,

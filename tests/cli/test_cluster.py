@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import distributed
 import numpy as np
@@ -44,6 +45,18 @@ def test_files_are_read_one_at_a_time_here_too(run, tmp_path):
     assert np.array_equal(here.metric_.factor, lazy.metric_.factor)
     assert here.penalty_ == lazy.penalty_
     assert here.training_data_ == lazy.training_data_
+
+
+def test_more_than_the_memory_holds_is_read_one_at_a_time(run, tmp_path, monkeypatch):
+    size = sum(path.stat().st_size for path in Path("train").iterdir())
+    for bytes_, told in ((size - 1, True), (size, False)):
+        monkeypatch.setattr("structsvm.cli.cluster.memory_bytes", lambda found=bytes_: found)
+        line = f"fit change-point train --metric diagonal --rivals none -o {tmp_path}/{bytes_}"
+        code, _, err = run(line)
+        assert code == 0
+        assert ("read one at a time, whenever needed" in err) == told
+    models = [structsvm.load(tmp_path / str(bytes_)) for bytes_ in (size - 1, size)]
+    assert np.array_equal(*(model.metric_.factor for model in models))
 
 
 def test_labels_in_part_are_counted_once_they_are_read(run, tmp_path):
