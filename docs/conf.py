@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from docutils import nodes
 from latex2mathml.converter import convert
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+from api_list import api_list  # noqa: E402
 
 project = "structsvm"
 author = copyright = "structsvm developers"
@@ -73,6 +76,8 @@ def _read(app: Any, page: str, source: list[str]) -> None:
         text = (ROOT / OUTSIDE[page]).read_text(encoding="utf-8")
         source[0] = re.sub(r"\]\((?!https?:)([^)]+)\)", r"](../\1)", text)
     source[0] = LINK_OUT.sub(_inward, source[0])
+    if page == "api":
+        source[0] += f"\n{api_list(ROOT / 'docs')}"
 
 
 def _copy_notebooks(app: Any, config: Any) -> None:

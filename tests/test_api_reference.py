@@ -40,6 +40,18 @@ def test_every_public_name_is_listed_once():
     assert not wrong, f"docs/api has to list these once, and does so many times: {wrong}"
 
 
+def test_the_reference_has_a_line_for_every_public_name(monkeypatch):
+    monkeypatch.syspath_prepend(str(REFERENCE.parent))
+    text = import_module("api_list").api_list(REFERENCE.parent)
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| {py:obj}")]
+    listed = {row[0].partition("<")[2].rpartition(">")[0] for row in rows}
+    named = {address.rpartition(".")[2] for address in listed}
+    assert {address.rpartition(".")[2] for address in public_things(constants=True)} <= named
+    assert all(len(row) >= 2 and row[1].strip(" |.") for row in rows)
+    assert ":class:" not in text
+    assert text.count("\n## ") + 1 == len(list(REFERENCE.glob("*.md")))
+
+
 def test_nothing_is_left_out_that_is_not_there():
     for page in sorted(REFERENCE.glob("*.md")):
         for found in DIRECTIVE.finditer(page.read_text(encoding="utf-8")):

@@ -103,7 +103,7 @@ def group_is_gone(leader):
     return False
 
 
-@pytest.mark.parametrize("backend", ["serial", "threads", "processes"])
+@pytest.mark.parametrize("backend", ["serial", "processes"])
 def test_ctrl_c_while_recordings_are_read_returns_the_best_so_far(backend, tmp_path):
     """Learning ends with a certificate, a calibrated price or the learned one, and no worker."""
     script = tmp_path / "run.py"
