@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,7 @@ from sklearn.dummy import DummyClassifier
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.names import UNNAMED, States
+from structsvm.parallel import single_threaded
 from structsvm.partitions.samples import STANDARDIZE, Standardizer, units_of
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solvers.fingerprint import fingerprint
@@ -23,6 +24,10 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
 
 CLASSIFIERS = ("logistic", "boosting", "forest")
+
+WORTH_THREADS = 50_000_000
+"""Values from which on a classifier takes as many threads as it likes. With fewer, and processors
+that are busy otherwise, two threads took several times the CPU seconds of one."""
 
 DRAWS = 50
 """Divisions into folds that are tried until every state is known to every fold's classifier."""
@@ -105,6 +110,11 @@ def _named_classifier(name: str, owner: str) -> Any:
     )
 
 
+def _threads_for(rows: Floats) -> AbstractContextManager[None]:
+    """One thread, unless there is work for several: they wait for each other at every node."""
+    return single_threaded() if rows.size < WORTH_THREADS else nullcontext()
+
+
 @dataclass(frozen=True, eq=False)
 class FrameModel:
     """A classifier of frames and the stages in front of it, fitted."""
@@ -139,7 +149,8 @@ class FrameModel:
         """
         found = []
         for i, F in enumerate(self.features.transform(Xs) if made is None else made):
-            given = np.asarray(self.classifier.predict_proba(self.standardizer(F)))
+            with _threads_for(F):
+                given = np.asarray(self.classifier.predict_proba(self.standardizer(F)))
             if given.shape != (len(F), self.known.size) or not np.isfinite(given).all():
                 raise LearningError(
                     f"{owner}: {self.classifier!r} gives no probabilities of {words.whole} {i}: "
@@ -295,7 +306,8 @@ class FrameRecipe:
         if np.unique(rows_code).size == 1:  # most classifiers refuse a single state
             classifier = DummyClassifier()
         try:
-            classifier.fit(rows, rows_code)
+            with _threads_for(rows):
+                classifier.fit(rows, rows_code)
             known = np.asarray(classifier.classes_, dtype=np.int64)
         except Exception as error:  # whatever a foreign classifier raises
             raise LearningError(
