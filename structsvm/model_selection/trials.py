@@ -26,7 +26,7 @@ from structsvm.rivals import metrics as baselines
 from structsvm.solvers.memory import Memory
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
-from structsvm.support.progress import stage
+from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings
 
 Found = TypeVar("Found")
@@ -188,10 +188,12 @@ def _tried(settings: Settings, state: FitState, memory: Memory | None, seen: See
     start = time.perf_counter()
     risk = state.risk_of(settings)
     try:
-        solution = settings.solver.solve(risk, memory=memory)
+        with share("the metric", 0.0, 0.5):
+            solution = settings.solver.solve(risk, memory=memory)
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt("while choosing a metric")
-        result = state.result(settings, risk, solution)
+        with share("its price", 0.5, 1.0):
+            result = state.result(settings, risk, solution)
     except (LearningError, MasterError) as error:
         return seen.fold.failed(error, time.perf_counter() - start, refused=False)
     seconds = time.perf_counter() - start
