@@ -31,8 +31,8 @@ PROBE = 0.01
 """Seconds for which the first parts are worked on here, to see what the others will take."""
 CHEAP, DEAR = 0.01, 1.0
 """CPU seconds of a round below which threads, and above which processes, may pay."""
-ENOUGH = 0.2
-"""CPU seconds in threads after which it is seen whether they pay."""
+ENOUGH = 0.5
+"""CPU seconds in threads after which it is seen whether they pay: the null weight says little."""
 WORTHWHILE = 1.25
 """Threads that wait for each other's lock do not reach this many CPU seconds per second."""
 

@@ -25,8 +25,6 @@ PRECISE = 1e-10
 CACHE_BYTES = 2**27
 RECALL = 0.1
 """Part of the gap by which known labellings have to violate the working set to be recalled."""
-NEAR = 0.01
-"""Gap below which the weight of a master with curvature no longer jumps: damping adds calls."""
 CALLS_PER_MASTER = 5
 """Oracle calls that a master is taken to cost: recalls cost at most a round of calls, per round.
 
@@ -49,8 +47,7 @@ class CuttingPlane(ConvexSolver):
     master : Master
     damping : float
         The oracles are called between the best weight (1) and the master's (0), which keeps the
-        weight from jumping (Ben-Ameur and Neto, 2007), until the gap is 0.01 where the regularizer
-        has curvature. Measured in docs/solvers.md.
+        weight from jumping (Ben-Ameur and Neto, 2007). Measured in docs/solvers.md.
     proximal : float or None
         The master adds ``rho / 2 * |w - best|^2``, ``rho`` being so many times the distance of the
         bounds over ``|best|^2``, halved with each round since that weight was found: a proximal
@@ -148,8 +145,7 @@ class CuttingPlane(ConvexSolver):
         something only if they do not, or if their weight is the best so far; or it comes back.
         """
         usual = min(1e-3, max(1e-7, 0.01 * run.certificate.gap))
-        jumps = run.certificate.gap > NEAR or not _is_curved(run)
-        damping = self.damping if run.stays_near and jumps else 0.0
+        damping = self.damping if run.stays_near else 0.0
         attempts = [(usual, damping), (PRECISE, 0.0)]
         if damping > 0:
             attempts.insert(1, (usual, 0.0))
@@ -212,7 +208,8 @@ class CuttingPlane(ConvexSolver):
             return None
         share = self.proximal
         if share is None:
-            share = 0.1 if run.has_matrices and not _is_curved(run) else 0.0
+            flat = not omega.curvature.min() > 0
+            share = 0.1 if flat and run.has_matrices else 0.0
         in_vain = sum(entry.upper <= certificate.upper for entry in certificate.entries)
         rho = share * 0.5**in_vain * (certificate.upper - certificate.lower)
         size = float(center @ center)
@@ -227,11 +224,6 @@ class CuttingPlane(ConvexSolver):
             return self.max_cuts
         fits: int = WORKING_SET_BYTES // (8 * cuts.slopes.shape[1])
         return max(3 * cuts.n_groups, fits)
-
-
-def _is_curved(run: CutRun) -> bool:
-    """Whether the regularizer is strongly convex, so that the master's weight settles by itself."""
-    return run.form is not None and bool(run.form.curvature.min() > 0)
 
 
 def _violated(evaluation: Planes, cuts: WorkingSet, w: Floats) -> list[Cut]:
