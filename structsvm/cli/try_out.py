@@ -357,14 +357,15 @@ def _next(verdict: Verdict, best: str, rivals: Collection[str], model: Path) -> 
     Parameters
     ----------
     best : str
-        What did best in cross-validation.
+        What did best in cross-validation, which is not taken where it is worse on what was held out.
     rivals : collection of str
         What the model can partition with beside the metric.
     """
     command = f"structsvm predict {model} NEW"
     if verdict.use in rivals:
         return f"{verdict.answer} Partition new data with\n  {command} --rival {verdict.use}"
-    if best in rivals:
+    beaten = best in verdict.contrasts and verdict.contrasts[best].is_gain
+    if best in rivals and not beaten:
         return (
             f"{verdict.answer} In cross-validation {rival_in_words(best)} did best; partition new "
             f"data with it\n  {command} --rival {best}"

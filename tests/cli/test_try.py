@@ -91,6 +91,23 @@ def test_the_next_command_uses_what_the_verdict_says_to_use():
     assert said.splitlines()[-1] == "  structsvm predict m.structsvm NEW --rival boundary-boosting"
 
 
+def test_the_next_command_uses_no_classifier_that_is_worse_on_what_was_held_out():
+    ours = np.linspace(1.0, 2.0, 12)
+    losses = {LEARNED: ours, "untrained": ours + 2.0 + ours / 9, "boundary-boosting": 1.2 * ours}
+    verdict = Verdict.of(losses, RECORDINGS, "loss", classifiers=["boundary-boosting"])
+    said = _next(verdict, "boundary-boosting", {"boundary-boosting"}, Path("m.structsvm"))
+    assert said.splitlines()[-1] == "  structsvm predict m.structsvm NEW"
+
+
+def test_the_next_command_uses_what_did_best_in_choosing_where_they_are_level():
+    ours = np.linspace(1.0, 2.0, 12)
+    level = ours + 0.1 * np.resize([1.0, -1.0], 12)
+    losses = {LEARNED: ours, "untrained": ours + 2.0 + ours / 9, "rca": level}
+    verdict = Verdict.of(losses, RECORDINGS, "loss")
+    said = _next(verdict, "rca", {"rca"}, Path("m.structsvm"))
+    assert said.splitlines()[-1] == "  structsvm predict m.structsvm NEW --rival rca"
+
+
 def test_labels_without_any_change_are_named_before_anything_is_split(refused, tmp_path):
     (tmp_path / "r").mkdir()
     for i, recording in enumerate((*TRAIN, *TEST)):
