@@ -357,7 +357,7 @@ def _next(verdict: Verdict, best: str, rivals: Collection[str], model: Path) -> 
     Parameters
     ----------
     best : str
-        What did best in cross-validation, which is not taken where it is worse on what was held out.
+        What did best in cross-validation; it is not taken where it is worse on what was held out.
     rivals : collection of str
         What the model can partition with beside the metric.
     """
