@@ -3,9 +3,6 @@
 import logging
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +12,7 @@ import distributed
 import numpy as np
 import pytest
 from enumerated import Listed, listed_risk
+from interrupted import output_of_interrupted
 
 from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError, SettingsError, StructSVMError
@@ -317,32 +315,8 @@ INTERRUPTED = """
 """
 
 
-def group_is_gone(leader: int) -> bool:
-    for _ in range(100):
-        try:
-            os.killpg(leader, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.1)
-    return False
-
-
 @pytest.mark.parametrize("name", ["threads", "processes"])
 def test_ctrl_c_returns_the_best_so_far_and_leaves_no_worker(name, tmp_path):
-    """The signal reaches the whole group of processes, as it does from a keyboard."""
-    script = tmp_path / "run.py"
-    script.write_text(
-        textwrap.dedent(INTERRUPTED).format(tests=str(Path(__file__).parent), name=name)
-    )
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
-    with subprocess.Popen(
-        [sys.executable, script], stdout=subprocess.PIPE, env=environment, start_new_session=True
-    ) as process:
-        assert process.stdout.readline() == b"0\n"
-        time.sleep(0.5)
-        os.killpg(process.pid, signal.SIGINT)
-        output = process.stdout.read()
+    program = INTERRUPTED.format(tests=str(Path(__file__).parent), name=name)
+    output = output_of_interrupted(program, b"0\n", tmp_path, seconds=0.5)
     assert output.endswith(b"INTERRUPTED True\n")
-    assert process.returncode == 0
-    assert group_is_gone(process.pid)
-    assert not list(tmp_path.glob("structsvm-*"))

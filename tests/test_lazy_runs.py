@@ -1,18 +1,14 @@
 """Whole runs on recordings that are read one at a time: folds, Ctrl-C, recipes for clusters."""
 
-import os
 import re
-import signal
-import subprocess
 import sys
-import textwrap
-import time
 import types
 from pathlib import Path
 
 import distributed
 import numpy as np
 import pytest
+from interrupted import output_of_interrupted
 from sklearn.model_selection import GroupKFold
 
 from structsvm import MetricLearner, MetricLearnerCV
@@ -93,33 +89,11 @@ INTERRUPTED = """
 """
 
 
-def group_is_gone(leader):
-    for _ in range(100):
-        try:
-            os.killpg(leader, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.1)
-    return False
-
-
 @pytest.mark.parametrize("backend", ["serial", "processes"])
 def test_ctrl_c_while_recordings_are_read_returns_the_best_so_far(backend, tmp_path):
     """Learning ends with a certificate, a calibrated price or the learned one, and no worker."""
-    script = tmp_path / "run.py"
-    script.write_text(textwrap.dedent(INTERRUPTED).format(backend=backend))
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
-    with subprocess.Popen(
-        [sys.executable, script], stdout=subprocess.PIPE, env=environment, start_new_session=True
-    ) as process:
-        while process.stdout.readline() != b"1\n":
-            assert process.poll() is None
-        os.killpg(process.pid, signal.SIGINT)
-        output = process.stdout.read()
+    output = output_of_interrupted(INTERRUPTED.format(backend=backend), b"1\n", tmp_path)
     assert output.endswith(b"INTERRUPTED True 8\n")
-    assert process.returncode == 0
-    assert group_is_gone(process.pid)
-    assert not list(tmp_path.glob("structsvm-*"))
 
 
 class OfThisMachine(distributed.LocalCluster):
