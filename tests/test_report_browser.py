@@ -378,6 +378,31 @@ def test_a_phone_shows_a_score_of_the_rival_with_the_longest_name(on_a_phone, of
         assert right <= 390, name
 
 
+def test_the_name_of_a_row_is_smaller_on_a_phone_instead_of_losing_its_middle(on_a_phone, address):
+    on_a_phone.get(address)
+    script = (
+        "return [...named(30, arguments[0], 2).querySelectorAll('text')].map((t) => t.outerHTML)"
+    )
+    lines = on_a_phone.execute_script(script, "boundary classifier (boosting), 6")
+    assert "boosting" in lines[-1]
+    assert not [line for line in lines if "…" in line or 'font-size="10"' not in line]
+
+
+def test_names_of_axes_cover_no_row_of_a_table(browser, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    learner = MetricLearner(problem=Clustering(), standardize="training").fit([X], [y])
+    (tmp_path / "iris.html").write_text(report_page(learner, [X], [y]), encoding="utf-8")
+    browser.get((tmp_path / "iris.html").as_uri())
+    script = (
+        "const bounds = (what) => [...document.querySelectorAll(what)]"
+        ".map((e) => e.getBoundingClientRect());"
+        "const dots = bounds('#picture svg > g circle, #picture svg > g path');"
+        "return bounds('#picture svg > text.soft').map((name) => dots.filter((d) => d.bottom > "
+        "name.top && d.top < name.bottom).length)"
+    )
+    assert browser.execute_script(script) == [0, 0]
+
+
 def test_a_name_of_several_words_takes_several_lines_instead_of_losing_its_middle(page):
     script = (
         "return [...named(30, arguments[0], 3).querySelectorAll('text')].map((t) => t.textContent)"
