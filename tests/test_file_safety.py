@@ -246,7 +246,7 @@ MetricLearner().fit(X, [[10, 20]] * 2, resume=path)
 
 @pytest.fixture(scope="module")
 def compiled():
-    """Run a fit in a process of its own: numba needs 120 MB to compile it, none to read it later."""
+    """Run a fit in a process of its own: numba needs 120 MB to compile it, and then keeps it."""
     python(READERS["resume"].replace("path", "None"))
 
 

@@ -54,11 +54,12 @@ def warn_about_columns(recordings: Sequence[Recording]) -> None:
     rising = odd(_rises)
     if rising:
         what = "it was" if len(rising) == 1 else "they were"
+        timed = all(recording.time is not None for recording in recordings)
+        time = "" if timed else f"say --time-column {rising[0]} if it is the time, or "
         _warn(
             f"{_columns(rising)} from the first row to the last, as time and row numbers do, and "
-            f"would be learned from: unless {what} measured, say --time-column {rising[0]} if it "
-            f"is the time, or leave it out, --ignore {rising[-1]} (time_column= and ignore= in "
-            "Python)"
+            f"would be learned from: unless {what} measured, {time}leave it out, --ignore "
+            f"{rising[-1]} (in Python {'' if timed else 'time_column= and '}ignore=)"
         )
     left = [name for name in left if name not in rising and _is_identifier(name)]
     numbers = odd(_is_whole)
