@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import read_recordings
-from structsvm.partitions.samples import STANDARDIZE, Standardizer
+from structsvm.partitions.samples import Standardizer
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_number, is_whole, refuse_unlisted
+from structsvm.support.checks import is_number, is_whole
 
 
 class Components(RecordingTransformer):
@@ -72,7 +72,6 @@ class Components(RecordingTransformer):
             raise SettingsError(
                 f"n_components must be a number of them, or a share between 0 and 1, got {n!r}"
             )
-        refuse_unlisted("standardize", self.standardize, STANDARDIZE)
         arrays = read_recordings(Xs)
         self.standardizer_ = Standardizer.fit(self.standardize, arrays)
         Zs = [self.standardizer_(X) for X in arrays]

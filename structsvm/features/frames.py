@@ -17,11 +17,10 @@ from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.names import UNNAMED, States
 from structsvm.parallel import single_threaded
-from structsvm.partitions.samples import STANDARDIZE, Standardizer, units_of
+from structsvm.partitions.samples import Standardizer, units_of
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solvers.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import refuse_unlisted
 
 CLASSIFIERS = ("logistic", "boosting", "forest")
 
@@ -225,10 +224,6 @@ class FrameRecipe:
     """What recordings are called there."""
     averaged: bool = True
     """Whether new recordings are scored by the mean of the models, see :class:`FrameModels`."""
-
-    def __post_init__(self) -> None:
-        """Check the kind of standardisation."""
-        refuse_unlisted("standardize", self.standardize, STANDARDIZE)
 
     @classmethod
     def of(
