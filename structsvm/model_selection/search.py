@@ -53,7 +53,7 @@ Floats = NDArray[np.float64]
 
 WHOLE = "tables"
 """What is asked about tables if they are held out as a whole."""
-MANY = 3
+REUSED_FROM = 3
 """Folds of the choice from which on they serve the features of the final metric too, whose own
 would be five. Measured on people held out from har_spsw: the loss of three is 0.016 +- 0.025 above
 that of five, which take three more fits of every classifier."""
@@ -604,7 +604,7 @@ class MetricLearnerCV(ProblemParameters):
         keep: Callable[[MetricLearner], object],
     ) -> None:
         """Learn the choice, what it cross-fits in the folds of the choice if these are many."""
-        folded = self._folded(data, MANY)
+        folded = self._folded(data, REUSED_FROM)
         if folded is not data:
             try:
                 learner.fit(folded, rivals=tuned, when_learned=keep)
