@@ -20,6 +20,7 @@ from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.rivals import (
+    ask,
     asked_for,
     candidates_of,
     fit_rival,
@@ -363,7 +364,7 @@ class MetricLearnerCV(ProblemParameters):
         best = learner.rivals_.get(self.best_candidate_)
         if hasattr(best, method):
             counts = None if n_clusters is None else [M.n_clusters for M in partitions]
-            return list(getattr(best, method)([x.X for x in self.measured(Xs)], counts))
+            return list(ask(best, method, self.measured(Xs), counts))
         if learner.classes_ is None:
             raise SettingsError(
                 f"{self.best_candidate_} knows no names of states, nor does the learned metric: "
