@@ -17,6 +17,7 @@ from structsvm import (
     load,
     margin_rates,
     save,
+    suggest_labels,
     weight_stability,
 )
 from structsvm.datasets import digits_recordings, relevant_changes
@@ -39,6 +40,7 @@ USUAL = {
     evaluate_rows: {"learner": CLUSTERED, "X": TABLE, "y": ROWS},
     report_page: {"learner": FITTED, "Xs": XS[:1], "ys": YS[:1]},
     feature_weights: {"learner": FITTED},
+    suggest_labels: {"learner": FITTED, "Xs": XS, "length": 20},
     save: {"learner": FITTED, "path": "m"},
     load: {"path": "m"},
     read_recording: {"path": "w.csv"},

@@ -1,0 +1,180 @@
+"""Which stretch of a recording to label next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from structsvm.errors import OracleError, SettingsError
+from structsvm.partial_labels.complete import read_labels
+from structsvm.partitions.metric import Metric
+from structsvm.partitions.oracle import Constraint, Oracle, Region
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.typed import refuse_other_types
+
+
+class FittedLearner(Protocol):
+    """What suggestions need of a :class:`structsvm.MetricLearner`."""
+
+    problem_: PartitionProblem
+    metric_: Metric
+
+    def prepare(self, Xs: Any) -> list[Sample]:
+        """Samples as the metric sees them."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A stretch of a recording that is worth labelling."""
+
+    recording: int
+    """Its index in ``Xs``."""
+    start: int
+    end: int
+    margin: float
+    """By how much the best segmentation is better than the best one with another number of changes
+    in the stretch, in units of the penalty of a segment."""
+
+
+@refuse_other_types
+def suggest_labels(
+    learner: FittedLearner, Xs: Any, ys: Any = None, *, length: int, n: int = 1
+) -> list[Suggestion]:
+    """The stretches about which the learned metric is least certain.
+
+    Those of smallest margin between the best and the second-best labelling of the stretch: the best
+    segmentation of the recording, and the best one that has another number of changes there, both
+    exact (:class:`~structsvm.oracles.sequential.SequentialOracle`). Labelling these measured worse
+    than labelling at random (docs/results.md): they show where the model hesitates.
+
+    Parameters
+    ----------
+    Xs : list of arrays of shape (T_i, P)
+    ys : list of labels, optional
+        What is known already, as :meth:`structsvm.MetricLearner.fit` takes it;
+        ``PartialLabels()`` for a recording without labels.
+    length : int
+        Samples in a stretch, 2 or more; a shorter recording is one stretch.
+    n : int
+        How many, in different recordings as long as there are enough of them.
+
+    Returns
+    -------
+    list of Suggestion
+        The least certain first; fewer than ``n`` if less is left to label.
+
+    Raises
+    ------
+    SettingsError
+        When the problem is not about segments.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner, suggest_labels
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs[:3], ys[:3])
+    >>> (stretch,) = suggest_labels(learner, Xs[3:], length=40)
+    >>> stretch.recording, stretch.end - stretch.start
+    (0, 40)
+    """
+    if length < 2 or n < 1:
+        raise SettingsError(f"length must be >= 2 and n >= 1, got {length} and {n}")
+    problem = learner.problem_
+    if not problem.traits.contiguous:
+        raise SettingsError(f"suggestions are for segments of recordings, not {problem!r}")
+    samples = learner.prepare(Xs)
+    constraints = [Constraint()] * len(samples)
+    if ys is not None:
+        found = read_labels(learner.problem_, samples, ys)
+        constraints = [
+            Constraint(forbidden=tuple(range(1, known.n_samples)))
+            if known.truth is not None
+            else known.constraint
+            for known in found
+        ]
+    suggestions: list[list[Suggestion]] = []
+    metric = learner.metric_
+    assert metric.price is not None
+    for i, (x, constraint) in enumerate(zip(samples, constraints, strict=True)):
+        objective = problem.decoding_objective(x, metric)
+        mine = _margins(problem.decoder(x), objective, constraint, length)
+        scale = max(metric.price, np.finfo(float).tiny)
+        mine.sort(key=lambda found: found[1])
+        apart = _apart(mine)
+        suggestions.append([Suggestion(i, s, e, m / scale) for (s, e), m in apart])
+    return _spread(suggestions, n)
+
+
+def _margins(
+    oracle: Oracle, objective: TraceObjective, constraint: Constraint, length: int
+) -> list[tuple[tuple[int, int], float]]:
+    """The margin of every stretch in which anything is left to label."""
+    T = objective.n_samples
+    if T < 2:
+        return []
+    fixed = np.zeros(T + 1, dtype=np.bool_)
+    fixed[list(constraint.forced + constraint.forbidden)] = True
+    best = oracle.ask(objective, constraint)
+    last = max(T - length, 0)
+    found = []
+    for start in sorted({*range(0, last + 1, max(length // 2, 1)), last}):
+        end = min(start + length, T)
+        if fixed[start + 1 : end].mean() > 0.5:
+            continue  # labelled for the most part
+        inside = (best.y.boundaries > start) & (best.y.boundaries < end)
+        other = _best_with_another_count(
+            oracle, objective, constraint, Region(start, end, int(inside.sum()))
+        )
+        if np.isfinite(other):
+            found.append(((start, end), best.value - other))
+    return found
+
+
+def _best_with_another_count(
+    oracle: Oracle, objective: TraceObjective, constraint: Constraint, now: Region
+) -> float:
+    """The largest value with one change more or fewer in a region; -inf if there is none."""
+    values = [-np.inf]
+    for changes in (now.changes - 1, now.changes + 1):
+        if changes < 0:
+            continue
+        other = Region(now.start, now.end, changes)
+        limited = Constraint(
+            constraint.n_clusters,
+            constraint.forced,
+            constraint.forbidden,
+            (*constraint.regions, other),
+        )
+        try:
+            values.append(oracle.ask(objective, limited).value)
+        except OracleError:  # the labels rule it out
+            continue
+    return max(values)
+
+
+def _apart(
+    stretches: Sequence[tuple[tuple[int, int], float]],
+) -> list[tuple[tuple[int, int], float]]:
+    """Those that overlap none before them."""
+    chosen: list[tuple[tuple[int, int], float]] = []
+    for (start, end), margin in stretches:
+        if all(end <= s or e <= start for (s, e), _ in chosen):
+            chosen.append(((start, end), margin))
+    return chosen
+
+
+def _spread(suggestions: Sequence[Sequence[Suggestion]], n: int) -> list[Suggestion]:
+    """The n of smallest margin, a second one of a recording only after the first of all others."""
+    chosen: list[Suggestion] = []
+    for rank in range(max((len(mine) for mine in suggestions), default=0)):
+        layer = [mine[rank] for mine in suggestions if len(mine) > rank]
+        chosen += sorted(layer, key=lambda suggestion: suggestion.margin)
+    return chosen[:n]

@@ -1,0 +1,57 @@
+"""Which stretch to label next: margins by enumeration, what is labelled already, bad input."""
+
+import numpy as np
+import pytest
+from sequential_cases import segment_scores, segmentations
+
+from structsvm import Clustering, MetricLearner, PartialLabels
+from structsvm.datasets import relevant_changes
+from structsvm.errors import SettingsError
+from structsvm.partial_labels.suggest import suggest_labels
+from structsvm.partitions.trace_objective import TraceObjective
+
+
+@pytest.fixture(scope="module")
+def learner():
+    made = relevant_changes(4, n_samples=200, n_features=4, n_relevant=2, random_state=0)
+    return MetricLearner(metric="diagonal").fit([r.X for r in made], [r.y for r in made])
+
+
+def test_the_margin_is_that_of_another_number_of_changes(learner) -> None:
+    """All segmentations of 10 samples, every stretch of 4."""
+    X = np.random.default_rng(1).standard_normal((10, 4)) * np.repeat([1.0, 9.0], 5)[:, None]
+    Z = learner.inputs_.standardizer(X) @ learner.components_.T
+    values = segment_scores(TraceObjective(Z, shift=-learner.penalty_))
+    boundary = segmentations(10)[0]
+    found = suggest_labels(learner, [X], length=4, n=9)
+    assert found
+    assert all(a.end <= b.start or b.end <= a.start for a in found for b in found if a != b)
+    for asked in found:
+        counts = boundary[:, asked.start + 1 : asked.end].sum(axis=1)
+        now = counts[values.argmax()]
+        near = np.abs(counts - now) == 1
+        margin = (values.max() - values[near].max()) / learner.penalty_
+        assert asked.margin == pytest.approx(margin)
+
+
+def test_what_is_labelled_is_not_asked_for(learner) -> None:
+    made = relevant_changes(3, n_samples=200, n_features=4, n_relevant=2, random_state=1)
+    Xs = [r.X for r in made]
+    ys = [made[0].y, np.where(np.arange(200) < 150, made[1].y, -1), PartialLabels()]
+    found = suggest_labels(learner, Xs, ys, length=50, n=4)
+    assert {asked.recording for asked in found[:2]} == {1, 2}
+    assert all(asked.recording != 0 for asked in found)
+    assert all(asked.start >= 125 for asked in found if asked.recording == 1)
+    margins = [asked.margin for asked in found[:2]]
+    assert margins == sorted(margins)
+    assert suggest_labels(learner, Xs[:1], ys[:1], length=50) == []
+
+
+def test_refuses_what_has_no_stretches(learner) -> None:
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    with pytest.raises(SettingsError, match="length must be >= 2"):
+        suggest_labels(learner, [X], length=1)
+    X[::2] += 5
+    table = MetricLearner(Clustering()).fit([X], [np.arange(20) % 2])
+    with pytest.raises(SettingsError, match="segments of recordings"):
+        suggest_labels(table, [X], length=5)
