@@ -541,7 +541,7 @@ def _found_by(name: str, rival: Any, method: str, Xs: Any, counts: Counts) -> An
 
 
 def _counts(
-    learner: MetricLearner, truths: Sequence[EquivalenceMatrix], n_clusters: int | str | None
+    learner: MetricLearner, truths: Sequence[EquivalenceMatrix], n_clusters: Counts | str
 ) -> Counts:
     """What is asked for, which is the true number where it is known and nothing else decides it."""
     traits = learner.problem_.traits
@@ -554,7 +554,7 @@ def found_by_all(
     learner: MetricLearner,
     Xs: Any,
     truths: Sequence[EquivalenceMatrix],
-    n_clusters: int | str | None = None,
+    n_clusters: Counts | str = None,
     measured: Sequence[Sample] | None = None,
 ) -> tuple[dict[str, list[EquivalenceMatrix]], dict[str, list[NDArray[Any]]]]:
     """What the learned metric and each of its tuned rivals make of samples.
@@ -565,7 +565,7 @@ def found_by_all(
         Fitted.
     Xs : samples, or what ``learner.prepare`` made of them
     truths : their partitions
-    n_clusters : as for :func:`evaluate`
+    n_clusters : as for :func:`evaluate`, or one for each sample
     measured : the samples as they were measured, without which rivals that are no metrics are
         left out
 
