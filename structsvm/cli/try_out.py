@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,6 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.splits import CLUSTERS, ROWS, STATES, fewest_rows
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.report.held_out import HeldOut
 from structsvm.report.page import page_of
 from structsvm.storage.atomic import write_atomically
@@ -55,7 +55,7 @@ Ints = NDArray[np.int64]
 
 SHARE = 0.3
 """Of the groups, or of the rows of a table, that is held out for the verdict."""
-MANY, MANY_ROWS, MANY_VALUES = 40, 1_000, 500_000
+LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is
 time for: five take twice as long."""
 CHOSEN = 0.94
@@ -67,46 +67,32 @@ FEWEST = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Share:
-    """A share of what was given, and the same as it was checked."""
+class Checked:
+    """What was given, or a part of it, and the same as it was checked."""
 
     given: Given
     data: TrainingSet
 
-    def at(self, which: Ints, problem: PartitionProblem) -> Share:
+    def at(self, which: Ints) -> Checked:
         """Some of the samples, as they were checked."""
         items = [self.given.items[i] for i in which]
-        return Share(Given.of(items, problem), self.data.at(which))
+        return Checked(Given.of(items, self.data.problem), self.data.at(which))
 
-    def rows(self, which: Ints, name: str, problem: PartitionProblem) -> Share:
+    def rows(self, which: Ints, name: str) -> Checked:
         """Some of the rows of the only table, as they were checked."""
         (table,) = self.given.items
         assert isinstance(table, Recording)
         X, y = table.X[which], np.asarray(table.y)[which]
         part = replace(table, name=name, X=X, y=y, time=None, source=None, origin=None)
-        return Share(Given.of([part], problem), self.data.cut([(0, which)]))
+        return Checked(Given.of([part], self.data.problem), self.data.cut([(0, which)]))
 
 
-@dataclass(frozen=True)
-class Places:
+class Written(NamedTuple):
     """What is written, and where."""
 
     model: Path
     report: Path
     predictions: Path
-
-    @classmethod
-    def within(cls, folder: Path) -> Places:
-        """The usual names in a folder."""
-        return cls(folder / "model.structsvm", folder / "report.html", folder / "predicted")
-
-    def to_dict(self) -> dict[str, str]:
-        """Plain values, ready for JSON."""
-        return {name: str(place) for name, place in asdict(self).items()}
-
-    def __str__(self) -> str:
-        """A line for each."""
-        return "".join(f"{name:<13}{place}\n" for name, place in self.to_dict().items())
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -121,8 +107,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """
     kind = Kind.typed(args.problem, typed_settings(args))
     refuse_foreign_options(args, kind.problem)
-    places = Places.within(args.output)
-    check_outputs(args, [places.model, places.report])
+    folder = args.output
+    written = Written(folder / "model.structsvm", folder / "report.html", folder / "predicted")
+    check_outputs(args, [written.model, written.report])
     whole = _checked(args, terminal, kind)
     split = _question(whole.given, args, kind)
     train, test = _divided(whole, split, kind)
@@ -133,25 +120,25 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     def keep(learner: MetricLearner) -> None:
         learner.columns_ = dict(named_columns(args))
         args.output.mkdir(parents=True, exist_ok=True)
-        save(learner, places.model)
-        kept.append(places.model)
+        save(learner, written.model)
+        kept.append(written.model)
 
     try:
         search = _chosen(train, split, kind, args, terminal, clock, keep)
         with Interrupts():
             keep(search.best_estimator_)  # again, with its rivals
-        result = _compared(search.best_estimator_, test, places, args, terminal, clock)
+        result = _compared(search.best_estimator_, test, written, args, terminal, clock)
     except KeyboardInterrupt as interrupt:
         if not kept:
             raise
         raise KeyboardInterrupt(
-            f"after choosing: {places.model} holds what was learned, and there is no comparison"
+            f"after choosing: {written.model} holds what was learned, and there is no comparison"
         ) from interrupt
-    _tell(search, result, places, terminal)
+    _tell(search, result, written, terminal)
     return 0
 
 
-def _checked(args: argparse.Namespace, terminal: Terminal, kind: Kind) -> Share:
+def _checked(args: argparse.Namespace, terminal: Terminal, kind: Kind) -> Checked:
     """All that was given, checked before it is split: labels without a change are refused early."""
     contiguous = kind.problem.traits.contiguous
     given = read(args, terminal, kind.problem, need_labels=True, ask=contiguous)
@@ -163,11 +150,11 @@ def _checked(args: argparse.Namespace, terminal: Terminal, kind: Kind) -> Share:
         )
         with without_warnings(DataWarning):
             kind.problem.check_training(data.truths)
-    return Share(given, data)
+    return Checked(given, data)
 
 
 def _chosen(
-    train: Share,
+    train: Checked,
     split: str | None,
     kind: Kind,
     args: argparse.Namespace,
@@ -180,7 +167,7 @@ def _chosen(
         kind.problem,
         features=kind.features,
         split=split,
-        cv=3 if _is_much(train.data) else None,
+        cv=3 if _takes_long(train.data) else None,
         n_jobs=args.jobs,
         random_state=0,
     )
@@ -192,17 +179,17 @@ def _chosen(
     return search
 
 
-def _is_much(data: TrainingSet) -> bool:
+def _takes_long(data: TrainingSet) -> bool:
     """Whether five folds would take long."""
     rows = sum(sample.n_samples for sample in data.samples)
-    many_rows = data.has_rows and rows >= MANY_ROWS
-    return len(data) >= MANY or many_rows or rows * data.n_features >= MANY_VALUES
+    long_table = data.has_rows and rows >= LONG_ROWS
+    return len(data) >= LONG_SAMPLES or long_table or rows * data.n_features >= LONG_VALUES
 
 
 def _compared(
     learner: MetricLearner,
-    test: Share,
-    places: Places,
+    test: Checked,
+    written: Written,
     args: argparse.Namespace,
     terminal: Terminal,
     clock: Clock,
@@ -224,15 +211,15 @@ def _compared(
         with share("predictions", REPORTED, 1.0):
             answers = answers_of(learner, writer, given, measured, prepared=list(held_out.samples))
     with Interrupts():  # all the files or none
-        write_atomically(places.report, printable(text).encode())
-        writer.write_folder(places.predictions, given.items, answers)
+        write_atomically(written.report, printable(text).encode())
+        writer.write_folder(written.predictions, given.items, answers)
     return held_out.evaluation
 
 
 def _tell(
     search: MetricLearnerCV,
     result: Evaluation,
-    places: Places,
+    written: Written,
     terminal: Terminal,
 ) -> None:
     """The scores, the verdict, what was written, and the next command."""
@@ -244,13 +231,14 @@ def _tell(
     verdict = result.verdict
     if not verdict.is_supported:
         # A few held-out samples support no verdict; those of choosing were held out in turn.
-        verdict = replace(search.verdict_, way=f"{_predicting(places.model)} --rival")
+        verdict = replace(search.verdict_, way=f"{_predicting(written.model)} --rival")
         judged = f"cross-validated: {verdict}"
         plain["verdict"] = verdict.to_dict()
-    terminal.report(plain | places.to_dict(), *scores, judged)
-    terminal.note(f"\n{places}")
+    where = {name: str(path) for name, path in written._asdict().items()}
+    terminal.report(plain | where, *scores, judged)
+    terminal.note("\n" + "".join(f"{name:<13}{path}\n" for name, path in where.items()))
     rivals = {*learner.baselines_, *learner.rivals_}
-    terminal.note(_next(verdict, search.best_candidate_, rivals, places.model))
+    terminal.note(_next(verdict, search.best_candidate_, rivals, written.model))
 
 
 def _is_one_table(given: Given, kind: Kind) -> bool:
@@ -279,7 +267,7 @@ def _question(given: Given, args: argparse.Namespace, kind: Kind) -> str | None:
     return str(args.split or ROWS)
 
 
-def _divided(whole: Share, split: str | None, kind: Kind) -> tuple[Share, Share]:
+def _divided(whole: Checked, split: str | None, kind: Kind) -> tuple[Checked, Checked]:
     """What is learned from, and what is held out.
 
     Whole samples are held out, by groups if there are any; of a single table rows or clusters.
@@ -291,19 +279,16 @@ def _divided(whole: Share, split: str | None, kind: Kind) -> tuple[Share, Share]
     """
     if not _is_one_table(whole.given, kind):
         away = _samples_away(whole)
-        return (
-            whole.at(np.flatnonzero(~away), kind.problem),
-            whole.at(np.flatnonzero(away), kind.problem),
-        )
+        return whole.at(np.flatnonzero(~away)), whole.at(np.flatnonzero(away))
     (name,) = whole.given.names
     away = _rows_away(whole, split)
     return (
-        whole.rows(np.flatnonzero(~away), name, kind.problem),
-        whole.rows(np.flatnonzero(away), f"{name}_held_out", kind.problem),
+        whole.rows(np.flatnonzero(~away), name),
+        whole.rows(np.flatnonzero(away), f"{name}_held_out"),
     )
 
 
-def _samples_away(whole: Share) -> NDArray[np.bool_]:
+def _samples_away(whole: Checked) -> NDArray[np.bool_]:
     """Which samples are held out, (N,)."""
     given, groups = whole.given, whole.data.groups
     names = np.arange(len(given)).astype(str) if groups is None else np.array(groups)
@@ -318,7 +303,7 @@ def _samples_away(whole: Share) -> NDArray[np.bool_]:
     return np.isin(names, train_test_split(units, test_size=SHARE, random_state=0)[1])
 
 
-def _rows_away(whole: Share, split: str | None) -> NDArray[np.bool_]:
+def _rows_away(whole: Checked, split: str | None) -> NDArray[np.bool_]:
     """Which rows of the only table are held out, or the rows of which clusters, (T,)."""
     (where,), (labels,) = whole.given.places, whole.given.ys
     y = np.asarray(labels)
@@ -339,7 +324,7 @@ def _rows_away(whole: Share, split: str | None) -> NDArray[np.bool_]:
     return np.isin(rows, train_test_split(rows, test_size=SHARE, stratify=y, random_state=0)[1])
 
 
-def _about(train: Share, test: Share, split: str | None) -> str:
+def _about(train: Checked, test: Checked, split: str | None) -> str:
     """What is learned from and what is held out, and what to do if they are not independent."""
     words, groups = train.given.words, train.data.groups
     if split in (ROWS, CLUSTERS):

@@ -13,11 +13,11 @@ from structsvm.errors import SettingsError
 from structsvm.plugins import problem_class, problem_names
 from structsvm.support.checks import meant
 
-WAYS = {
+TYPED_ONLY = {
     "distribution-change": ": give problem='change-point' and "
     "features=structsvm.features.HermiteMoments()"
 }
-"""What to write for kinds of problem that only the command line has names for."""
+"""Names of problems on the command line alone, and what to write in Python."""
 
 
 class ProblemParameters(BaseEstimator):  # type: ignore[misc]
@@ -79,7 +79,7 @@ def named_problem(problem: Any) -> Any:
     if problem not in names:
         raise SettingsError(
             f"problem must be a PartitionProblem such as ChangePoint(), or one of "
-            f"{', '.join(names)}, got {problem!r}{WAYS.get(problem) or meant(problem, names)}"
+            f"{', '.join(names)}, got {problem!r}{TYPED_ONLY.get(problem) or meant(problem, names)}"
         )
     try:
         return problem_class(problem)()

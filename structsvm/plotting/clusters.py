@@ -17,7 +17,7 @@ from structsvm.plotting.traces import check_drawable, traces
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MANY = 20
+LEGEND = 20
 """Clusters that a legend has room for."""
 
 
@@ -85,7 +85,7 @@ def plot_clusters(
         x, height = points[:, found.labels == k]
         color, marker = colors[k % len(colors)], MARKERS[(k + k // 8) % len(MARKERS)]
         dots = ax.scatter(x, height, s=18, color=color, marker=marker, linewidths=0, alpha=0.85)
-        if k < MANY:
+        if k < LEGEND:
             dots.set_label(titles[k])
     part = learner.problem_.traits.words.part
     title = f"{found.n_clusters} {part}s"
@@ -97,8 +97,8 @@ def plot_clusters(
     ax.set_title(title, loc="left", fontsize="medium")
     ax.set_xlabel(names[0])
     ax.set_ylabel(names[1] if len(names) > 1 else "")
-    more = found.n_clusters - MANY
-    heading = f"{MANY} of {found.n_clusters}" if more > 0 else None
+    more = found.n_clusters - LEGEND
+    heading = f"{LEGEND} of {found.n_clusters}" if more > 0 else None
     entries = sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=lambda e: _place(e[1]))
     ax.legend(
         *zip(*entries, strict=True),
