@@ -25,7 +25,7 @@ from structsvm.cli.one_table import refuse_split
 from structsvm.cli.outputs import check_outputs, writer_for
 from structsvm.cli.predict import answers_of
 from structsvm.cli.settings import Kind, typed_settings
-from structsvm.cli.terminal import Terminal
+from structsvm.cli.terminal import Clock, Terminal
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -58,6 +58,8 @@ SHARE = 0.3
 LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is
 time for: five take twice as long."""
+CHOSEN = 0.94
+"""What part of the time goes into choosing, about, before what is held out is compared."""
 REPORTED = 0.9
 """What part of the time of comparing goes into the report, about."""
 FEWEST = 4
@@ -113,6 +115,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     train, test = _divided(whole, split, kind)
     terminal.note(_about(train, test, split))
     kept: list[Path] = []
+    clock = Clock()  # of both, choosing and comparing
 
     def keep(learner: MetricLearner) -> None:
         learner.columns_ = dict(named_columns(args))
@@ -121,17 +124,17 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         kept.append(written.model)
 
     try:
-        search = _chosen(train, split, kind, args, terminal, keep)
+        search = _chosen(train, split, kind, args, terminal, clock, keep)
         with Interrupts():
             keep(search.best_estimator_)  # again, with its rivals
-        result = _compared(search.best_estimator_, test, written, args, terminal)
+        result = _compared(search.best_estimator_, test, written, args, terminal, clock)
     except KeyboardInterrupt as interrupt:
         if not kept:
             raise
         raise KeyboardInterrupt(
             f"after choosing: {written.model} holds what was learned, and there is no comparison"
         ) from interrupt
-    _tell(search, result, train.given, written, terminal)
+    _tell(search, result, written, terminal)
     return 0
 
 
@@ -156,6 +159,7 @@ def _chosen(
     kind: Kind,
     args: argparse.Namespace,
     terminal: Terminal,
+    clock: Clock,
     keep: Callable[[MetricLearner], object],
 ) -> MetricLearnerCV:
     """What is chosen and learned from one share, every rival tuned."""
@@ -169,7 +173,8 @@ def _chosen(
     )
     # The verdict is that on what is held out, not the one of choosing.
     quiet = without_warnings(VerdictWarning)
-    with quiet, train.given.named(), terminal.working("choosing by cross-validation"):
+    doing = terminal.working("choosing by cross-validation", lambda part: clock.left(CHOSEN * part))
+    with quiet, train.given.named(), doing:
         search.fit(train.data, rivals="all", when_learned=keep)
     return search
 
@@ -187,10 +192,14 @@ def _compared(
     written: Written,
     args: argparse.Namespace,
     terminal: Terminal,
+    clock: Clock,
 ) -> Evaluation:
     """The scores on what was held out, of which the report and the predictions are written."""
     given, measured = test.given, list(test.data.samples)
-    with given.named(), terminal.working("comparing on what was held out"):
+    doing = terminal.working(
+        "comparing on what was held out", lambda part: clock.left(CHOSEN + (1.0 - CHOSEN) * part)
+    )
+    with given.named(), doing:
         arrays = [sample.data for sample in measured]
         learner.training_data_.warn_if_among(arrays, given.words)
         with share("the report", 0.0, REPORTED):
@@ -210,7 +219,6 @@ def _compared(
 def _tell(
     search: MetricLearnerCV,
     result: Evaluation,
-    train: Given,
     written: Written,
     terminal: Terminal,
 ) -> None:
@@ -218,12 +226,12 @@ def _tell(
     learner = search.best_estimator_
     chosen = f"{search.best_learned_}, lam {search.best_lam_:g}"
     plain = result.to_dict() | {"chosen": chosen, "best": search.best_candidate_}
-    terminal.note(f"chosen on the labelled {train.words.whole}s: {chosen}")
+    terminal.note(f"chosen by cross-validation: {chosen}")
     *scores, judged = readable(result)
     verdict = result.verdict
     if not verdict.is_supported:
         # A few held-out samples support no verdict; those of choosing were held out in turn.
-        verdict = search.verdict_
+        verdict = replace(search.verdict_, way=f"{_predicting(written.model)} --rival")
         judged = f"cross-validated: {verdict}"
         plain["verdict"] = verdict.to_dict()
     where = {name: str(path) for name, path in written._asdict().items()}
@@ -336,6 +344,10 @@ def _about(train: Checked, test: Checked, split: str | None) -> str:
     )
 
 
+def _predicting(model: Path) -> str:
+    return f"structsvm predict {model} NEW"
+
+
 def _next(verdict: Verdict, best: str, rivals: Collection[str], model: Path) -> str:
     """One sentence, and the next command, which does what the sentence says.
 
@@ -346,7 +358,7 @@ def _next(verdict: Verdict, best: str, rivals: Collection[str], model: Path) -> 
     rivals : collection of str
         What the model can partition with beside the metric.
     """
-    command = f"structsvm predict {model} NEW"
+    command = _predicting(model)
     if verdict.use in rivals:
         return f"{verdict.answer} Partition new data with\n  {command} --rival {verdict.use}"
     beaten = best in verdict.contrasts and verdict.contrasts[best].is_gain

@@ -11,7 +11,7 @@ from structsvm.learner.samples import partition_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels, misplaced
 from structsvm.partitions.samples import asked_counts
-from structsvm.plotting.style import MARKERS, OKABE_ITO, new_axes, plain, plain_text
+from structsvm.plotting.style import MARKERS, mark_colors, new_axes, plain, plain_text, text_color
 from structsvm.plotting.traces import check_drawable, traces
 
 if TYPE_CHECKING:
@@ -80,9 +80,10 @@ def plot_clusters(
 
     ax = plain(new_axes(ax, width=6.4, height=4.8))
     titles = _titles(found, truth, y)
+    colors = mark_colors()
     for k in range(found.n_clusters):
         x, height = points[:, found.labels == k]
-        color, marker = OKABE_ITO[k % len(OKABE_ITO)], MARKERS[(k + k // 8) % len(MARKERS)]
+        color, marker = colors[k % len(colors)], MARKERS[(k + k // 8) % len(MARKERS)]
         dots = ax.scatter(x, height, s=18, color=color, marker=marker, linewidths=0, alpha=0.85)
         if k < LEGEND:
             dots.set_label(titles[k])
@@ -91,7 +92,7 @@ def plot_clusters(
     if truth is not None:
         wrong = misplaced(truth, found)
         x, height = points[:, wrong]
-        ax.scatter(x, height, s=60, facecolors="none", edgecolors="#000000", linewidths=0.8)
+        ax.scatter(x, height, s=60, facecolors="none", edgecolors=text_color(), linewidths=0.8)
         title += f", {truth.n_clusters} in truth; ringed: {wrong.sum()} of {wrong.size} misplaced"
     ax.set_title(title, loc="left", fontsize="medium")
     ax.set_xlabel(names[0])

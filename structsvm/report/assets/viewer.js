@@ -87,7 +87,7 @@ function drawRecording(r, width) {
     inside.append(tracePath(trace, r.T, x, LANE * i + 5, LANE - 10));
   });
   if (sure) {
-    drawn.append(named(bottom + sure / 2, r.changes[0].rate === null ? "margin" : "right, of such", 2));
+    drawn.append(named(bottom + sure / 2, r.changes[0].rate === null ? "margin" : "how often right", 2));
     inside.append(...sureness(r, x, bottom + sure - 6, sure - 14));
   }
   strips.forEach(([name, ends], i) => {
