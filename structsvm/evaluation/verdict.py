@@ -186,6 +186,11 @@ class Contrast:
         return self.units >= 2 and _no_wider_than_rounding(self.se, self.mean)
 
     @property
+    def is_equal(self) -> bool:
+        """Whether there are several differences, and all of them are 0."""
+        return self.is_constant and abs(self.mean) <= 1e-9
+
+    @property
     def is_gain(self) -> bool:
         """Whether the whole interval is above zero."""
         return self.low > 0
@@ -197,6 +202,8 @@ class Contrast:
 
     def __str__(self) -> str:
         """In words, the rival included."""
+        if self.is_equal:
+            return f"the same as that of {rival_in_words(self.rival)} on each of them"
         word = "lower" if self.mean >= 0 else "higher"
         counts = f"better on {self.won}, worse on {self.lost}"
         if self.is_constant:
@@ -281,6 +288,8 @@ class Verdict:
     """What is answered, and what is not, in a sentence; "" where that goes without saying."""
     classifiers: frozenset[str] = frozenset()
     """Names of the rivals that are no metrics."""
+    way: str = ""
+    """The command that partitions with a rival, but for its name at the end; "" in Python."""
 
     @classmethod
     def of(
@@ -353,7 +362,7 @@ class Verdict:
     @property
     def _is_undecided(self) -> bool:
         """Whether every difference from the untrained metric is the same, and not 0."""
-        return self.untrained.is_constant and abs(self.untrained.mean) > 1e-9
+        return self.untrained.is_constant and not self.untrained.is_equal
 
     @property
     def _blind(self) -> Contrast | None:
@@ -473,16 +482,22 @@ class Verdict:
         if self._nothing_held_out:
             return ""
         if self.use is not None and self.best is not None:
-            way = "predict(..., use='best')"
-            if self.best != self.use:
-                way = f"partition_with({self.use!r}, ...)"
-            return f" {way} uses {rival_in_words(self.use)}."
+            return self._way_to(self.use)
         if self.pays or (self.best is None and self.untrained.is_harm):
             return ""
         if self.best is not None and self.best in self.contrasts:
-            return f" predict(..., use='best') uses {rival_in_words(self.best)}."
+            return self._way_to(self.best)
         guess = "" if self.best is None else " It still is the best guess."
         return f"{guess} More labelled {self.words.whole}s would tell."
+
+    def _way_to(self, rival: str) -> str:
+        """How to partition with a rival."""
+        way = f"partition_with({rival!r}, ...)"
+        if self.way:
+            way = f"{self.way} {rival}"
+        elif rival == self.best:
+            way = "predict(..., use='best')"
+        return f" {way} uses {rival_in_words(rival)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what is not a number becomes None."""

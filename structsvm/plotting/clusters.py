@@ -11,13 +11,13 @@ from structsvm.learner.samples import partition_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels, misplaced
 from structsvm.partitions.samples import asked_counts
-from structsvm.plotting.style import MARKERS, OKABE_ITO, new_axes, plain, plain_text
+from structsvm.plotting.style import MARKERS, mark_colors, new_axes, plain, plain_text, text_color
 from structsvm.plotting.traces import check_drawable, traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MANY = 20
+LEGEND = 20
 """Clusters that a legend has room for."""
 
 
@@ -80,24 +80,25 @@ def plot_clusters(
 
     ax = plain(new_axes(ax, width=6.4, height=4.8))
     titles = _titles(found, truth, y)
+    colors = mark_colors()
     for k in range(found.n_clusters):
         x, height = points[:, found.labels == k]
-        color, marker = OKABE_ITO[k % len(OKABE_ITO)], MARKERS[(k + k // 8) % len(MARKERS)]
+        color, marker = colors[k % len(colors)], MARKERS[(k + k // 8) % len(MARKERS)]
         dots = ax.scatter(x, height, s=18, color=color, marker=marker, linewidths=0, alpha=0.85)
-        if k < MANY:
+        if k < LEGEND:
             dots.set_label(titles[k])
     part = learner.problem_.traits.words.part
     title = f"{found.n_clusters} {part}s"
     if truth is not None:
         wrong = misplaced(truth, found)
         x, height = points[:, wrong]
-        ax.scatter(x, height, s=60, facecolors="none", edgecolors="#000000", linewidths=0.8)
+        ax.scatter(x, height, s=60, facecolors="none", edgecolors=text_color(), linewidths=0.8)
         title += f", {truth.n_clusters} in truth; ringed: {wrong.sum()} of {wrong.size} misplaced"
     ax.set_title(title, loc="left", fontsize="medium")
     ax.set_xlabel(names[0])
     ax.set_ylabel(names[1] if len(names) > 1 else "")
-    more = found.n_clusters - MANY
-    heading = f"{MANY} of {found.n_clusters}" if more > 0 else None
+    more = found.n_clusters - LEGEND
+    heading = f"{LEGEND} of {found.n_clusters}" if more > 0 else None
     entries = sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=lambda e: _place(e[1]))
     ax.legend(
         *zip(*entries, strict=True),

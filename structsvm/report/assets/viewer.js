@@ -87,7 +87,7 @@ function drawRecording(r, width) {
     inside.append(tracePath(trace, r.T, x, LANE * i + 5, LANE - 10));
   });
   if (sure) {
-    drawn.append(named(bottom + sure / 2, r.changes[0].rate === null ? "margin" : "right, of such", 2));
+    drawn.append(named(bottom + sure / 2, r.changes[0].rate === null ? "margin" : "how often right", 2));
     inside.append(...sureness(r, x, bottom + sure - 6, sure - 14));
   }
   strips.forEach(([name, ends], i) => {
@@ -174,17 +174,26 @@ function span(r, start, end, whole = "") {
   return `${samples}, ${r.time.name} ${timeWords(r.time, from, 0)} to ${timeWords(r.time, to, 0)}`;
 }
 
-// A name in the margin, in so many lines at most; what does not fit loses its middle.
+// A name in the margin, in so many lines at most, or in smaller ones; what does not fit loses its middle.
 function named(y, words, most) {
-  const room = Math.floor((LEFT - 12) / 7), lines = [];
+  let size = 12, room = Math.floor((LEFT - 12) / 7), lines = inLines(words, most, room);
+  if (lines.some((line) => line.length > room)) {
+    [size, room] = [10, Math.floor((LEFT - 12) / 5.8)];
+    lines = inLines(words, most + 1, room);
+  }
+  const top = y - (size + 1) / 2 * (lines.length - 1);
+  return svg("g", {}, svg("title", {}, words), ...lines.map((line, i) =>
+    text(LEFT - 8, top + (size + 1) * i, short(line, room), { "text-anchor": "end", "font-size": size })));
+}
+
+function inLines(words, most, room) {
+  const lines = [];
   for (const word of words.split(" ")) {
     const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
     if (lines.length && (lines.length === most || longer.length <= room)) lines.splice(-1, 1, longer);
     else lines.push(word);
   }
-  const top = y - 6.5 * (lines.length - 1);
-  return svg("g", {}, svg("title", {}, words),
-    ...lines.map((line, i) => text(LEFT - 8, top + 13 * i, short(line, room), { "text-anchor": "end" })));
+  return lines;
 }
 
 // Every other segment is hatched, so that neighbours differ without colours.
@@ -266,7 +275,7 @@ function drawScatter(r, width) {
   const part = (b - a) / (view.whole[1] - view.whole[0]), near = r.points.filter((p) => p[0] >= a && p[0] <= b);
   const centre = part > 0.999 || !near.length ? middle : near.reduce((sum, p) => sum + p[1], 0) / near.length;
   const x = view.x = scale(a, b, LEFT / 2, width - RIGHT);
-  const y = scale(centre - half * part, centre + half * part, height - 34, 6);
+  const y = scale(centre - half * part, centre + half * part, height - 60, 28);
   const drawn = picture(width, height, words());
   const inside = svg("g", { "clip-path": "url(#frame)" });
   drawn.append(patterns(width + LEFT / 2, height - 30, []), inside);
