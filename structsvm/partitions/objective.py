@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 PENALTY_RIDGE = 0.05
 """Weight of the squared norm of ``beta``, whose usual value is 1 to 1.5 and F(0) about 2."""
 
+SMALL = 1024
+"""Entries of a factor up to which the product with samples takes less than what is around it."""
+
 
 class Objective(Contract):
     """What a learner minimises over a metric of a kind, in the units of learning."""
@@ -284,8 +287,7 @@ class MetricScorer(BatchScorer):
     ) -> list[Separation]:
         """Ask the oracles of the samples for their most violated labellings, each oracle once."""
         xs = [x.read() for x in xs]
-        mixes = self.scoring.in_metric.picked is None
-        with nullcontext() if mixes else in_turn():  # products of matrices take long
+        with in_turn() if self.scoring.factor.size <= SMALL else nullcontext():
             objectives = [x.scored(self.scoring) for x in xs]
         found = ask_together([x.oracle for x in xs], objectives)
         with in_turn():
