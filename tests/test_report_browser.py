@@ -388,6 +388,18 @@ def test_the_name_of_a_row_is_smaller_on_a_phone_instead_of_losing_its_middle(on
     assert not [line for line in lines if "…" in line or 'font-size="10"' not in line]
 
 
+def test_a_legend_names_the_classes_that_clusters_go_with(browser, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    names = load_iris().target_names[y]
+    learner = MetricLearner(problem=Clustering(), standardize="training").fit([X], [names])
+    (tmp_path / "iris.html").write_text(report_page(learner, [X], [names]), encoding="utf-8")
+    browser.get((tmp_path / "iris.html").as_uri())
+    assert texts(browser, "#legend li") == sorted(set(names))
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#legend svg > *")) == 3
+    (first, *_) = browser.find_elements(By.CSS_SELECTOR, "#picture title")
+    assert first.get_attribute("textContent").startswith("row 0: cluster setosa, true setosa")
+
+
 def test_names_of_axes_cover_no_row_of_a_table(browser, tmp_path):
     X, y = load_iris(return_X_y=True)
     learner = MetricLearner(problem=Clustering(), standardize="training").fit([X], [y])
