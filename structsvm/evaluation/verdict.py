@@ -33,6 +33,8 @@ CONFIDENCE = 0.95
 LEARNED = "learned"
 EQUAL = "equal-segments"
 """The rival that does not look at recordings: segments of one length."""
+SHOWN_BY = " A change of spread shows in features=HermiteMoments(), and not in means."
+"""Ends the advice where nothing was found in the features."""
 MIN_UNITS = 5
 """Recordings, or groups of them, below which no verdict is given: even if learning won on all of
 four, a fair coin does so too once in eight."""
@@ -479,10 +481,12 @@ class Verdict:
             return f" {way} uses {rival_in_words(self.use)}."
         if self.pays or (self.best is None and self.untrained.is_harm):
             return ""
+        shown = "" if self._blind is None else SHOWN_BY
         if self.best is not None and self.best in self.contrasts:
-            return f" predict(..., use='best') uses {rival_in_words(self.best)}."
-        guess = "" if self.best is None else " It still is the best guess."
-        return f"{guess} More labelled {self.words.whole}s would tell."
+            return f" predict(..., use='best') uses {rival_in_words(self.best)}.{shown}"
+        best = self.best is not None and self.untrained.mean >= 0
+        guess = " It still is the best guess." if best else ""
+        return f"{guess}{shown} More labelled {self.words.whole}s would tell."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what is not a number becomes None."""
