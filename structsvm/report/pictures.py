@@ -15,7 +15,7 @@ from structsvm.features.names import read_names
 from structsvm.io.times import TimeAxis
 from structsvm.learner.samples import partition_of, unscaled
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import in_metric
+from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.matching import matched_labels
 from structsvm.partitions.traits import IMAGES, Words
 from structsvm.plotting.clusters import cluster_names
@@ -131,7 +131,7 @@ def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
     as_measured = unscaled(learner, held_out.measured)
     found = []
     for i, (sample, shown) in enumerate(zip(held_out.samples, as_measured, strict=True)):
-        truth, seen = held_out.truths[i], in_metric(sample.X, directions.T)
+        truth, seen = held_out.truths[i], InMetric(directions.T)(sample.X)
         ends = {"true": truth, **{name: Ms[i] for name, Ms in held_out.guesses.items()}}
         named = {name: each[i] for name, each in held_out.states.items()}
         if states.truths is not None:
