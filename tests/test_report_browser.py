@@ -388,6 +388,18 @@ def test_the_name_of_a_row_is_smaller_on_a_phone_instead_of_losing_its_middle(on
     assert not [line for line in lines if "…" in line or 'font-size="10"' not in line]
 
 
+def test_a_legend_names_the_classes_that_clusters_go_with(browser, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    names = load_iris().target_names[y]
+    learner = MetricLearner(problem=Clustering(), standardize="training").fit([X], [names])
+    (tmp_path / "iris.html").write_text(report_page(learner, [X], [names]), encoding="utf-8")
+    browser.get((tmp_path / "iris.html").as_uri())
+    assert texts(browser, "#legend li") == sorted(set(names))
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#legend svg > *")) == 3
+    (first, *_) = browser.find_elements(By.CSS_SELECTOR, "#picture title")
+    assert first.get_attribute("textContent").startswith("row 0: cluster setosa, true setosa")
+
+
 def test_names_of_axes_cover_no_row_of_a_table(browser, tmp_path):
     X, y = load_iris(return_X_y=True)
     learner = MetricLearner(problem=Clustering(), standardize="training").fit([X], [y])
@@ -455,7 +467,10 @@ def of_the_site(tmp_path_factory) -> str:
     (folder / "page.html").write_text(
         '<!doctype html><meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="stylesheet" href="site.css"><style>img {height: auto; max-width: 100%}</style>'
-        '<body data-theme="auto"><article><p><img src="figure.png"></p></article></body>',
+        '<body data-theme="auto"><article><p><img src="figure.png"></p>'
+        '<div style="overflow-x: auto"><table><tr>'
+        f'<td><code class="literal">{"long" * 40}</code></td><td>{"words " * 40}</td></tr></table>'
+        "</div></article></body>",
         encoding="utf-8",
     )
     return (folder / "page.html").as_uri()
@@ -483,3 +498,11 @@ def test_a_figure_of_the_site_does_not_glare_on_a_dark_page(browser, of_the_site
     is_dark = (scheme if theme == "auto" else theme) == "dark"
     filtered = browser.find_element(By.TAG_NAME, "img").value_of_css_property("filter")
     assert filtered == ("brightness(0.8)" if is_dark else "none")
+
+
+def test_a_long_call_in_a_table_of_the_site_leaves_room_for_sentences(browser, of_the_site):
+    browser.get(of_the_site)
+    cells = browser.find_elements(By.TAG_NAME, "td")
+    call, words = (cell.size["width"] for cell in cells)
+    assert words > call >= 170
+    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")

@@ -33,6 +33,8 @@ CONFIDENCE = 0.95
 LEARNED = "learned"
 EQUAL = "equal-segments"
 """The rival that does not look at recordings: segments of one length."""
+SHOWN_BY = " A change of spread shows in features=HermiteMoments(), and not in means."
+"""Ends the advice where nothing was found in the features."""
 MIN_UNITS = 5
 """Recordings, or groups of them, below which no verdict is given: even if learning won on all of
 four, a fair coin does so too once in eight."""
@@ -485,10 +487,12 @@ class Verdict:
             return self._way_to(self.use)
         if self.pays or (self.best is None and self.untrained.is_harm):
             return ""
+        shown = "" if self._blind is None else SHOWN_BY
         if self.best is not None and self.best in self.contrasts:
-            return self._way_to(self.best)
-        guess = "" if self.best is None else " It still is the best guess."
-        return f"{guess} More labelled {self.words.whole}s would tell."
+            return f"{self._way_to(self.best)}{shown}"
+        best = self.best is not None and self.untrained.mean >= 0
+        guess = " It still is the best guess." if best else ""
+        return f"{guess}{shown} More labelled {self.words.whole}s would tell."
 
     def _way_to(self, rival: str) -> str:
         """How to partition with a rival."""

@@ -191,8 +191,13 @@ def usable_factor(objective: Objective, solution: Solution, settings: Settings) 
     if not solution.status.converged:
         warn(solution.summary(), ConvergenceWarning)
     if is_zero(L):
-        part = settings.problem.traits.words.part
-        way_out = f"lower lam, or check that the labelled {part}s differ in the features"
+        traits = settings.problem.traits
+        where = "the features"
+        if traits.contiguous:
+            where = (
+                "the means of the features; a change of spread shows in features=HermiteMoments()"
+            )
+        way_out = f"lower lam, or check that the labelled {traits.words.part}s differ in {where}"
         if not solution.status.converged:
             way_out = "let it run longer"
         raise LearningError(

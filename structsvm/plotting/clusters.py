@@ -79,14 +79,14 @@ def plot_clusters(
     points = values if len(values) > 1 else np.vstack([values, np.zeros(values.shape[1])])
 
     ax = plain(new_axes(ax, width=6.4, height=4.8))
-    titles = _titles(found, truth, y)
+    titles = cluster_names(found, truth, y)
     colors = mark_colors()
     for k in range(found.n_clusters):
         x, height = points[:, found.labels == k]
         color, marker = colors[k % len(colors)], MARKERS[(k + k // 8) % len(MARKERS)]
         dots = ax.scatter(x, height, s=18, color=color, marker=marker, linewidths=0, alpha=0.85)
         if k < LEGEND:
-            dots.set_label(titles[k])
+            dots.set_label(plain_text(titles[k]))
     part = learner.problem_.traits.words.part
     title = f"{found.n_clusters} {part}s"
     if truth is not None:
@@ -117,15 +117,13 @@ def _place(title: str) -> tuple[str, int]:
     return name, int(title[len(name) :] or 0)
 
 
-def _titles(found: EquivalenceMatrix, truth: EquivalenceMatrix | None, y: Any) -> list[str]:
-    """What each predicted cluster is called."""
-    titles = [f"cluster {k}" for k in range(found.n_clusters)]
+def cluster_names(found: EquivalenceMatrix, truth: EquivalenceMatrix | None, y: Any) -> list[str]:
+    """What each predicted cluster is called, and after them true clusters that go with none."""
+    assert found.labels is not None
+    matched = found.labels if truth is None else matched_labels(truth, found)
+    names = [f"cluster {k}" for k in range(max(found.n_clusters, int(matched.max()) + 1))]
     labels = np.asarray(y, dtype=object)
-    if truth is None or labels.shape != (truth.n_samples,):
-        return titles
-    matched = matched_labels(truth, found)
-    for k in range(found.n_clusters):
-        items = np.flatnonzero(matched == k)
-        if items.size:
-            titles[k] = plain_text(str(labels[items[0]]))
-    return titles
+    if truth is not None and labels.shape == matched.shape:
+        for k, first in zip(*np.unique(matched, return_index=True), strict=True):
+            names[k] = str(labels[first])
+    return names

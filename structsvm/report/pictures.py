@@ -18,6 +18,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.matching import matched_labels
 from structsvm.partitions.traits import IMAGES, Words
+from structsvm.plotting.clusters import cluster_names
 from structsvm.plotting.cuts import overlay
 from structsvm.plotting.states import HATCHES, NO_STATE, StateMark, state_marks
 from structsvm.plotting.words import feature_weights, heaviest_directions
@@ -189,11 +190,13 @@ def _segment_labels(y: Any, truth: EquivalenceMatrix) -> list[str] | None:
 
 
 def _points(held_out: HeldOut) -> list[dict[str, Any]]:
-    """Items in the two heaviest directions: place, clusters, number of the item."""
+    """Items in the two heaviest directions: place, clusters, number of the item; their names."""
     _, directions = heaviest_directions(held_out.learner, 2)
     found = []
     learned = held_out.guesses["learned"]
-    for sample, truth, guess in zip(held_out.samples, held_out.truths, learned, strict=True):
+    for sample, y, truth, guess in zip(
+        held_out.samples, held_out.labels, held_out.truths, learned, strict=True
+    ):
         places = np.column_stack([sample.X @ directions.T, np.zeros(sample.n_samples)])[:, :2]
         true = matched_labels(partition_of(truth), guess)
         assert guess.labels is not None
@@ -210,7 +213,8 @@ def _points(held_out: HeldOut) -> list[dict[str, Any]]:
             ]
             for t in drawn
         ]
-        found.append({"T": T, "points": points, "misplaced": int(wrong.sum())})
+        names = cluster_names(guess, partition_of(truth), y)
+        found.append({"T": T, "points": points, "misplaced": int(wrong.sum()), "names": names})
     return found
 
 

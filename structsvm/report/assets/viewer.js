@@ -280,13 +280,16 @@ function drawScatter(r, width) {
   const inside = svg("g", { "clip-path": "url(#frame)" });
   drawn.append(patterns(width + LEFT / 2, height - 30, []), inside);
   drawn.querySelector("#frame rect").setAttribute("x", LEFT / 2);
-  r.points.forEach((p, i) => {
+  const shown = view.show === "true" ? 3 : 2, seen = new Set(r.points.map((p) => p[shown]));
+  byId("legend").replaceChildren(...[...seen].map((k) => [r.names[k], k])
+    .sort(([one], [other]) => one.localeCompare(other, "en", { numeric: true }))
+    .map(([name, k]) => make("li", {}, svg("svg", { width: 16, height: 12, "aria-hidden": "true" }, mark(k, 8, 6, name)), name)));
+  r.points.forEach((p) => {
     if (p[0] < a || p[0] > b) return;
-    const cluster = view.show === "true" ? p[3] : p[2];
-    inside.append(mark(cluster, x(p[0]), y(p[1]), `${DATA.item} ${p[5]}: ${DATA.part} ${p[2]}, true ${p[3]}`));
+    inside.append(mark(p[shown], x(p[0]), y(p[1]), `${DATA.item} ${p[5]}: ${DATA.part} ${r.names[p[2]]}, true ${r.names[p[3]]}`));
     if (p[4]) inside.append(svg("circle", { cx: x(p[0]), cy: y(p[1]), r: 8, fill: "none", stroke: "var(--ink)" }));
   });
-  drawn.append(xAxis(x, a, b, height - 28, width / 110), text(width - RIGHT, height - 38, DATA.axes[0], { "text-anchor": "end", class: "soft" }));
+  drawn.append(xAxis(x, a, b, height - 28, width / 80), text(width - RIGHT, height - 38, DATA.axes[0], { "text-anchor": "end", class: "soft" }));
   if (DATA.axes.length > 1) drawn.append(text(8, 14, DATA.axes[1], { class: "soft" }));
   return drawn;
 }

@@ -1,0 +1,69 @@
+"""Changes that no mean shows: what one is told, and what finds them."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from structsvm import MetricLearner, evaluate
+from structsvm.errors import LearningError
+from structsvm.evaluation.evaluate import Evaluation, SampleScores
+from structsvm.evaluation.verdict import EQUAL
+from structsvm.features import HermiteMoments
+
+FEATURES = "features=HermiteMoments()"
+NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])
+
+
+def shaking(n, seed=0):
+    """Recordings that shake more or less, always about the same mean."""
+    rng = np.random.default_rng(seed)
+    Xs, ys = [], []
+    for _ in range(n):
+        lengths = rng.integers(30, 60, size=5)
+        y = np.repeat(np.arange(5), lengths)
+        Xs.append(np.where(y % 2, 2.0, 0.4)[:, None] * rng.normal(size=(y.size, 2)))
+        ys.append(np.cumsum(lengths).tolist())
+    return Xs, ys
+
+
+def judged(**losses):
+    """A verdict on these losses of each metric, by recording."""
+    found = {"learned": 2 + 0 * NOISE, **losses}
+
+    def scores(loss):
+        return {"loss": loss, "adjusted_rand": 0.5, "disagreement": loss}
+
+    rows = [
+        SampleScores(str(i), 3, {name: scores(row[i]) for name, row in found.items()})
+        for i in range(NOISE.size)
+    ]
+    return Evaluation(tuple(rows), tolerance=5, classifiers=frozenset({EQUAL})).verdict
+
+
+def test_a_zero_metric_of_recordings_names_features_that_may_show_the_changes():
+    shaken = np.resize([1.0, -1.0], 80) * np.repeat([0.5, 2.0], 40)  # both means are zero
+    with pytest.raises(LearningError, match="metric found is zero") as error:
+        MetricLearner().fit([shaken[:, None]] * 2, [[40, 80]] * 2)
+    assert FEATURES in str(error.value)
+
+
+def test_these_features_do_show_changes_of_spread():
+    Xs, ys = shaking(8)
+    learner = MetricLearner(features=HermiteMoments()).fit(Xs[:6], ys[:6], rivals=[EQUAL])
+    scores = evaluate(learner, Xs[6:], ys[6:]).scores
+    assert scores["learned"]["loss"] < 0.5 * scores[EQUAL]["loss"]
+
+
+def test_segments_that_do_not_follow_from_the_means_may_follow_from_other_features():
+    blind = judged(untrained=4 + NOISE, **{EQUAL: 2 + NOISE})
+    assert blind.answer.startswith("Nothing shows that the segments follow from the features")
+    assert FEATURES in blind.found
+    assert FEATURES not in judged(untrained=4 + NOISE, **{EQUAL: 5 + NOISE}).found
+
+
+@pytest.mark.parametrize(("untrained", "is_best"), [(2.1 + NOISE, True), (1.9 + NOISE, False)])
+def test_what_did_worse_than_no_learning_is_not_called_the_best_guess(untrained, is_best):
+    verdict = dataclasses.replace(judged(untrained=untrained), best="full")
+    assert ("It still is the best guess." in verdict.found) == is_best
+    assert verdict.found.endswith("More labelled recordings would tell.")
