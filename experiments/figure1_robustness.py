@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from _cache import Pieces, seconds_option
-from _report import PAPER, publish
+from _report import PAPER, publish, stored
 from numpy.typing import NDArray
 
 from structsvm import Alternation, ChangePoint, EquivalenceMatrix, MetricLearner
@@ -234,8 +234,8 @@ def compared(found: Found) -> list[dict[str, Any]]:
     return rows
 
 
-def draw(found: Found) -> None:
-    """Both generators, side by side."""
+def draw() -> None:
+    """Both generators, side by side, as their tables have them."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -246,18 +246,26 @@ def draw(found: Found) -> None:
     figure, axes = plt.subplots(1, 2, figsize=(11, 4), sharey=True)
     for ax, level in zip(axes, LEVELS, strict=True):
         rows = [
-            dict(zip(("mean", "se"), mean_and_error(v), strict=True), method=m, fraction=f)
-            for (lv, f, m), v in found.items()
-            if lv == level
+            {"method": row["method"], "fraction": float(percent[:-1]) / 100} | _values(row[percent])
+            for row in stored(f"figure1_robustness_{level}")[1]
+            for percent in row
+            if percent.endswith("%") and row[percent] != "-"
         ]
-        plot_label_fraction(rows, ylabel="loss on test recordings", ax=ax)
+        plot_label_fraction(rows, ylabel="", ax=ax)
         ax.set_title({"independent": "independent levels", "rank3": "levels of rank 3"}[level])
+    axes[0].set_ylabel("loss on test recordings")
     lines, names = axes[0].get_legend_handles_labels()
     for ax in axes:
         ax.get_legend().remove()
     figure.legend(lines, names, loc="lower center", ncol=len(names), frameon=False)
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(PAPER / "figure1_robustness.png", dpi=110)
+
+
+def _values(cell: str) -> dict[str, float]:
+    """The mean and the standard error of a cell."""
+    mean, _, error = cell.partition(" +- ")
+    return {"mean": float(mean), "se": float(error or 0.0)}
 
 
 def main() -> None:
@@ -282,7 +290,7 @@ def main() -> None:
     pieces.finish()
     for level in LEVELS:
         publish(f"figure1_robustness_{level}", table(found, level, args.fractions))
-    draw(found)
+    draw()
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from _har import (
     mean_and_error,
     segmentations,
 )
-from _report import PAPER, SHARED, Row, publish
+from _report import PAPER, SHARED, Row, publish, stored
 from har_spsw import split
 
 from structsvm.errors import DataWarning
@@ -105,8 +105,8 @@ def paired(found: dict[tuple[str, int], Any], test: Sequence[Recording]) -> list
     return rows
 
 
-def draw(found: dict[tuple[str, int], Any]) -> None:
-    """Loss against the number of recordings."""
+def draw() -> None:
+    """Loss against the number of recordings, as the table has it."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -116,10 +116,11 @@ def draw(found: dict[tuple[str, int], Any]) -> None:
 
     figure, ax = plt.subplots(figsize=(9, 4.6), layout="constrained")
     plain(ax)
-    for method, style in line_styles(SHOWN).items():
-        sizes = [size for size in SIZES if (method, size) in found]
-        means = [np.mean(found[method, size]) for size in sizes]
-        ax.plot(sizes, means, label=method, **style)
+    _, rows = stored("har_closed_set")
+    for row, style in zip(rows, line_styles(SHOWN).values(), strict=True):
+        means = {size: row[str(size)] for size in SIZES if row[str(size)] not in (None, "-")}
+        losses = [float(str(mean).split()[0]) for mean in means.values()]
+        ax.plot(list(means), losses, label=row["method"], **style)
     ax.set_xscale("log")
     ax.set_xticks(SIZES, [str(size) for size in SIZES])
     ax.minorticks_off()
@@ -146,7 +147,7 @@ def main(folder: Path, seconds: float) -> None:
     pieces.finish()
     publish("har_closed_set", table(found))
     publish("har_closed_set_paired", paired(found, test))
-    draw(found)
+    draw()
 
 
 if __name__ == "__main__":

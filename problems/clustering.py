@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +22,7 @@ from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.deferred import derived, of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
-from structsvm.partitions.gaps import in_metric
+from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import Calibration, calibrate, penalties_for
@@ -222,7 +221,7 @@ class Clustering(PartitionProblem):
 
         Not by the loss: one single cluster pays K - 1, often less than any other partition.
         """
-        step, rank = partial(in_metric, factor=factor), factor.shape[1]
+        step, rank = InMetric(factor), factor.shape[1]
         Zs = [derived(sample.data, step, rank) for sample in samples]
         penalties = penalties_for(Zs, truths, weights)
         if penalties is None:

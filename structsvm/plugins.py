@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from contextlib import suppress
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 from structsvm.errors import PluginError
 from structsvm.support.contract import missing_definitions
+from structsvm.support.plain import settings_in
 
 if TYPE_CHECKING:
     from structsvm.partitions.oracle import Oracle
@@ -180,12 +181,7 @@ def _settings(cls: Any) -> dict[str, Any]:
 
 def setting_groups(cls: Any) -> dict[str, type]:
     """The settings that are groups of settings, dataclasses by default, and their classes."""
-    defaults = {field.name: _default(field) for field in fields(cls) if field.init}
-    return {
-        name: type(value)
-        for name, value in defaults.items()
-        if is_dataclass(value) and not isinstance(value, type)
-    }
+    return {name: type(value) for name, value in _settings(cls).items() if settings_in(value)}
 
 
 def _default(field: Field[Any]) -> Any:

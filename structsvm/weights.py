@@ -95,8 +95,8 @@ class WeightSpace(ABC):
 
 
 @dataclass(frozen=True)
-class Free(WeightSpace):
-    """The whole of R^d, for weights without a constraint."""
+class _Vectors(WeightSpace):
+    """A cone of vectors that are what their users see."""
 
     size: int
 
@@ -104,6 +104,19 @@ class Free(WeightSpace):
     def dim(self) -> int:
         """The number of weights, d."""
         return self.size
+
+    def identity(self) -> Floats:
+        """Return the vector of ones, (d,)."""
+        return np.ones(self.size)
+
+    def to_metric(self, w: Any) -> Any:
+        """Return the vector itself, (d,)."""
+        return w
+
+
+@dataclass(frozen=True)
+class Free(_Vectors):
+    """The whole of R^d, for weights without a constraint."""
 
     def project(self, w: Floats) -> Floats:
         """Return ``w`` unchanged."""
@@ -116,14 +129,6 @@ class Free(WeightSpace):
     def dual_margin(self, s: Floats) -> float:
         """Return minus the norm of ``s``, because the dual cone is {0}."""
         return -float(np.linalg.norm(s))
-
-    def identity(self) -> Floats:
-        """Return the vector of ones, (d,)."""
-        return np.ones(self.size)
-
-    def to_metric(self, w: Any) -> Any:
-        """Return the vector itself, (d,)."""
-        return w
 
     def from_metric(self, B: Any) -> Floats:
         """Return the vector itself, (d,)."""
@@ -138,15 +143,8 @@ class Free(WeightSpace):
 
 
 @dataclass(frozen=True)
-class Nonnegative(WeightSpace):
+class Nonnegative(_Vectors):
     """The nonnegative orthant: a diagonal metric ``B = Diag(w)``."""
-
-    size: int
-
-    @property
-    def dim(self) -> int:
-        """The number of weights, d."""
-        return self.size
 
     def project(self, w: Floats) -> Floats:
         """Return ``w`` with its negative coordinates set to zero."""
@@ -160,14 +158,6 @@ class Nonnegative(WeightSpace):
     def dual_margin(self, s: Floats) -> float:
         """Return the smallest coordinate of ``s``."""
         return float(s.min())
-
-    def identity(self) -> Floats:
-        """Return the vector of ones, (d,)."""
-        return np.ones(self.size)
-
-    def to_metric(self, w: Any) -> Any:
-        """Return the diagonal of the metric, (d,)."""
-        return w
 
     def from_metric(self, B: Any) -> Floats:
         """Return the diagonal, (d,), of a vector or of a diagonal matrix."""

@@ -20,6 +20,7 @@ from structsvm import (
 )
 from structsvm.datasets import relevant_changes
 from structsvm.diagnosis import fit
+from structsvm.features import Components
 from structsvm.graphs import FeatureGraph
 from structsvm.io import arrays_and_labels
 from structsvm.report import report_page
@@ -68,6 +69,16 @@ def test_a_feature_that_dominates_by_its_unit():
     assert finding.values["share"] > 0.99
     assert "features are not scaled" in finding.found
     assert "scale" not in diagnose(GOOD, Xs, YS).kinds  # which scales them
+
+
+def test_components_may_dominate_because_their_scales_say_how_much_they_matter():
+    wave = np.sin(np.arange(200) / 7.0)[:, None]
+    Xs = [wave + 1e-3 * X for X in XS]
+    learner = MetricLearner(metric="diagonal", features=Components(6)).fit(Xs, YS)
+    assert "scale" not in diagnose(learner, Xs, YS).kinds
+    twin = MetricLearner(metric="diagonal", standardize=None)
+    made = learner.inputs_.features.transform(Xs)
+    assert "scale" in diagnose(twin.fit(made, YS), made, YS).kinds
 
 
 def test_features_that_are_constant_everywhere_or_often():

@@ -237,15 +237,22 @@ READERS = {
     "resume": """
 import numpy as np
 from structsvm import MetricLearner
-X = [np.random.default_rng(i).normal(size=(20, 2)) for i in range(2)]
+level = 9.0 * (np.arange(20) >= 10)[:, None]
+X = [level + np.random.default_rng(i).normal(size=(20, 2)) for i in range(2)]
 MetricLearner().fit(X, [[10, 20]] * 2, resume=path)
 """,
 }
 
 
+@pytest.fixture(scope="module")
+def compiled():
+    """Run a fit in a process of its own: numba needs 120 MB to compile it, and then keeps it."""
+    python(READERS["resume"].replace("path", "None"))
+
+
 class TestArchivesThatExpand:
     @pytest.mark.parametrize("reader", READERS)
-    def test_they_are_refused_before_they_are_read(self, reader, big):
+    def test_they_are_refused_before_they_are_read(self, reader, big, compiled):
         code = f"""
 import sys
 from structsvm.errors import StructSVMError

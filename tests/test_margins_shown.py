@@ -47,7 +47,7 @@ def test_rates_and_margins_are_drawn_below_the_segments(learner):
     (changes,) = learner.predict_changes(XS[5:])
     shown = plot_segmentation(learner, XS[5], YS[5], margins=True)
     written = [text.get_text() for text in shown.texts]
-    assert shown.get_yticklabels()[-1].get_text() == "right, of such"
+    assert shown.get_yticklabels()[-1].get_text() == "how often right"
     assert f"{100 * changes[0]['rate']:.0f} %" in written
     plain = MetricLearner(metric="diagonal").fit(XS[:5], YS[:5])
     shown = plot_segmentation(plain, XS[5], margins=True)

@@ -11,6 +11,7 @@ from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.io import Recording, from_long, read_recordings
 from structsvm.io.columns import warn_about_columns
 from structsvm.io.indicators import looks_like_changes, read_labels_as
+from structsvm.io.times import time_axis
 
 
 def long_frame(ids=("ann", "ben"), T=30, seed=0):
@@ -159,6 +160,12 @@ class TestColumns:
         assert said.startswith("column 'clock' only rises")
         assert "--time-column clock" in said
         assert "time_column=" in said
+
+    def test_where_time_is_known_another_column_is_no_time(self, rng):
+        one = recording(warmth=np.arange(50) / 10, x=rng.normal(size=50))
+        (said,) = self.told(replace(one, time=time_axis(np.arange(50.0), 50)))
+        assert "--time-column" not in said
+        assert "--ignore warmth" in said
 
     def test_only_if_it_rises_in_every_recording(self, rng):
         one = recording(a=np.arange(50), x=rng.normal(size=50))

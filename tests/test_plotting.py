@@ -4,11 +4,13 @@ import sys
 from dataclasses import replace
 from itertools import pairwise
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from sklearn.datasets import load_iris
@@ -31,6 +33,7 @@ from structsvm.plotting import (
     plot_spectrum,
     plot_weights,
 )
+from structsvm.plotting.style import mark_colors
 from structsvm.plotting.words import (
     certificate_in_words,
     eigenvalues,
@@ -55,6 +58,11 @@ def learner(request) -> MetricLearner:
 @pytest.fixture
 def ax():
     return Figure().subplots()
+
+
+def luminance(color) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
 
 
 def rows(ax):
@@ -341,6 +349,14 @@ class TestClusters:
         learner = MetricLearner(Clustering(), metric="diagonal").fit([X], [y])
         plot_clusters(learner, X, y, n_clusters=3, ax=ax)
         assert [text.get_text() for text in ax.get_legend().texts] == ["1", "2", "10"]
+
+    @pytest.mark.parametrize("style", ["default", "dark_background"])
+    def test_every_mark_is_seen_on_light_and_on_dark_paper(self, style):
+        with plt.style.context(style):
+            paper = luminance(to_rgb(plt.rcParams["axes.facecolor"]))
+            for color in mark_colors():
+                dark, light = sorted((paper, luminance(to_rgb(color))))
+                assert (light + 0.05) / (dark + 0.05) > 2, color
 
     def test_misplaced_rows_do_not_depend_on_the_names_of_clusters(self):
         truth = EquivalenceMatrix.from_labels([0, 0, 1, 1, 2, 2])

@@ -1,6 +1,7 @@
-"""The page of a report in a real browser: it renders, filters, zooms, and obeys the keyboard."""
+"""In a real browser a report renders, filters, zooms, obeys the keyboard; figures of the site."""
 
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ TRAIN, TEST = (
     for s in (0, 1)
 )
 XS, YS = arrays_and_labels(TEST)
+SITE = Path(__file__).resolve().parents[1] / "docs"
 NAMES = [f"walk {k}" for k in range(5)] + ["<b>tea & 'cake'</b><script>alert(1)</script>"]
 PROGRAMS = {
     "browser": ("chromium", "chromium-browser", "google-chrome"),
@@ -376,6 +378,43 @@ def test_a_phone_shows_a_score_of_the_rival_with_the_longest_name(on_a_phone, of
         assert right <= 390, name
 
 
+def test_the_name_of_a_row_is_smaller_on_a_phone_instead_of_losing_its_middle(on_a_phone, address):
+    on_a_phone.get(address)
+    script = (
+        "return [...named(30, arguments[0], 2).querySelectorAll('text')].map((t) => t.outerHTML)"
+    )
+    lines = on_a_phone.execute_script(script, "boundary classifier (boosting), 6")
+    assert "boosting" in lines[-1]
+    assert not [line for line in lines if "…" in line or 'font-size="10"' not in line]
+
+
+def test_a_legend_names_the_classes_that_clusters_go_with(browser, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    names = load_iris().target_names[y]
+    learner = MetricLearner(problem=Clustering(), standardize="training").fit([X], [names])
+    (tmp_path / "iris.html").write_text(report_page(learner, [X], [names]), encoding="utf-8")
+    browser.get((tmp_path / "iris.html").as_uri())
+    assert texts(browser, "#legend li") == sorted(set(names))
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#legend svg > *")) == 3
+    (first, *_) = browser.find_elements(By.CSS_SELECTOR, "#picture title")
+    assert first.get_attribute("textContent").startswith("row 0: cluster setosa, true setosa")
+
+
+def test_names_of_axes_cover_no_row_of_a_table(browser, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    learner = MetricLearner(problem=Clustering(), standardize="training").fit([X], [y])
+    (tmp_path / "iris.html").write_text(report_page(learner, [X], [y]), encoding="utf-8")
+    browser.get((tmp_path / "iris.html").as_uri())
+    script = (
+        "const bounds = (what) => [...document.querySelectorAll(what)]"
+        ".map((e) => e.getBoundingClientRect());"
+        "const dots = bounds('#picture svg > g circle, #picture svg > g path');"
+        "return bounds('#picture svg > text.soft').map((name) => dots.filter((d) => d.bottom > "
+        "name.top && d.top < name.bottom).length)"
+    )
+    assert browser.execute_script(script) == [0, 0]
+
+
 def test_a_name_of_several_words_takes_several_lines_instead_of_losing_its_middle(page):
     script = (
         "return [...named(30, arguments[0], 3).querySelectorAll('text')].map((t) => t.textContent)"
@@ -417,3 +456,53 @@ def test_iterations_and_eigenvalues_are_counted_in_whole_numbers(page):
         ticks = page.find_elements(By.CSS_SELECTOR, f"#{place} g text")
         assert ticks
         assert all(tick.get_attribute("textContent").isdigit() for tick in ticks)
+
+
+@pytest.fixture(scope="module")
+def of_the_site(tmp_path_factory) -> str:
+    """Return the address of a page that has a figure, in the style of the site."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copy(SITE / "_static" / "site.css", folder)
+    shutil.copy(SITE / "paper" / "guide_change_points.png", folder / "figure.png")
+    (folder / "page.html").write_text(
+        '<!doctype html><meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<link rel="stylesheet" href="site.css"><style>img {height: auto; max-width: 100%}</style>'
+        '<body data-theme="auto"><article><p><img src="figure.png"></p>'
+        '<div style="overflow-x: auto"><table><tr>'
+        f'<td><code class="literal">{"long" * 40}</code></td><td>{"words " * 40}</td></tr></table>'
+        "</div></article></body>",
+        encoding="utf-8",
+    )
+    return (folder / "page.html").as_uri()
+
+
+def test_a_phone_scrolls_a_figure_of_the_site_in_a_box_instead_of_shrinking_its_words(
+    on_a_phone, of_the_site
+):
+    on_a_phone.get(of_the_site)
+    figure = on_a_phone.find_element(By.TAG_NAME, "img")
+    assert figure.size["width"] >= 600
+    box = on_a_phone.find_element(By.TAG_NAME, "p")
+    assert box.size["width"] < 390
+    assert box.value_of_css_property("overflow-x") == "auto"
+    assert on_a_phone.execute_script("return document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["auto", "light", "dark"])
+def test_a_figure_of_the_site_does_not_glare_on_a_dark_page(browser, of_the_site, scheme, theme):
+    wanted = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
+    browser.get(of_the_site)
+    browser.execute_script("document.body.dataset.theme = arguments[0]", theme)
+    is_dark = (scheme if theme == "auto" else theme) == "dark"
+    filtered = browser.find_element(By.TAG_NAME, "img").value_of_css_property("filter")
+    assert filtered == ("brightness(0.8)" if is_dark else "none")
+
+
+def test_a_long_call_in_a_table_of_the_site_leaves_room_for_sentences(browser, of_the_site):
+    browser.get(of_the_site)
+    cells = browser.find_elements(By.TAG_NAME, "td")
+    call, words = (cell.size["width"] for cell in cells)
+    assert words > call >= 170
+    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")

@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features import Lags, StateScores
-from structsvm.features.frames import HeldOut
+from structsvm.features.frames import DrawnFolds
 from structsvm.features.names import States
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
@@ -161,7 +161,7 @@ def test_columns_are_those_of_all_states_where_a_fold_has_not_seen_one(rng):
     Xs = [rng.normal(size=(20, 1)) for _ in range(4)]
     states = States.read([y, y, rare, rare], Xs, "a test")
     recipe = StateScores("logistic", lags=(0,))._recipe()
-    together = HeldOut(np.array([0, 1, 2, 2]), 3)
+    together = DrawnFolds(np.array([0, 1, 2, 2]), 3)
     found, _ = recipe.cross_fit(Xs, states, together)
     assert [p.shape for p in found] == [(20, 3)] * 4
     assert not found[2][:, 2].any()
@@ -175,16 +175,16 @@ def test_folds_are_drawn_so_that_every_state_is_known_to_each(seed):
     y, rare = np.repeat(["a", "b"], 5), np.repeat(["a", "c"], 5)
     Xs = [np.zeros((10, 1))] * 8
     states = States.read([y] * 6 + [rare] * 2, Xs, "a test")
-    folds = HeldOut.draw(2, 8, None, seed, states, "a test")
+    folds = DrawnFolds.draw(2, 8, None, seed, states, "a test")
     assert folds.fold[6] != folds.fold[7]
 
 
 def test_folds_divide_no_group_and_are_even():
     groups = np.repeat(list("abcdefg"), 3)
-    folds = HeldOut.draw(3, 21, groups, 1)
+    folds = DrawnFolds.draw(3, 21, groups, 1)
     assert all(len(set(folds.fold[groups == g])) == 1 for g in "abcdefg")
     assert sorted(np.bincount(folds.fold)) == [6, 6, 9]
-    assert HeldOut.draw(5, 3).n_folds == 3
+    assert DrawnFolds.draw(5, 3).n_folds == 3
 
 
 class Fails(ClassifierMixin, BaseEstimator):

@@ -7,13 +7,20 @@ import argparse
 from rich import box
 from rich.console import RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from structsvm.cli import one_table
 from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import printable
-from structsvm.evaluation.evaluate import Evaluation, evaluate, perfect_in_words, score_titles
-from structsvm.evaluation.verdict import LEARNED, rival_title
+from structsvm.evaluation.evaluate import (
+    PERFECT,
+    Evaluation,
+    evaluate,
+    perfect_in_words,
+    score_titles,
+)
+from structsvm.evaluation.verdict import LEARNED
 from structsvm.learner.files import load_metric_learner
 from structsvm.plotting.words import confused_states
 
@@ -58,16 +65,29 @@ def about_scores(what: str, result: Evaluation) -> str:
 
 
 def score_table(result: Evaluation) -> Table:
-    """The mean scores of each metric."""
+    """The mean scores of each metric, called as ``--rival`` calls it, the best in bold.
+
+    Six scores fit into 80 columns.
+    """
     titles = score_titles(result)
-    found = Table(box=box.SIMPLE_HEAD)
-    found.add_column("metric")
+    written = {
+        metric: ["-" if scores[name] is None else f"{scores[name]:.3f}" for name in titles]
+        for metric, scores in sorted(result.scores.items(), key=lambda item: item[0] == LEARNED)
+    }
+    found = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    found.add_column("metric", vertical="bottom", overflow="fold")
     for title in titles.values():
-        found.add_column(title, justify="right")
-    for metric, scores in sorted(result.scores.items(), key=lambda item: item[0] == "learned"):
-        values = [scores[name] for name in titles]
-        numbers = ["-" if value is None else f"{value:.3f}" for value in values]
-        found.add_row(rival_title(metric), *numbers, style="bold" if metric == "learned" else None)
+        found.add_column(title.replace(" (", "\n("), vertical="bottom", justify="right")
+    best = {
+        name: (min if PERFECT.get(name) == 0 else max)(set(column) - {"-"}, key=float, default="")
+        for name, column in zip(titles, zip(*written.values(), strict=True), strict=True)
+    }
+    for metric, numbers in written.items():
+        shown = [
+            Text(number, "bold" if number == top else "")
+            for number, top in zip(numbers, best.values(), strict=True)
+        ]
+        found.add_row(printable(metric), *shown)
     return found
 
 

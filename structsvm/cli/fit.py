@@ -115,7 +115,7 @@ def _learn(
     if given.files is not None:
         given = replace(given, ys=training.given or ())  # which are read now
     if args.split is not None:
-        training = _chosen_by_parts(learner, training, args.split, given, terminal)
+        training = _chosen_by_parts(learner, training, given, terminal, args)
     elif args.lam == "cv" or (args.lam is None and takes_images(kind.problem)):
         learner.set_params(lam=_chosen_lam(learner, training, given, terminal, args.lam == "cv"))
     interrupted = learn(
@@ -303,18 +303,24 @@ def _search_of(learner: MetricLearner, **settings: Any) -> MetricLearnerCV:
 
 
 def _chosen_by_parts(
-    learner: MetricLearner, training: TrainingSet, split: str, given: Given, terminal: Terminal
+    learner: MetricLearner,
+    training: TrainingSet,
+    given: Given,
+    terminal: Terminal,
+    args: argparse.Namespace,
 ) -> TrainingSet:
     """Give the learner what does best on what is held out, and tell what that is worth.
 
     Returns what it learns from, which knows the question from now on.
     """
+    split = str(args.split)
     search = _search_of(learner, split=split)
     with given.named(), terminal.working("choosing on held-out parts"):
         chosen = search.choose(training)
     learner.set_params(**{name: getattr(chosen, name) for name in CHOSEN})
     found = f"{search.best_learned_}, lam {search.best_lam_:g}"
-    terminal.note(f"{found}, chosen on held-out {split}\n{search.verdict_}")
+    verdict = replace(search.verdict_, way=f"structsvm predict {args.output} NEW --rival")
+    terminal.note(f"{found}, chosen on held-out {split}\n{verdict}")
     return replace(training, question=split)
 
 

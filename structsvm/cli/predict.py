@@ -15,7 +15,7 @@ from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.rivals import partitions_of
+from structsvm.learner.rivals import ask, partitions_of
 from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.states import segment_tables
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -171,11 +171,9 @@ def _states(
     """
     if rival not in learner.rivals_:
         return segment_tables(partitions, samples, learner.classes_)
-    predict_segments = getattr(learner.rivals_[rival], "predict_segments", None)
-    if predict_segments is None:
+    if not hasattr(learner.rivals_[rival], "predict_segments"):
         return [[] for _ in samples]
-    found: list[list[dict[str, Any]]] = predict_segments([x.X for x in given], n_clusters)
-    return found
+    return list(ask(learner.rivals_[rival], "predict_segments", given, n_clusters))
 
 
 def _partitions(

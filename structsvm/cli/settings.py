@@ -7,7 +7,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from structsvm.errors import SettingsError
 from structsvm.features import HermiteMoments, RecordingTransformer
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import Plugin, problem_class, problem_name, problems, setting_groups
+from structsvm.support.plain import settings_in
 
 FEATURES: dict[str, type[RecordingTransformer]] = {"distribution-change": HermiteMoments}
 """What stands in front of the problem, for the kinds of :data:`~structsvm.cli.names.FEATURED`."""
@@ -119,15 +120,14 @@ def _parameters(features: type[RecordingTransformer]) -> Mapping[str, inspect.Pa
 
 def settings_of(problem: PartitionProblem) -> dict[str, Any]:
     """The settings of a problem as ``--set`` takes them: by name, values within values as well."""
-    return flat({f.name: getattr(problem, f.name) for f in fields(problem) if f.init})  # type: ignore[arg-type]
+    return flat(settings_in(problem))
 
 
 def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings with those of a group (a dataclass) in the place of the group."""
     found: dict[str, Any] = {}
     for name, value in settings.items():
-        if is_dataclass(value) and not isinstance(value, type):
-            inner = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        if inner := settings_in(value):
             found |= {k: v for k, v in flat(inner).items() if k not in settings}
         else:
             found[name] = value

@@ -74,18 +74,22 @@ class Terminal:
         self.err.print(f"error: {printable(text)}", style="red", soft_wrap=True)
 
     @contextmanager
-    def working(self, task: str) -> Iterator[None]:
-        """Show that something is going on, how far it has come, and how long it will take."""
+    def working(self, task: str, left: Callable[[float], str] | None = None) -> Iterator[None]:
+        """Show that something is going on, how far it has come, and how long it will take.
+
+        ``left`` tells the time left, as :meth:`Clock.left`, if the task is a part of a whole.
+        """
+        left = Clock().left if left is None else left
         if self.quiet:
             yield
         elif self.err.is_terminal:
             with (
                 self.err.status(Text(_spelled_out(task))) as status,
-                watching(_timed(task, status.update)),
+                watching(_timed(task, status.update, left)),
             ):
                 yield
         else:
-            with self._lines(task) as show, watching(_timed(task, show)):
+            with self._lines(task) as show, watching(_timed(task, show, left)):
                 yield
 
     @contextmanager
@@ -119,10 +123,14 @@ def safe_console(**settings: Any) -> Console:
         Those of :class:`rich.console.Console`.
     """
     console = Console(**settings)
+    if not console.is_terminal:
+        console.width = WIDE
     console.push_render_hook(_WithoutControls())
     return console
 
 
+WIDE = 1_000
+"""Columns of what is no terminal, such as a file: tables are as wide as what is in them."""
 CONTROLS = {
     code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"
 }
@@ -157,15 +165,13 @@ class _SpelledOut:
         return Measurement.get(console, options, self.inner)
 
 
-def _timed(task: str, show: Callable[[Text], None]) -> Watcher:
+def _timed(task: str, show: Callable[[Text], None], left: Callable[[float], str]) -> Watcher:
     """A watcher that shows a task, what is being done, and how much longer that takes."""
-    clock = Clock()
 
     def watch(words: str, part: float) -> None:
-        left = clock.left(part)
         innermost = words.rpartition(": ")[2]
         doing = task if innermost == task else f"{task}: {innermost}"
-        show(Text(_spelled_out(", ".join(filter(None, [doing, left])))))
+        show(Text(_spelled_out(", ".join(filter(None, [doing, left(part)])))))
 
     return watch
 

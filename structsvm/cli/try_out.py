@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from structsvm.cli.one_table import refuse_split
 from structsvm.cli.outputs import check_outputs, writer_for
 from structsvm.cli.predict import answers_of
 from structsvm.cli.settings import Kind, typed_settings
-from structsvm.cli.terminal import Terminal
+from structsvm.cli.terminal import Clock, Terminal
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -40,7 +41,6 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.splits import CLUSTERS, ROWS, STATES, fewest_rows
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.report.held_out import HeldOut
 from structsvm.report.page import page_of
 from structsvm.storage.atomic import write_atomically
@@ -55,9 +55,11 @@ Ints = NDArray[np.int64]
 
 SHARE = 0.3
 """Of the groups, or of the rows of a table, that is held out for the verdict."""
-MANY, MANY_ROWS, MANY_VALUES = 40, 1_000, 500_000
+LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is
 time for: five take twice as long."""
+CHOSEN = 0.94
+"""What part of the time goes into choosing, about, before what is held out is compared."""
 REPORTED = 0.9
 """What part of the time of comparing goes into the report, about."""
 FEWEST = 4
@@ -65,46 +67,32 @@ FEWEST = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Share:
-    """A share of what was given, and the same as it was checked."""
+class Checked:
+    """What was given, or a part of it, and the same as it was checked."""
 
     given: Given
     data: TrainingSet
 
-    def at(self, which: Ints, problem: PartitionProblem) -> Share:
+    def at(self, which: Ints) -> Checked:
         """Some of the samples, as they were checked."""
         items = [self.given.items[i] for i in which]
-        return Share(Given.of(items, problem), self.data.at(which))
+        return Checked(Given.of(items, self.data.problem), self.data.at(which))
 
-    def rows(self, which: Ints, name: str, problem: PartitionProblem) -> Share:
+    def rows(self, which: Ints, name: str) -> Checked:
         """Some of the rows of the only table, as they were checked."""
         (table,) = self.given.items
         assert isinstance(table, Recording)
         X, y = table.X[which], np.asarray(table.y)[which]
         part = replace(table, name=name, X=X, y=y, time=None, source=None, origin=None)
-        return Share(Given.of([part], problem), self.data.cut([(0, which)]))
+        return Checked(Given.of([part], self.data.problem), self.data.cut([(0, which)]))
 
 
-@dataclass(frozen=True)
-class Places:
+class Written(NamedTuple):
     """What is written, and where."""
 
     model: Path
     report: Path
     predictions: Path
-
-    @classmethod
-    def within(cls, folder: Path) -> Places:
-        """The usual names in a folder."""
-        return cls(folder / "model.structsvm", folder / "report.html", folder / "predicted")
-
-    def to_dict(self) -> dict[str, str]:
-        """Plain values, ready for JSON."""
-        return {name: str(place) for name, place in asdict(self).items()}
-
-    def __str__(self) -> str:
-        """A line for each."""
-        return "".join(f"{name:<13}{place}\n" for name, place in self.to_dict().items())
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -119,36 +107,38 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """
     kind = Kind.typed(args.problem, typed_settings(args))
     refuse_foreign_options(args, kind.problem)
-    places = Places.within(args.output)
-    check_outputs(args, [places.model, places.report])
+    folder = args.output
+    written = Written(folder / "model.structsvm", folder / "report.html", folder / "predicted")
+    check_outputs(args, [written.model, written.report])
     whole = _checked(args, terminal, kind)
     split = _question(whole.given, args, kind)
     train, test = _divided(whole, split, kind)
     terminal.note(_about(train, test, split))
     kept: list[Path] = []
+    clock = Clock()  # of both, choosing and comparing
 
     def keep(learner: MetricLearner) -> None:
         learner.columns_ = dict(named_columns(args))
         args.output.mkdir(parents=True, exist_ok=True)
-        save(learner, places.model)
-        kept.append(places.model)
+        save(learner, written.model)
+        kept.append(written.model)
 
     try:
-        search = _chosen(train, split, kind, args, terminal, keep)
+        search = _chosen(train, split, kind, args, terminal, clock, keep)
         with Interrupts():
             keep(search.best_estimator_)  # again, with its rivals
-        result = _compared(search.best_estimator_, test, places, args, terminal)
+        result = _compared(search.best_estimator_, test, written, args, terminal, clock)
     except KeyboardInterrupt as interrupt:
         if not kept:
             raise
         raise KeyboardInterrupt(
-            f"after choosing: {places.model} holds what was learned, and there is no comparison"
+            f"after choosing: {written.model} holds what was learned, and there is no comparison"
         ) from interrupt
-    _tell(search, result, train.given, places, terminal)
+    _tell(search, result, written, terminal)
     return 0
 
 
-def _checked(args: argparse.Namespace, terminal: Terminal, kind: Kind) -> Share:
+def _checked(args: argparse.Namespace, terminal: Terminal, kind: Kind) -> Checked:
     """All that was given, checked before it is split: labels without a change are refused early."""
     contiguous = kind.problem.traits.contiguous
     given = read(args, terminal, kind.problem, need_labels=True, ask=contiguous)
@@ -160,15 +150,16 @@ def _checked(args: argparse.Namespace, terminal: Terminal, kind: Kind) -> Share:
         )
         with without_warnings(DataWarning):
             kind.problem.check_training(data.truths)
-    return Share(given, data)
+    return Checked(given, data)
 
 
 def _chosen(
-    train: Share,
+    train: Checked,
     split: str | None,
     kind: Kind,
     args: argparse.Namespace,
     terminal: Terminal,
+    clock: Clock,
     keep: Callable[[MetricLearner], object],
 ) -> MetricLearnerCV:
     """What is chosen and learned from one share, every rival tuned."""
@@ -176,34 +167,39 @@ def _chosen(
         kind.problem,
         features=kind.features,
         split=split,
-        cv=3 if _is_much(train.data) else None,
+        cv=3 if _takes_long(train.data) else None,
         n_jobs=args.jobs,
         random_state=0,
     )
     # The verdict is that on what is held out, not the one of choosing.
     quiet = without_warnings(VerdictWarning)
-    with quiet, train.given.named(), terminal.working("choosing by cross-validation"):
+    doing = terminal.working("choosing by cross-validation", lambda part: clock.left(CHOSEN * part))
+    with quiet, train.given.named(), doing:
         search.fit(train.data, rivals="all", when_learned=keep)
     return search
 
 
-def _is_much(data: TrainingSet) -> bool:
+def _takes_long(data: TrainingSet) -> bool:
     """Whether five folds would take long."""
     rows = sum(sample.n_samples for sample in data.samples)
-    many_rows = data.has_rows and rows >= MANY_ROWS
-    return len(data) >= MANY or many_rows or rows * data.n_features >= MANY_VALUES
+    long_table = data.has_rows and rows >= LONG_ROWS
+    return len(data) >= LONG_SAMPLES or long_table or rows * data.n_features >= LONG_VALUES
 
 
 def _compared(
     learner: MetricLearner,
-    test: Share,
-    places: Places,
+    test: Checked,
+    written: Written,
     args: argparse.Namespace,
     terminal: Terminal,
+    clock: Clock,
 ) -> Evaluation:
     """The scores on what was held out, of which the report and the predictions are written."""
     given, measured = test.given, list(test.data.samples)
-    with given.named(), terminal.working("comparing on what was held out"):
+    doing = terminal.working(
+        "comparing on what was held out", lambda part: clock.left(CHOSEN + (1.0 - CHOSEN) * part)
+    )
+    with given.named(), doing:
         arrays = [sample.data for sample in measured]
         learner.training_data_.warn_if_among(arrays, given.words)
         with share("the report", 0.0, REPORTED):
@@ -215,34 +211,34 @@ def _compared(
         with share("predictions", REPORTED, 1.0):
             answers = answers_of(learner, writer, given, measured, prepared=list(held_out.samples))
     with Interrupts():  # all the files or none
-        write_atomically(places.report, printable(text).encode())
-        writer.write_folder(places.predictions, given.items, answers)
+        write_atomically(written.report, printable(text).encode())
+        writer.write_folder(written.predictions, given.items, answers)
     return held_out.evaluation
 
 
 def _tell(
     search: MetricLearnerCV,
     result: Evaluation,
-    train: Given,
-    places: Places,
+    written: Written,
     terminal: Terminal,
 ) -> None:
     """The scores, the verdict, what was written, and the next command."""
     learner = search.best_estimator_
     chosen = f"{search.best_learned_}, lam {search.best_lam_:g}"
     plain = result.to_dict() | {"chosen": chosen, "best": search.best_candidate_}
-    terminal.note(f"chosen on the labelled {train.words.whole}s: {chosen}")
+    terminal.note(f"chosen by cross-validation: {chosen}")
     *scores, judged = readable(result)
     verdict = result.verdict
     if not verdict.is_supported:
         # A few held-out samples support no verdict; those of choosing were held out in turn.
-        verdict = search.verdict_
+        verdict = replace(search.verdict_, way=f"{_predicting(written.model)} --rival")
         judged = f"cross-validated: {verdict}"
         plain["verdict"] = verdict.to_dict()
-    terminal.report(plain | places.to_dict(), *scores, judged)
-    terminal.note(f"\n{places}")
+    where = {name: str(path) for name, path in written._asdict().items()}
+    terminal.report(plain | where, *scores, judged)
+    terminal.note("\n" + "".join(f"{name:<13}{path}\n" for name, path in where.items()))
     rivals = {*learner.baselines_, *learner.rivals_}
-    terminal.note(_next(verdict, search.best_candidate_, rivals, places.model))
+    terminal.note(_next(verdict, search.best_candidate_, rivals, written.model))
 
 
 def _is_one_table(given: Given, kind: Kind) -> bool:
@@ -271,7 +267,7 @@ def _question(given: Given, args: argparse.Namespace, kind: Kind) -> str | None:
     return str(args.split or ROWS)
 
 
-def _divided(whole: Share, split: str | None, kind: Kind) -> tuple[Share, Share]:
+def _divided(whole: Checked, split: str | None, kind: Kind) -> tuple[Checked, Checked]:
     """What is learned from, and what is held out.
 
     Whole samples are held out, by groups if there are any; of a single table rows or clusters.
@@ -283,19 +279,16 @@ def _divided(whole: Share, split: str | None, kind: Kind) -> tuple[Share, Share]
     """
     if not _is_one_table(whole.given, kind):
         away = _samples_away(whole)
-        return (
-            whole.at(np.flatnonzero(~away), kind.problem),
-            whole.at(np.flatnonzero(away), kind.problem),
-        )
+        return whole.at(np.flatnonzero(~away)), whole.at(np.flatnonzero(away))
     (name,) = whole.given.names
     away = _rows_away(whole, split)
     return (
-        whole.rows(np.flatnonzero(~away), name, kind.problem),
-        whole.rows(np.flatnonzero(away), f"{name}_held_out", kind.problem),
+        whole.rows(np.flatnonzero(~away), name),
+        whole.rows(np.flatnonzero(away), f"{name}_held_out"),
     )
 
 
-def _samples_away(whole: Share) -> NDArray[np.bool_]:
+def _samples_away(whole: Checked) -> NDArray[np.bool_]:
     """Which samples are held out, (N,)."""
     given, groups = whole.given, whole.data.groups
     names = np.arange(len(given)).astype(str) if groups is None else np.array(groups)
@@ -310,7 +303,7 @@ def _samples_away(whole: Share) -> NDArray[np.bool_]:
     return np.isin(names, train_test_split(units, test_size=SHARE, random_state=0)[1])
 
 
-def _rows_away(whole: Share, split: str | None) -> NDArray[np.bool_]:
+def _rows_away(whole: Checked, split: str | None) -> NDArray[np.bool_]:
     """Which rows of the only table are held out, or the rows of which clusters, (T,)."""
     (where,), (labels,) = whole.given.places, whole.given.ys
     y = np.asarray(labels)
@@ -331,7 +324,7 @@ def _rows_away(whole: Share, split: str | None) -> NDArray[np.bool_]:
     return np.isin(rows, train_test_split(rows, test_size=SHARE, stratify=y, random_state=0)[1])
 
 
-def _about(train: Share, test: Share, split: str | None) -> str:
+def _about(train: Checked, test: Checked, split: str | None) -> str:
     """What is learned from and what is held out, and what to do if they are not independent."""
     words, groups = train.given.words, train.data.groups
     if split in (ROWS, CLUSTERS):
@@ -351,6 +344,10 @@ def _about(train: Share, test: Share, split: str | None) -> str:
     )
 
 
+def _predicting(model: Path) -> str:
+    return f"structsvm predict {model} NEW"
+
+
 def _next(verdict: Verdict, best: str, rivals: Collection[str], model: Path) -> str:
     """One sentence, and the next command, which does what the sentence says.
 
@@ -361,7 +358,7 @@ def _next(verdict: Verdict, best: str, rivals: Collection[str], model: Path) -> 
     rivals : collection of str
         What the model can partition with beside the metric.
     """
-    command = f"structsvm predict {model} NEW"
+    command = _predicting(model)
     if verdict.use in rivals:
         return f"{verdict.answer} Partition new data with\n  {command} --rival {verdict.use}"
     beaten = best in verdict.contrasts and verdict.contrasts[best].is_gain

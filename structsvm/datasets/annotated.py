@@ -57,8 +57,6 @@ def fetch_tcpd(
     names : sequence of str, optional
         Such as "run_log"; by default the 32 series that the repository itself holds. The others
         are made from downloads by its own scripts.
-    data_home : path, optional
-        As in :func:`fetch_har_spsw`.
 
     Returns
     -------

@@ -100,8 +100,6 @@ def fetch_har_spsw(
     ----------
     subjects : iterable of int, optional
         Of 1 to 23; all by default.
-    data_home : path, optional
-        Where public sets are kept: ``$STRUCTSVM_DATA``, or else the cache of the user.
 
     Returns
     -------
@@ -138,8 +136,6 @@ def fetch_skab(folders: Sequence[str] = SKAB_FOLDERS, *, data_home: Home = None)
     ----------
     folders : sequence of str
         Of "valve1" (16 experiments), "valve2" (4) and "other" (14): kinds of faults.
-    data_home : path, optional
-        As in :func:`fetch_har_spsw`.
 
     Returns
     -------
@@ -166,11 +162,6 @@ def fetch_skab(folders: Sequence[str] = SKAB_FOLDERS, *, data_home: Home = None)
 def fetch_mocap6(*, data_home: Home = None) -> list[Recording]:
     """Six exercise sessions of motion capture: 12 joint angles, 12 actions, 5 to 8 segments.
 
-    Parameters
-    ----------
-    data_home : path, optional
-        As in :func:`fetch_har_spsw`.
-
     Returns
     -------
     list of Recording
@@ -191,11 +182,6 @@ def fetch_mocap6(*, data_home: Home = None) -> list[Recording]:
 @MOCAP86.cited
 def fetch_mocap86(*, data_home: Home = None) -> list[Recording]:
     """Nine sessions of motion capture in which actions come back: 4 channels, 7 to 11 segments.
-
-    Parameters
-    ----------
-    data_home : path, optional
-        As in :func:`fetch_har_spsw`.
 
     Returns
     -------
@@ -218,11 +204,6 @@ def fetch_mocap86(*, data_home: Home = None) -> list[Recording]:
 @BEEDANCE.cited
 def fetch_beedance(*, data_home: Home = None) -> list[Recording]:
     """Six waggle dances of honeybees: position and heading, 15 to 29 segments.
-
-    Parameters
-    ----------
-    data_home : path, optional
-        As in :func:`fetch_har_spsw`.
 
     Returns
     -------
@@ -250,11 +231,6 @@ def fetch_beedance(*, data_home: Home = None) -> list[Recording]:
 def fetch_hasc1(*, data_home: Home = None) -> list[Recording]:
     """One long accelerometer recording with 65 changes of activity.
 
-    Parameters
-    ----------
-    data_home : path, optional
-        As in :func:`fetch_har_spsw`.
-
     Returns
     -------
     list of one Recording
@@ -278,8 +254,6 @@ def fetch_tep(faults: Iterable[int] = range(1, 22), *, data_home: Home = None) -
     ----------
     faults : iterable of int
         Of 1 to 21, a recording of 960 samples for each.
-    data_home : path, optional
-        As in :func:`fetch_har_spsw`.
 
     Returns
     -------
@@ -306,8 +280,6 @@ def fetch_tssb(names: Sequence[str] | None = None, *, data_home: Home = None) ->
     ----------
     names : sequence of str, optional
         Such as "Adiac"; all by default.
-    data_home : path, optional
-        As in :func:`fetch_har_spsw`.
 
     Returns
     -------

@@ -63,8 +63,6 @@ def fetch_weizmann_horse(
         Of 1 to 327. All of them are a download of 119 MB.
     longest_side : int
         In pixels; images are scaled down to it by averaging, masks cut at one half.
-    data_home : path, optional
-        As in :func:`fetch_har_spsw`.
 
     Returns
     -------

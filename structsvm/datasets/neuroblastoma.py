@@ -135,11 +135,6 @@ def fetch_neuroblastoma(*, data_home: str | PathLike[str] | None = None) -> list
 
     A sample; the full set (R package neuroblastoma) is for :func:`read_profiles`.
 
-    Parameters
-    ----------
-    data_home : path, optional
-        As in :func:`fetch_har_spsw`.
-
     Returns
     -------
     list of AnnotatedProfile

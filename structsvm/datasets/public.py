@@ -24,6 +24,10 @@ DATA_VARIABLE = "STRUCTSVM_DATA"
 MIRROR_VARIABLE = "STRUCTSVM_DATA_MIRROR"
 """Environment variable: where to download from instead of GitHub, the same paths below it."""
 GITHUB = "https://raw.githubusercontent.com"
+DATA_HOME = """\
+    data_home : path, optional
+        Where public sets are kept: ``$STRUCTSVM_DATA``, or else the cache of the user.
+"""
 TIMEOUT = 30.0
 """Seconds that a server may stay silent."""
 
@@ -51,9 +55,14 @@ class PublicSet:
     citation: str
 
     def cited(self, loader: F) -> F:
-        """Decorate a loader: its docstring then tells the licence and what to cite."""
+        """Decorate a loader: its docstring then tells where it looks, the licence, what to cite."""
         if loader.__doc__:  # not with python -OO
-            text, heading, examples = loader.__doc__.partition("    Examples\n")
+            before, returns, after = loader.__doc__.partition("    Returns\n")
+            parameters = (
+                "" if "\n    Parameters\n" in before else "\n    Parameters\n    ----------\n"
+            )
+            told = f"{before.rstrip()}\n{parameters}{DATA_HOME}\n{returns}{after}"
+            text, heading, examples = told.partition("    Examples\n")
             notes = "" if "\n    Notes\n" in text else "    Notes\n    -----\n"
             licence, citation = (
                 textwrap.fill(

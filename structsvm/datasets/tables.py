@@ -74,11 +74,6 @@ def balance_scale() -> Recording:
 def fetch_movement_libras(*, data_home: str | PathLike[str] | None = None) -> Recording:
     """Hand movements of Brazilian sign language: 360 rows, 45 points of a curve, 15 kinds.
 
-    Parameters
-    ----------
-    data_home : path, optional
-        As in :func:`fetch_har_spsw`.
-
     Returns
     -------
     Recording
@@ -100,11 +95,6 @@ def fetch_movement_libras(*, data_home: str | PathLike[str] | None = None) -> Re
 @LETTER.cited
 def fetch_letter(*, data_home: str | PathLike[str] | None = None) -> Recording:
     """Printed capital letters in 20 distorted fonts: 20,000 rows, 16 features, 26 kinds.
-
-    Parameters
-    ----------
-    data_home : path, optional
-        As in :func:`fetch_har_spsw`.
 
     Returns
     -------
@@ -129,11 +119,6 @@ def fetch_letter(*, data_home: str | PathLike[str] | None = None) -> Recording:
 @IONOSPHERE.cited
 def fetch_ionosphere(*, data_home: str | PathLike[str] | None = None) -> Recording:
     """Radar returns from the ionosphere: 351 rows, 34 features, good or bad.
-
-    Parameters
-    ----------
-    data_home : path, optional
-        As in :func:`fetch_har_spsw`.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.diagnosis import fit, leakage, samples
 from structsvm.diagnosis.findings import Diagnosis, Finding
-from structsvm.diagnosis.samples import Given
+from structsvm.diagnosis.samples import Examined
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import partition_of, unscaled, words_of
@@ -25,7 +25,7 @@ OF_THE_FIT: dict[str, Callable[[MetricLearner], Iterator[Finding]]] = {
     "price": fit.price,
     "few labels": fit.few_labels,
 }
-OF_FEATURES: dict[str, Callable[[Given], Iterator[Finding]]] = {
+OF_FEATURES: dict[str, Callable[[Examined], Iterator[Finding]]] = {
     "scale": samples.scale,
     "spikes": samples.spikes,
     "constant": samples.constant,
@@ -33,7 +33,7 @@ OF_FEATURES: dict[str, Callable[[Given], Iterator[Finding]]] = {
     "copies": leakage.copies,
     "leakage": leakage.leakage,
 }
-OF_LABELS: dict[str, Callable[[Given], Iterator[Finding]]] = {
+OF_LABELS: dict[str, Callable[[Examined], Iterator[Finding]]] = {
     "unrelated labels": samples.unrelated_labels,
     "labels among features": samples.labels_among_features,
 }
@@ -135,13 +135,13 @@ def _given(
     groups: Any,
     names: Sequence[str] | None,
     prepared: Sequence[Sample] | None,
-) -> Given:
+) -> Examined:
     """Samples and what is known of them, checked."""
     words = words_of(learner.problem_, measured)
     prepared = learner.inputs_(measured) if prepared is None else prepared
     known = [] if ys is None else read_labels(learner.problem_, prepared, ys)
     truths = [None if one.truth is None else partition_of(one.truth) for one in known]
-    return Given(
+    return Examined(
         learner=learner,
         words=words,
         names=_one_each("names", names, measured, words) or [str(i) for i in range(len(measured))],

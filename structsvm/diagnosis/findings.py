@@ -5,13 +5,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from structsvm.support.plain import finite
 
 __all__ = ["Diagnosis", "Finding", "named"]
 
-WIDTH = 100
+WIDTH = 80
 LISTED = 6
 """Names that a sentence lists."""
 
@@ -101,11 +102,12 @@ def named(names: Sequence[str]) -> str:
 
 
 def _lines(finding: Finding, width: int) -> str:
+    wrapped = partial(textwrap.fill, width=WIDTH, break_on_hyphens=False)  # names of files
     indent = " " * width
-    found = textwrap.fill(
-        finding.found, WIDTH, initial_indent=finding.kind.ljust(width), subsequent_indent=indent
+    found = wrapped(
+        finding.found, initial_indent=finding.kind.ljust(width), subsequent_indent=indent
     )
-    remedy = textwrap.fill(
-        finding.remedy, WIDTH, initial_indent=f"{indent}-> ", subsequent_indent=f"{indent}   "
+    remedy = wrapped(
+        finding.remedy, initial_indent=f"{indent}-> ", subsequent_indent=f"{indent}   "
     )
     return f"{found}\n{remedy}"

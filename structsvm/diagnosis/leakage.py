@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.diagnosis.findings import Finding, named
-from structsvm.diagnosis.samples import Given
+from structsvm.diagnosis.samples import Examined
 from structsvm.evaluation.verdict import MIN_UNITS, contents
 from structsvm.support.arrays import Ints
 
@@ -19,7 +19,7 @@ SHARED = 0.1
 """A part of the shorter sample from which on an overlap is one."""
 
 
-def copies(given: Given) -> Iterator[Finding]:
+def copies(given: Examined) -> Iterator[Finding]:
     """Samples that are the same, to the last value."""
     numbers = contents([sample.data for sample in given.measured])
     places = defaultdict(list)
@@ -40,7 +40,7 @@ def copies(given: Given) -> Iterator[Finding]:
     )
 
 
-def leakage(given: Given) -> Iterator[Finding]:
+def leakage(given: Examined) -> Iterator[Finding]:
     """What lets held-out figures be better than those on new samples."""
     yield from _seen(given)
     yield from _overlaps(given)
@@ -48,7 +48,7 @@ def leakage(given: Given) -> Iterator[Finding]:
         yield from _few_groups(given)
 
 
-def _seen(given: Given) -> Iterator[Finding]:
+def _seen(given: Examined) -> Iterator[Finding]:
     data, N = given.learner.training_data_, len(given.measured)
     seen = [
         name
@@ -65,7 +65,7 @@ def _seen(given: Given) -> Iterator[Finding]:
     )
 
 
-def _overlaps(given: Given) -> Iterator[Finding]:
+def _overlaps(given: Examined) -> Iterator[Finding]:
     """Samples that have stretches in common, across groups where groups are given."""
     shares = _shared_stretches(given)
     groups = given.groups
@@ -94,7 +94,7 @@ def _overlaps(given: Given) -> Iterator[Finding]:
     )
 
 
-def _few_groups(given: Given) -> Iterator[Finding]:
+def _few_groups(given: Examined) -> Iterator[Finding]:
     assert given.groups is not None
     n = len({str(group) for group in given.groups})
     if n >= MIN_UNITS:
@@ -108,7 +108,7 @@ def _few_groups(given: Given) -> Iterator[Finding]:
     )
 
 
-def _shared_stretches(given: Given) -> dict[tuple[int, int], float]:
+def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
     """How much of the shorter one is in both, of each pair that is no pair of copies.
 
     Stretches are compared by their values, ``WINDOW`` items at a time; those that occur more than

@@ -33,7 +33,7 @@ ROTATIONS = 39
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class Examined:
     """Samples that were given to look at, as they were measured and as the metric sees them."""
 
     learner: MetricLearner
@@ -58,8 +58,11 @@ class Given:
         return [self.features[j] for j in np.asarray(columns).tolist()]
 
 
-def scale(given: Given) -> Iterator[Finding]:
+def scale(given: Examined) -> Iterator[Finding]:
     """A feature that decides alone which partition is best, because of its unit."""
+    features = given.learner.inputs_.features
+    if features is not None and features.scaled:
+        return
     squares = sum(((s.X - s.X.mean(axis=0)) ** 2).sum(axis=0) for s in given.prepared)
     shares = np.asarray(squares) / max(float(np.sum(squares)), 1e-300)
     largest = int(shares.argmax())
@@ -84,7 +87,7 @@ def scale(given: Given) -> Iterator[Finding]:
     )
 
 
-def constant(given: Given) -> Iterator[Finding]:
+def constant(given: Examined) -> Iterator[Finding]:
     """Features that do not vary, in all samples or in many."""
     flat = np.array([is_constant(X) for X in given.unscaled])
     share, n, words = flat.mean(axis=0), len(flat), given.words
@@ -111,7 +114,7 @@ def constant(given: Given) -> Iterator[Finding]:
         )
 
 
-def spikes(given: Given) -> Iterator[Finding]:
+def spikes(given: Examined) -> Iterator[Finding]:
     """Features whose variance is that of a few values."""
     centred = np.vstack([X - np.median(X, axis=0) for X in given.unscaled])
     n = int(np.ceil(FEW_VALUES * len(centred)))
@@ -133,7 +136,7 @@ def spikes(given: Given) -> Iterator[Finding]:
         )
 
 
-def copied_features(given: Given) -> Iterator[Finding]:
+def copied_features(given: Examined) -> Iterator[Finding]:
     """Features that say the same as others."""
     P = len(given.features)
     if P < 2:
@@ -159,7 +162,7 @@ def copied_features(given: Given) -> Iterator[Finding]:
     )
 
 
-def labels_among_features(given: Given) -> Iterator[Finding]:
+def labels_among_features(given: Examined) -> Iterator[Finding]:
     """Features that hold the labels: they do not vary within any labelled part."""
     known = _known(given)
     if not known:
@@ -178,7 +181,7 @@ def labels_among_features(given: Given) -> Iterator[Finding]:
         )
 
 
-def unrelated_labels(given: Given) -> Iterator[Finding]:
+def unrelated_labels(given: Examined) -> Iterator[Finding]:
     """Labels that explain no feature better than the same labels at other places."""
     known = _known(given)
     if not known:
@@ -214,7 +217,7 @@ def unrelated_labels(given: Given) -> Iterator[Finding]:
     )
 
 
-def _known(given: Given) -> list[tuple[Floats, EquivalenceMatrix]]:
+def _known(given: Examined) -> list[tuple[Floats, EquivalenceMatrix]]:
     """Features and partition of the samples whose partition is known and has several parts."""
     pairs = zip(given.unscaled, given.truths, strict=True)
     return [

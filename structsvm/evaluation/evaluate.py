@@ -28,13 +28,12 @@ from structsvm.evaluation.verdict import (
 )
 from structsvm.features.names import read_names
 from structsvm.learner.form import Form
-from structsvm.learner.rivals import partitions_of
+from structsvm.learner.rivals import labels_by, names_states, partition_of_labels
 from structsvm.learner.samples import partition_of, words_of
 from structsvm.learner.states import names_by_metric
 from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import filled
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, has_rows, measure
 from structsvm.partitions.sample import Sample, is_prepared
@@ -54,12 +53,11 @@ __all__ = [
     "SampleScores",
     "Scores",
     "confusions_of",
-    "decode_with_all",
     "evaluate",
     "evaluate_states",
+    "found_by_all",
     "perfect_in_words",
     "score_titles",
-    "states_with_all",
     "warn_of_new_clusters",
 ]
 
@@ -390,8 +388,7 @@ def evaluate(
     words = words_of(learner.problem_, samples)
     if len(names) != len(truths):
         raise DataError(f"{words.wholes(len(truths))} but {counted(len(names), 'name')}")
-    guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
-    states = states_with_all(learner, samples, truths, guesses, n_clusters, measured)
+    guesses, states = found_by_all(learner, samples, truths, n_clusters, measured)
     counts = _counts(learner, truths, n_clusters)
     for name, rival in (rivals or {}).items():
         if name in guesses:
@@ -403,7 +400,7 @@ def evaluate(
             raise SettingsError(
                 f"rivals: {name!r} does not predict one label for each item: {error}"
             ) from error
-        if _names_states(rival):
+        if names_states(rival):
             states[name] = _found_by(name, rival, "predict_states", Xs, counts)
     named = confusions_of(learner, samples, ys, states, unseen_states)
     warn_of_new_clusters(learner, samples, ys)
@@ -412,31 +409,6 @@ def evaluate(
     return Evaluation.of(
         truths, guesses, names, problem, tolerance, arrays, words, seen, named, classifiers
     )
-
-
-def states_with_all(
-    learner: MetricLearner,
-    samples: Sequence[Sample],
-    truths: Sequence[EquivalenceMatrix],
-    guesses: Mapping[str, Sequence[EquivalenceMatrix]],
-    n_clusters: int | str | None = None,
-    measured: Sequence[Sample] | None = None,
-) -> dict[str, list[NDArray[Any]]]:
-    """The names of states that each metric and each tuned rival gives, (T_i,); none without states.
-
-    Parameters
-    ----------
-    samples, truths, n_clusters, measured : as for :func:`decode_with_all`
-    guesses : mapping of partitions
-        What that has returned.
-    """
-    metrics = {name: found for name, found in guesses.items() if name not in learner.rivals_}
-    states = names_by_metric(metrics, samples, learner.classes_)
-    counts = _counts(learner, truths, n_clusters)
-    for name, rival in learner.rivals_.items():
-        if name in guesses and _names_states(rival):
-            states[name] = rival.predict_states([filled(x.X) for x in measured or ()], counts)
-    return states
 
 
 def warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: Any) -> None:
@@ -553,11 +525,6 @@ def _accuracy(
     return {"accuracy": named[metric][i].accuracy if metric in named else None}
 
 
-def _names_states(rival: Any) -> bool:
-    """Whether an estimator names the states of what it finds."""
-    return getattr(rival, "classes_", None) is not None and hasattr(rival, "predict_states")
-
-
 def _found_by(name: str, rival: Any, method: str, Xs: Any, counts: Counts) -> Any:
     """What another estimator predicts."""
     predict = getattr(rival, method, None)
@@ -574,7 +541,7 @@ def _found_by(name: str, rival: Any, method: str, Xs: Any, counts: Counts) -> An
 
 
 def _counts(
-    learner: MetricLearner, truths: Sequence[EquivalenceMatrix], n_clusters: int | str | None
+    learner: MetricLearner, truths: Sequence[EquivalenceMatrix], n_clusters: Counts | str
 ) -> Counts:
     """What is asked for, which is the true number where it is known and nothing else decides it."""
     traits = learner.problem_.traits
@@ -583,14 +550,14 @@ def _counts(
     return asked_counts(n_clusters, truths)
 
 
-def decode_with_all(
+def found_by_all(
     learner: MetricLearner,
     Xs: Any,
     truths: Sequence[EquivalenceMatrix],
-    n_clusters: int | str | None = None,
+    n_clusters: Counts | str = None,
     measured: Sequence[Sample] | None = None,
-) -> dict[str, list[EquivalenceMatrix]]:
-    """The partitions of samples in the learned metric, and by each of its tuned rivals.
+) -> tuple[dict[str, list[EquivalenceMatrix]], dict[str, list[NDArray[Any]]]]:
+    """What the learned metric and each of its tuned rivals make of samples.
 
     Parameters
     ----------
@@ -598,20 +565,29 @@ def decode_with_all(
         Fitted.
     Xs : samples, or what ``learner.prepare`` made of them
     truths : their partitions
-    n_clusters : as for :func:`evaluate`
+    n_clusters : as for :func:`evaluate`, or one for each sample
     measured : the samples as they were measured, without which rivals that are no metrics are
         left out
+
+    Returns
+    -------
+    partitions : dict of lists of EquivalenceMatrix
+    names : dict of lists of arrays (T_i,)
+        The names of the states of items; nothing of what names no states.
     """
     samples = learner.prepare(Xs)
     counts = _counts(learner, truths, n_clusters)
     metrics: dict[str, Metric] = {LEARNED: learner.metric_, **learner.baselines_}
-    others = [] if measured is None else list(learner.rivals_)
-    found = {}
+    others = {} if measured is None else learner.rivals_
+    found, labels = {}, {}
     for name in stage("metrics", [*metrics, *others]):
         if name in metrics:
             found[name] = learner.decode_with(metrics[name], samples, counts)
         else:
-            found[name] = partitions_of(
-                learner.rivals_, name, learner.problem_, measured or (), counts
-            )
-    return found
+            labels[name] = labels_by(others, name, learner.problem_, measured or (), counts)
+    names = names_by_metric(found, samples, learner.classes_)
+    for name, each in labels.items():
+        found[name] = [partition_of_labels(y, learner.problem_) for y in each]
+        if names_states(others[name]):
+            names[name] = each
+    return found, names

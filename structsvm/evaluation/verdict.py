@@ -188,6 +188,11 @@ class Contrast:
         return self.units >= 2 and _no_wider_than_rounding(self.se, self.mean)
 
     @property
+    def is_equal(self) -> bool:
+        """Whether there are several differences, and all of them are 0."""
+        return self.is_constant and abs(self.mean) <= 1e-9
+
+    @property
     def is_gain(self) -> bool:
         """Whether the whole interval is above zero."""
         return self.low > 0
@@ -199,6 +204,8 @@ class Contrast:
 
     def __str__(self) -> str:
         """In words, the rival included."""
+        if self.is_equal:
+            return f"the same as that of {rival_in_words(self.rival)} on each of them"
         word = "lower" if self.mean >= 0 else "higher"
         counts = f"better on {self.won}, worse on {self.lost}"
         if self.is_constant:
@@ -283,6 +290,8 @@ class Verdict:
     """What is answered, and what is not, in a sentence; "" where that goes without saying."""
     classifiers: frozenset[str] = frozenset()
     """Names of the rivals that are no metrics."""
+    way: str = ""
+    """The command that partitions with a rival, but for its name at the end; "" in Python."""
 
     @classmethod
     def of(
@@ -355,7 +364,7 @@ class Verdict:
     @property
     def _is_undecided(self) -> bool:
         """Whether every difference from the untrained metric is the same, and not 0."""
-        return self.untrained.is_constant and abs(self.untrained.mean) > 1e-9
+        return self.untrained.is_constant and not self.untrained.is_equal
 
     @property
     def _blind(self) -> Contrast | None:
@@ -475,18 +484,24 @@ class Verdict:
         if self._nothing_held_out:
             return ""
         if self.use is not None and self.best is not None:
-            way = "predict(..., use='best')"
-            if self.best != self.use:
-                way = f"partition_with({self.use!r}, ...)"
-            return f" {way} uses {rival_in_words(self.use)}."
+            return self._way_to(self.use)
         if self.pays or (self.best is None and self.untrained.is_harm):
             return ""
         if self.best is not None and self.best in self.contrasts:
-            return f" predict(..., use='best') uses {rival_in_words(self.best)}."
+            return self._way_to(self.best)
         shown = SHOWN_BY if self.best is None and self._blind is not None else ""
         best = self.best is not None and self.untrained.mean >= 0
         guess = " It still is the best guess." if best else ""
         return f"{guess}{shown} More labelled {self.words.whole}s would tell."
+
+    def _way_to(self, rival: str) -> str:
+        """How to partition with a rival."""
+        way = f"partition_with({rival!r}, ...)"
+        if self.way:
+            way = f"{self.way} {rival}"
+        elif rival == self.best:
+            way = "predict(..., use='best')"
+        return f" {way} uses {rival_in_words(rival)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what is not a number becomes None."""

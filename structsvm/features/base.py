@@ -52,6 +52,15 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
         """
         return True
 
+    @property
+    @hook
+    def scaled(self) -> bool:
+        """Whether the scales of the features say how much each of them matters.
+
+        A learner with ``standardize="auto"`` then leaves them as they are.
+        """
+        return False
+
     @hook
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Learn from recordings; nothing is learned by default.

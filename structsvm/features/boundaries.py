@@ -18,9 +18,8 @@ from structsvm.features.context import Lags, MovingStatistics
 from structsvm.features.frames import FrameRecipe
 from structsvm.features.names import UNNAMED, States, is_missing
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.samples import STANDARDIZE, Standardizer
+from structsvm.partitions.samples import Standardizer
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
 
 NEIGHBOURS = (-2, 0, 2)
@@ -53,7 +52,6 @@ class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
     def _boundary_recipe(self) -> FrameRecipe:
         """How the classifier is learned; SettingsError for settings that it cannot have."""
         windows = integers("widths", self.widths, "(2, 3, 5, 8)", least=1)
-        refuse_unlisted("standardize", self.standardize, STANDARDIZE)
         return FrameRecipe.of(self, Surroundings(windows, self.standardize), standardize=None)
 
     def _near(self, states: States, times: int = 1) -> States:

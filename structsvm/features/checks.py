@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import DataError, SettingsError
+from structsvm.partitions.gaps import has_gaps
 from structsvm.partitions.samples import check_samples
+from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import counted
 
@@ -36,7 +38,13 @@ def read_recordings(Xs: Any, n_features: int | None = None, *, gaps: bool = Fals
     return check_samples(Xs, n_features=n_features, missing="mask" if gaps else None)[0]
 
 
-def check_features(found: Sequence[Any], Xs: Sequence[Floats], maker: str) -> list[Floats]:
+def check_features(
+    found: Sequence[Any],
+    Xs: Sequence[Floats],
+    maker: str,
+    words: Words = RECORDINGS,
+    gaps: bool = False,
+) -> list[Floats]:
     """Features of recordings, if a metric can be learned from them.
 
     Parameters
@@ -47,6 +55,10 @@ def check_features(found: Sequence[Any], Xs: Sequence[Floats], maker: str) -> li
         What it was given.
     maker : str
         What to call the transformer in messages.
+    words : Words
+        What to call recordings and samples there.
+    gaps : bool
+        Whether features may be missing of recordings with missing values.
 
     Raises
     ------
@@ -55,27 +67,25 @@ def check_features(found: Sequence[Any], Xs: Sequence[Floats], maker: str) -> li
         differ, or when a feature is not finite.
     """
     if len(found) != len(Xs):
-        raise DataError(
-            f"{maker} returned features of {len(found)} of {counted(len(Xs), 'recording')}"
-        )
+        raise DataError(f"{maker} returned features of {len(found)} of {words.wholes(len(Xs))}")
     for i, (F, X) in enumerate(zip(found, Xs, strict=True)):
         shape = np.shape(F)
         if len(shape) != 2 or shape[0] != len(X) or shape[1] == 0:
             raise DataError(
-                f"recording {i} has {counted(len(X), 'sample')}, and {maker} returned features of "
+                f"{words.whole} {i} has {words.items(len(X))}, and {maker} returned features of "
                 f"shape {shape}: a transformer must return one row for each"
             )
         if shape[1] != np.shape(found[0])[1]:
             raise DataError(
-                f"{maker} returned {counted(shape[1], 'feature')} of recording {i} and "
-                f"{np.shape(found[0])[1]} of recording 0: it must return as many of each"
+                f"{maker} returned {counted(shape[1], 'feature')} of {words.whole} {i} and "
+                f"{np.shape(found[0])[1]} of {words.whole} 0: it must return as many of each"
             )
-        finite = np.isfinite(F)
-        if not finite.all():
-            row, column = np.argwhere(~finite)[0]
+        wrong = np.isinf(F) if gaps and has_gaps(X) else ~np.isfinite(F)
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
             raise DataError(
-                f"recording {i}: {maker} returned {np.asarray(F)[row, column]} as feature "
-                f"{column} of sample {row}: a transformer must return finite numbers"
+                f"{words.whole} {i}: {maker} returned {np.asarray(F)[row, column]} as feature "
+                f"{column} of {words.item} {row}: a transformer must return finite numbers"
             )
     return [np.asarray(F, dtype=np.float64) for F in found]
 

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import read_recordings
-from structsvm.partitions.samples import STANDARDIZE, Standardizer
+from structsvm.partitions.samples import Standardizer
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_number, is_whole, refuse_unlisted
+from structsvm.support.checks import is_number, is_whole
 
 
 class Components(RecordingTransformer):
@@ -25,8 +25,8 @@ class Components(RecordingTransformer):
     there are far fewer of them: of 32 columns at 5 lags, recordings of activities have about 93
     (docs/results.md has what that gains).
 
-    The components keep their variances, which say how much each of them matters. So nothing should
-    standardise them again: give the learner ``standardize=None``.
+    The components keep their variances, which say how much each of them matters: a learner does not
+    standardise them again, unless it is told to.
 
     Parameters
     ----------
@@ -53,12 +53,21 @@ class Components(RecordingTransformer):
     (200, 2)
     """
 
+    scaled = True
+
     def __init__(self, n_components: float = 0.98, standardize: str | None = "recording") -> None:
         self.n_components = n_components
         self.standardize = standardize
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Find the components of all recordings together.
+        """Find the components of all recordings together; errors as :meth:`fit_transform`."""
+        self.fit_transform(Xs)
+        return self
+
+    def fit_transform(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[Floats]:
+        """Find the components of all recordings together, and return them, (T_i, n_components).
 
         Raises
         ------
@@ -72,7 +81,6 @@ class Components(RecordingTransformer):
             raise SettingsError(
                 f"n_components must be a number of them, or a share between 0 and 1, got {n!r}"
             )
-        refuse_unlisted("standardize", self.standardize, STANDARDIZE)
         arrays = read_recordings(Xs)
         self.standardizer_ = Standardizer.fit(self.standardize, arrays)
         Zs = [self.standardizer_(X) for X in arrays]
@@ -91,7 +99,7 @@ class Components(RecordingTransformer):
         kept = kept * np.sign(kept[np.abs(kept).argmax(axis=0), np.arange(kept.shape[1])])
         self.components_, self.share_ = kept.T.copy(), float(shares[kept.shape[1] - 1])
         self.n_features_in_ = int(mean.size)
-        return self
+        return [np.asarray(Z @ self.components_.T) for Z in Zs]
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """The components of each sample, (T_i, n_components) each."""

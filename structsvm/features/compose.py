@@ -216,6 +216,11 @@ class Chain(_Composition):
     [[-1.0, -1.0], [-1.0, 1.0]]
     """
 
+    @property
+    def scaled(self) -> bool:
+        """Whether the features of the last stage are."""
+        return bool(self._fresh()[-1][1].scaled)
+
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Fit each stage to the features of the training recordings made by those before."""
         self._run(Xs, ys, groups, keep_last=False)

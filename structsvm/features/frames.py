@@ -17,11 +17,10 @@ from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.names import UNNAMED, States
 from structsvm.parallel import single_threaded
-from structsvm.partitions.samples import STANDARDIZE, Standardizer, units_of
+from structsvm.partitions.samples import Standardizer, units_of
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solvers.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import refuse_unlisted
 
 CLASSIFIERS = ("logistic", "boosting", "forest")
 
@@ -226,10 +225,6 @@ class FrameRecipe:
     averaged: bool = True
     """Whether new recordings are scored by the mean of the models, see :class:`FrameModels`."""
 
-    def __post_init__(self) -> None:
-        """Check the kind of standardisation."""
-        refuse_unlisted("standardize", self.standardize, STANDARDIZE)
-
     @classmethod
     def of(
         cls,
@@ -326,13 +321,13 @@ class FrameRecipe:
             What is learned in place of ``states``, by which the folds are drawn then, too.
         """
         learned = states if near is None else near
-        if not HeldOut.is_possible(len(Xs), groups):
+        if not DrawnFolds.is_possible(len(Xs), groups):
             return None, self.fit(Xs, learned, groups)
         return self.cross_fit(Xs, learned, self.draw(states, groups, every_state=False), groups)
 
-    def draw(self, states: States, groups: Any, every_state: bool) -> HeldOut:
-        """Folds of the recordings that have these states, see :meth:`HeldOut.draw`."""
-        return HeldOut.draw(
+    def draw(self, states: States, groups: Any, every_state: bool) -> DrawnFolds:
+        """Folds of the recordings that have these states, see :meth:`DrawnFolds.draw`."""
+        return DrawnFolds.draw(
             self.n_folds,
             len(states.codes),
             groups,
@@ -344,7 +339,7 @@ class FrameRecipe:
         )
 
     def cross_fit(
-        self, Xs: Sequence[Floats], states: States, folds: HeldOut, groups: Any = None
+        self, Xs: Sequence[Floats], states: States, folds: DrawnFolds, groups: Any = None
     ) -> tuple[list[Floats], FrameModel | FrameModels]:
         """Probabilities of the states of each recording by a model that has not seen its fold.
 
@@ -376,7 +371,7 @@ def _at(values: Any, which: Sequence[int]) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class DrawnFolds:
     """Which recordings are scored by the same model, one that has seen none of them."""
 
     fold: Ints
@@ -399,7 +394,7 @@ class HeldOut:
         owner: str = "",
         every_state: bool = True,
         words: Words = RECORDINGS,
-    ) -> HeldOut:
+    ) -> DrawnFolds:
         """Folds of recordings, or of groups of them, drawn so that states are known in all of them.
 
         Parameters

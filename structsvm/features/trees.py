@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,15 +18,16 @@ from structsvm.support.contract import ContractMeta
 from structsvm.support.interrupts import uninterrupted
 
 
+@dataclass(eq=False, repr=False)
 class _Trees(ClassifierMixin, BaseEstimator, metaclass=ContractMeta):  # type: ignore[misc]
     """Trees whose nodes are in a row: what all that predict by them have in common."""
 
     classes: NDArray[Any]
+    roots: Ints
     feature: Ints
     left: Ints
     right: Ints
     threshold: Floats
-    roots: Ints
     value: Floats
 
     @property
@@ -92,6 +94,7 @@ def _arrivals(
     return found
 
 
+@dataclass(eq=False, repr=False)
 class BoostedTrees(_Trees):
     """What a fitted ``HistGradientBoostingClassifier`` predicts, from arrays alone.
 
@@ -109,25 +112,7 @@ class BoostedTrees(_Trees):
         Score before the first tree.
     """
 
-    def __init__(
-        self,
-        classes: NDArray[Any],
-        roots: Ints,
-        feature: Ints,
-        left: Ints,
-        right: Ints,
-        threshold: Floats,
-        value: Floats,
-        baseline: Floats,
-    ) -> None:
-        self.classes = classes
-        self.roots = roots
-        self.feature = feature
-        self.left = left
-        self.right = right
-        self.threshold = threshold
-        self.value = value
-        self.baseline = baseline
+    baseline: Floats
 
     @classmethod
     def of(cls, fitted: Any) -> Self:
@@ -194,24 +179,6 @@ class Forest(_Trees):
     value : array of shape (n_nodes, C)
         Shares of the classes at the node.
     """
-
-    def __init__(
-        self,
-        classes: NDArray[Any],
-        roots: Ints,
-        feature: Ints,
-        left: Ints,
-        right: Ints,
-        threshold: Floats,
-        value: Floats,
-    ) -> None:
-        self.classes = classes
-        self.roots = roots
-        self.feature = feature
-        self.left = left
-        self.right = right
-        self.threshold = threshold
-        self.value = value
 
     @classmethod
     def of(cls, fitted: Any) -> Self:

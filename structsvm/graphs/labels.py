@@ -197,9 +197,8 @@ def node_codes(y: Any, graph: FeatureGraph) -> Any:
     if graph.regions is None or values.shape != graph.regions.shape:
         return values
     kinds, inverse = np.unique(values, return_inverse=True)
-    T, K = graph.n_samples, kinds.size
-    counts = np.bincount(graph.regions.ravel() * K + inverse.ravel(), minlength=T * K)
-    table = counts.reshape(T, K)[:, 1:]  # without -1, the smallest
+    counts = _counted(inverse.ravel(), graph.regions.ravel(), graph.n_samples, kinds.size)
+    table = counts[:, 1:]  # without -1, the smallest
     return np.where(table.any(axis=1), kinds[1:][table.argmax(axis=1)], -1)
 
 

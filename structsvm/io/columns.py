@@ -53,11 +53,13 @@ def warn_about_columns(recordings: Sequence[Recording]) -> None:
 
     rising = odd(_rises)
     if rising:
-        more = "" if len(rising) == 1 else ", and the others by taking them out of the data"
+        what = "it was" if len(rising) == 1 else "they were"
+        timed = all(recording.time is not None for recording in recordings)
+        time = "" if timed else f"say --time-column {rising[0]} if it is the time, or "
         _warn(
             f"{_columns(rising)} from the first row to the last, as time and row numbers do, and "
-            f"would be learned from: leave it out with --time-column {rising[0]} (time_column= in "
-            f"Python){more}, unless it was measured"
+            f"would be learned from: unless {what} measured, {time}leave it out, --ignore "
+            f"{rising[-1]} (in Python {'' if timed else 'time_column= and '}ignore=)"
         )
     left = [name for name in left if name not in rising and _is_identifier(name)]
     numbers = odd(_is_whole)
@@ -65,8 +67,8 @@ def warn_about_columns(recordings: Sequence[Recording]) -> None:
         _warn(
             f"{listed(numbers)} is called like an identifier, holds whole numbers, and would be "
             "learned from: if it says of which recording a row is, give "
-            f"--recording-column {numbers[0]} (recording_column= in Python), otherwise take it out "
-            "of the data, unless it was measured"
+            f"--recording-column {numbers[0]} (recording_column= in Python), otherwise leave it "
+            f"out, --ignore {numbers[0]} (ignore=), unless it was measured"
         )
 
 

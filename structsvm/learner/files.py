@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from pathlib import Path
@@ -44,6 +44,7 @@ from structsvm.solvers.subgradient import ProjectedSubgradient
 from structsvm.status import Status
 from structsvm.storage.archive import Archive
 from structsvm.storage.codec import Codec, is_lost
+from structsvm.support.plain import settings_in
 from structsvm.support.typed import refuse_other_types
 
 MODEL = Archive("model", 2, ModelFileError)
@@ -307,15 +308,12 @@ def _described_problem(codec: Codec, problem: Any, arrays: dict[str, Any]) -> di
 def _settings(codec: Codec, problem: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     """The settings of a problem; all of them are needed to predict."""
     settings = {}
-    for f in fields(problem):
-        if not f.init:
-            continue
-        value = getattr(problem, f.name)
-        settings[f.name] = codec.pack(value, arrays)
-        if is_lost(settings[f.name]):
+    for name, value in settings_in(problem).items():
+        settings[name] = codec.pack(value, arrays)
+        if is_lost(settings[name]):
             raise PluginError(
                 f"problem {problem_name(problem)}: a model file cannot hold the setting "
-                f"{f.name}={value!r}; it can hold numbers, texts, arrays, and tuples, lists, sets "
+                f"{name}={value!r}; it can hold numbers, texts, arrays, and tuples, lists, sets "
                 "and mappings of them"
             )
     return settings

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from structsvm.errors import DataError
 from structsvm.features import RecordingTransformer
 from structsvm.features.boundaries import BoundaryScores
+from structsvm.features.checks import check_features
 from structsvm.features.compose import Chain, Union, stages_of
 from structsvm.features.scores import NamedScores
 from structsvm.learner.training_set import TrainingSet
@@ -64,8 +65,7 @@ class Inputs:
         if features is not None:
             features = clone(features)
             _check_gaps(features, data.samples, words)
-            found = _fit_transform(features, data)
-            _check_features(found, data.samples, words)
+            found = _checked(features, _fit_transform(features, data), data.samples, words)
             columns = data.names or [f"x{j}" for j in range(data.n_features)]
             made = tuple(str(name) for name in features.get_feature_names_out(columns))
             data = data.with_features(found, made)
@@ -83,8 +83,7 @@ class Inputs:
         if self.features is not None:
             _check_gaps(self.features, samples, self.words)
             found, states = _transform(self.features, samples, len(self.made))
-            _check_features(found, samples, self.words)
-            pairs = zip(samples, found, strict=True)
+            pairs = zip(samples, _checked(self.features, found, samples, self.words), strict=True)
             samples = [sample.with_features(X, made) for sample, X in pairs]
         prepared = [sample.made_by(self.standardizer) for sample in samples]
         if states is None:
@@ -166,9 +165,9 @@ def _features_of(
 
 def _features(X: Floats, transformer: RecordingTransformer) -> Floats:
     """The features of one sample, which are looked at whenever they are made."""
-    (found,) = transformer.transform([X])
-    _check_features([found], [Sample(X)], RECORDINGS)
-    return np.asarray(found, dtype=np.float64)
+    found = transformer.transform([X])
+    (F,) = _checked(transformer, found, [Sample(X)], RECORDINGS)
+    return np.asarray(F)
 
 
 def _states(X: Floats, transformer: RecordingTransformer) -> Floats:
@@ -189,23 +188,11 @@ def _check_gaps(features: RecordingTransformer, samples: Sequence[Sample], words
         )
 
 
-def _check_features(Xs: Sequence[Any], samples: Sequence[Sample], words: Words) -> None:
-    """Refuse features that a metric cannot be learned from, naming the sample."""
-    if len(Xs) != len(samples):
-        raise DataError(f"{words.wholes(len(samples))} but features of {len(Xs)}")
-    for i, (X, sample) in enumerate(zip(Xs, samples, strict=True)):
-        if sample.is_deferred:
-            continue  # they are looked at when they are made
-        shape = np.shape(X)
-        if len(shape) != 2 or shape[0] != sample.n_samples or shape[1] == 0:
-            raise DataError(
-                f"{words.whole} {i} has {words.items(sample.n_samples)}, its features have shape "
-                f"{shape}: a transformer must return one row for each"
-            )
-        wrong = np.isinf(X) if sample.has_gaps else ~np.isfinite(X)
-        if wrong.any():
-            row, column = np.argwhere(wrong)[0]
-            raise DataError(
-                f"{words.whole} {i}: feature {column} of {words.item} {row} is "
-                f"{np.asarray(X)[row, column]}: a transformer must return finite numbers"
-            )
+def _checked(
+    features: RecordingTransformer, found: Sequence[Any], samples: Sequence[Sample], words: Words
+) -> Sequence[Any]:
+    """What was made of samples, looked at; of those that are read later it is when it is made."""
+    if any(sample.is_deferred for sample in samples):
+        return found
+    arrays = [sample.X for sample in samples]
+    return check_features(found, arrays, type(features).__name__, words, gaps=True)

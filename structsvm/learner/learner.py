@@ -108,7 +108,8 @@ class MetricLearner(ProblemParameters):
         Features to make of each recording first, see :mod:`structsvm.features`.
     standardize : {"auto", "recording", "training", None}
         Scale the features of each recording by itself, or all as on the training set, or not;
-        "auto" is what suits the problem.
+        "auto" is what suits the problem, and not features whose scale says something
+        (:attr:`structsvm.features.RecordingTransformer.scaled`).
     whiten : "auto", float in [0, 1] or None
         Learn a full metric from features whitened within the true clusters first, their covariance
         shrunk so far towards a multiple of the identity; "auto" is what suits the problem: 0.5 for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
@@ -12,12 +12,13 @@ from sklearn.base import BaseEstimator
 from structsvm.errors import SettingsError
 from structsvm.plugins import problem_class, problem_names
 from structsvm.support.checks import meant
+from structsvm.support.plain import settings_in
 
-WAYS = {
+TYPED_ONLY = {
     "distribution-change": ": give problem='change-point' and "
     "features=structsvm.features.HermiteMoments()"
 }
-"""What to write for kinds of problem that only the command line has names for."""
+"""Names of problems on the command line alone, and what to write in Python."""
 
 
 class ProblemParameters(BaseEstimator):  # type: ignore[misc]
@@ -79,7 +80,7 @@ def named_problem(problem: Any) -> Any:
     if problem not in names:
         raise SettingsError(
             f"problem must be a PartitionProblem such as ChangePoint(), or one of "
-            f"{', '.join(names)}, got {problem!r}{WAYS.get(problem) or meant(problem, names)}"
+            f"{', '.join(names)}, got {problem!r}{TYPED_ONLY.get(problem) or meant(problem, names)}"
         )
     try:
         return problem_class(problem)()
@@ -92,19 +93,15 @@ def named_problem(problem: Any) -> Any:
 def _settings(value: Any, name: str) -> dict[str, Any]:
     """The settings of a dataclass by name, those of dataclasses inside of it as well."""
     found: dict[str, Any] = {}
-    if not _has_settings(value):
-        return found
-    for field in fields(value):
-        if field.init:
-            inner, path = getattr(value, field.name), f"{name}__{field.name}"
-            found |= {path: inner, **_settings(inner, path)}
+    for setting, inner in settings_in(value).items():
+        path = f"{name}__{setting}"
+        found |= {path: inner, **_settings(inner, path)}
     return found
 
 
 def _with(value: Any, given: Mapping[str, Any]) -> Any:
     """A dataclass with other settings, by name; ``a__b`` is the setting b of its setting a."""
-    kind = type(value).__name__
-    known = [field.name for field in fields(value) if field.init] if _has_settings(value) else []
+    kind, known = type(value).__name__, settings_in(value)
     inside: dict[str, dict[str, Any]] = {}
     changed: dict[str, Any] = {}
     for path, setting in given.items():
@@ -117,9 +114,5 @@ def _with(value: Any, given: Mapping[str, Any]) -> Any:
         else:
             changed[name] = setting
     for name, settings in inside.items():
-        changed[name] = _with(changed.get(name, getattr(value, name)), settings)
+        changed[name] = _with(changed.get(name, known[name]), settings)
     return replace(value, **changed)
-
-
-def _has_settings(value: Any) -> bool:
-    return is_dataclass(value) and not isinstance(value, type)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -178,6 +179,26 @@ def partitions_of(
 ) -> list[EquivalenceMatrix]:
     """The partitions that one of several rivals predicts of samples as they were measured.
 
+    Parameters and errors are those of :func:`labels_by`.
+    """
+    labels = labels_by(rivals, name, problem, samples, n_clusters)
+    return [partition_of_labels(y, problem) for y in labels]
+
+
+def labels_by(
+    rivals: Mapping[str, Any],
+    name: str,
+    problem: PartitionProblem,
+    samples: Sequence[Sample],
+    n_clusters: Counts = None,
+) -> list[NDArray[Any]]:
+    """The label of each item by one of several rivals, its name if the rival names states.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+        As they were measured.
+
     Raises
     ------
     SettingsError
@@ -187,40 +208,39 @@ def partitions_of(
     """
     if not among(name, tuple(rivals)):
         raise SettingsError(f"rival must be one of {sorted(rivals)}, got {name!r}")
-    sizes = [sample.n_samples for sample in samples]
-    counts = cluster_counts(n_clusters, sizes, problem.traits.words)
+    words, rival = problem.traits.words, rivals[name]
+    counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples], words)
     asked = None if n_clusters is None else [K for K in counts if K is not None]
-    return guessed(rivals[name], name, problem, samples, asked)
-
-
-def guessed(
-    rival: Any, name: str, problem: PartitionProblem, samples: Sequence[Sample], counts: Counts
-) -> list[EquivalenceMatrix]:
-    """The partitions that a fitted rival predicts of samples as they were measured.
-
-    Raises
-    ------
-    SettingsError
-        When it does not predict one label for each item, naming it.
-    """
-    found = rival.predict([filled(sample.X) for sample in samples], counts)
+    found = ask(rival, "predict_states" if names_states(rival) else "predict", samples, asked)
     if len(found) != len(samples):
-        words = problem.traits.words
         raise SettingsError(
             f"{name} predicts labels of {len(found)} of {words.wholes(len(samples))}"
         )
-    partitions = []
-    for i, (labels, sample) in enumerate(zip(found, samples, strict=True)):
-        values = label_values(labels)
+    labels = [label_values(y) for y in found]
+    for i, (values, sample) in enumerate(zip(labels, samples, strict=True)):
         if values.shape != (sample.n_samples,):
             raise SettingsError(
-                f"{name} predicts labels of shape {values.shape} of {problem.traits.words.whole} "
-                f"{i}, which has {problem.traits.words.items(sample.n_samples)}"
+                f"{name} predicts labels of shape {values.shape} of {words.whole} {i}, which has "
+                f"{words.items(sample.n_samples)}"
             )
-        if problem.traits.contiguous:
-            values = np.concatenate([[0], np.cumsum(values[1:] != values[:-1])])
-        partitions.append(EquivalenceMatrix.from_labels(values))
-    return partitions
+    return labels
+
+
+def partition_of_labels(labels: NDArray[Any], problem: PartitionProblem) -> EquivalenceMatrix:
+    """The partition that labels of items (T,) mean: of recordings, a segment for each change."""
+    if problem.traits.contiguous:
+        labels = np.concatenate([[0], np.cumsum(labels[1:] != labels[:-1])])
+    return EquivalenceMatrix.from_labels(labels)
+
+
+def names_states(rival: Any) -> bool:
+    """Whether an estimator names the states of what it finds."""
+    return getattr(rival, "classes_", None) is not None and hasattr(rival, "predict_states")
+
+
+def ask(rival: Any, method: str, samples: Sequence[Sample], n_clusters: Counts) -> Any:
+    """What a method of a fitted rival says of samples as they were measured."""
+    return getattr(rival, method)([filled(sample.X) for sample in samples], n_clusters)
 
 
 def _labels(data: TrainingSet) -> list[Any]:

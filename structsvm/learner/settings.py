@@ -62,13 +62,15 @@ class Settings:
         problem = problem_from(parameters["problem"], parameters["random_state"])
         traits, metric = problem.traits, parameters["metric"]
         metric_space(metric, 1)  # refuses an unknown metric
+        features = _features_from(parameters["features"])
+        usual = None if features is not None and features.scaled else traits.standardize
         settings = cls(
             problem=problem,
             metric=metric,
             regularizer=regularizer_from(parameters["regularizer"]),
             lam=_lam_from(parameters["lam"], traits.lam),
-            features=_features_from(parameters["features"]),
-            standardize=_standardize_from(parameters["standardize"], traits.standardize),
+            features=features,
+            standardize=_standardize_from(parameters["standardize"], usual),
             shrinkage=_shrinkage_from(parameters["whiten"], metric, traits.shrinkage),
             solver=solver_from(parameters["solver"], convex=traits.convex),
             constraints=parameters["constraints"],

@@ -136,8 +136,9 @@ class _Program:
         self.psi, self.o = cuts.slopes[self.rows][:, self.columns], cuts.intercepts[self.rows]
         self.curvature, self.linear = omega.curvature[self.columns], omega.linear[self.columns]
         self.center, self.flat = omega.center[self.columns], self.curvature == 0
+        self.is_curved = not self.flat.any()
         self.null = self.lagrangian_weight(self.linear)
-        self.untouched = ~self.psi.any(axis=0)  # by any cut: constant features
+        self.untouched = np.flatnonzero(~self.psi.any(axis=0))  # by any cut: constant features
         losses = self.largest(np.abs(self.o)).sum()
         self.worth = float(losses + self.primal(self.null, self.o + self.psi @ self.null))
 
@@ -156,18 +157,25 @@ class _Program:
 
     def lagrangian_weight(self, slope: Floats) -> Floats:
         """Minimises ``curvature / 2 (w - center)^2 + slope w``; 0 where there is no curvature."""
-        w = np.where(self.flat, 0.0, self.center - slope / np.where(self.flat, 1.0, self.curvature))
+        if self.is_curved:
+            w = self.center - slope / self.curvature
+        else:
+            w = np.where(self.flat, 0.0, self.center - slope / (self.curvature + self.flat))
         w[: self.n_bounded] = np.maximum(w[: self.n_bounded], 0.0)
         return w
 
     def scale(self, slope: Floats, part: float = 1.0) -> float:
         """Largest s in [0, 1] for which ``linear + s slope >= (1 - part) linear`` where flat."""
+        if self.is_curved:
+            return 1.0
         falls = self.flat & (slope < -part * self.linear)
         return float(np.min(part * self.linear[falls] / -slope[falls], initial=1.0))
 
     def answer(self, w: Floats, alpha: Floats) -> _Answer:
         """A feasible pair from one that is nearly so."""
-        w = np.where(self.untouched, self.null, w)
+        if self.untouched.size:
+            w = w.copy()
+            w[self.untouched] = self.null[self.untouched]
         alpha = alpha / np.maximum(self.sums(alpha), 1.0)[self.groups]
         slope = alpha @ self.psi
         s = self.scale(slope)
@@ -205,7 +213,7 @@ class _Iterate:
         """Largest t <= 1 that keeps the pairs nonnegative."""
         falls = step[: 2 * self.pairs] < 0
         now, change = self.all[: falls.size][falls], step[: falls.size][falls]
-        return float(np.min(now / -change, initial=1.0))
+        return float(np.minimum.reduce(now / -change, initial=1.0))
 
 
 def _start(p: _Program) -> _Iterate:
@@ -366,8 +374,8 @@ class _ByWeights:
 def _cholesky(matrix: Floats) -> Floats:
     """By LAPACK itself, of a slightly larger matrix where rounding made this one indefinite."""
     for ridge in (0.0, 1e-14, 1e-11):
-        larger = matrix.copy() if ridge == 0 else matrix + ridge * np.diag(np.diag(matrix))
-        factor, info = dpotrf(larger, lower=1, overwrite_a=1)
+        larger = matrix if ridge == 0 else matrix + ridge * np.diag(np.diag(matrix))
+        factor, info = dpotrf(larger, lower=1)
         if info == 0:
             return np.asarray(factor)
     raise np.linalg.LinAlgError("the system is indefinite")

@@ -11,10 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, DataWarning, LearningError
-from structsvm.evaluation.evaluate import Evaluation, warn_of_new_clusters
-from structsvm.evaluation.verdict import LEARNED, Verdict
+from structsvm.evaluation.evaluate import Evaluation, found_by_all, warn_of_new_clusters
+from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.rivals import partitions_of
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.splits import (
     CLUSTERS,
@@ -160,12 +159,10 @@ def evaluate_rows(
         measured = parts.at(which).samples
         seen = own.inputs_(measured) if whole is None else whole.at(which).samples
         here = [K for i in which if (K := counts[i]) is not None]
-        for name, metric in {LEARNED: own.metric_, **own.baselines_}.items():
-            guesses.setdefault(name, []).extend(own.decode_with(metric, list(seen), here))
-        for name in [] if asked == CLUSTERS else own.rivals_:
-            guesses.setdefault(name, []).extend(
-                partitions_of(own.rivals_, name, own.problem_, measured, here)
-            )
+        others = None if asked == CLUSTERS else measured  # classifiers find no new clusters
+        known = [truths[i] for i in which]
+        for name, partitions in found_by_all(own, list(seen), known, here, others)[0].items():
+            guesses.setdefault(name, []).extend(partitions)
     names = [f"{asked} {i}" for i in range(len(parts))]
     problem, classifiers = data.problem, learner.rivals_
     scores = Evaluation.of(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, Unpack
+from functools import partial, wraps
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.rivals import (
+    ask,
     asked_for,
     candidates_of,
     fit_rival,
@@ -39,7 +40,7 @@ from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample, is_prepared
+from structsvm.partitions.sample import is_prepared
 from structsvm.partitions.samples import Counts
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
@@ -50,15 +51,40 @@ from structsvm.support.progress import share, stage
 __all__ = ["MetricLearnerCV"]
 
 Floats = NDArray[np.float64]
+Found = TypeVar("Found")
+Given = ParamSpec("Given")
 
 WHOLE = "tables"
 """What is asked about tables if they are held out as a whole."""
-MANY = 3
+REUSED_FROM = 3
 """Folds of the choice from which on they serve the features of the final metric too, whose own
 would be five. Measured on people held out from har_spsw: the loss of three is 0.016 +- 0.025 above
 that of five, which take three more fits of every classifier."""
 CHOOSING = 0.9
 """What part of the time goes into choosing, about; the rest into learning the choice."""
+
+
+class _OfTheChoice(Generic[Found]):
+    """What the learner of the choice has learned, as an attribute of the search."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, search: MetricLearnerCV | None, owner: type) -> Found:
+        found: Any = self if search is None else getattr(search._fitted, self.name)
+        return cast(Found, found)
+
+
+def _of_the_choice(
+    method: Callable[Concatenate[MetricLearner, Given], Found],
+) -> Callable[Concatenate[MetricLearnerCV, Given], Found]:
+    """A method of the learner of the choice as one of the search."""
+
+    @wraps(method)
+    def answered(search: MetricLearnerCV, /, *args: Given.args, **kwargs: Given.kwargs) -> Found:
+        return method(search._fitted, *args, **kwargs)
+
+    return answered
 
 
 class MetricLearnerCV(ProblemParameters):
@@ -363,7 +389,7 @@ class MetricLearnerCV(ProblemParameters):
         best = learner.rivals_.get(self.best_candidate_)
         if hasattr(best, method):
             counts = None if n_clusters is None else [M.n_clusters for M in partitions]
-            return list(getattr(best, method)([x.X for x in self.measured(Xs)], counts))
+            return list(ask(best, method, self.measured(Xs), counts))
         if learner.classes_ is None:
             raise SettingsError(
                 f"{self.best_candidate_} knows no names of states, nor does the learned metric: "
@@ -372,17 +398,6 @@ class MetricLearnerCV(ProblemParameters):
         samples = learner.prepare(Xs)
         pairs = zip(partitions, samples, strict=True)
         return [name(M, sample, learner.classes_) for M, sample in pairs]
-
-    def predict_changes(
-        self,
-        Xs: Any,
-        n_clusters: Counts = None,
-        *,
-        tolerance: int | None = None,
-        **rules: Unpack[Rules],
-    ) -> Any:
-        """Segment recordings in the learned metric, and say how sure each change is."""
-        return self._fitted.predict_changes(Xs, n_clusters, tolerance=tolerance, **rules)
 
     @same_form
     def predict_breakpoints(
@@ -426,101 +441,40 @@ class MetricLearnerCV(ProblemParameters):
         samples = self._best_inputs(self.measured(Xs))
         return learner.decode_with(self._best_metric, samples, n_clusters, **rules)
 
-    def decode_with(
-        self, metric: Metric, Xs: Any, n_clusters: Counts = None
-    ) -> list[EquivalenceMatrix]:
-        """Partition samples with another metric, such as one of ``baselines_``."""
-        return self._fitted.decode_with(metric, Xs, n_clusters)
+    predict_changes = _of_the_choice(MetricLearner.predict_changes)
+    decode_with = _of_the_choice(MetricLearner.decode_with)
+    partition_with = _of_the_choice(MetricLearner.partition_with)
+    prepare = _of_the_choice(MetricLearner.prepare)
+    measured = _of_the_choice(MetricLearner.measured)
+    encode = _of_the_choice(MetricLearner.encode)
+    transform = _of_the_choice(MetricLearner.transform)
+    score = _of_the_choice(MetricLearner.score)
+    get_mahalanobis_matrix = _of_the_choice(MetricLearner.get_mahalanobis_matrix)
 
-    def prepare(self, Xs: Any) -> list[Sample]:
-        """Samples as the metric sees them."""
-        return self._fitted.prepare(Xs)
-
-    def measured(self, Xs: Any) -> list[Sample]:
-        """Samples as they were measured, checked against those it was learned from."""
-        return self._fitted.measured(Xs)
-
-    def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
-        """Labels of samples as equivalence matrices, checked."""
-        return self._fitted.encode(Xs, ys)
-
-    def transform(self, Xs: Any) -> Any:
-        """Samples in the learned metric, (T_i, rank)."""
-        return self._fitted.transform(Xs)
-
-    def score(self, Xs: Any, ys: Any, sample_weight: Any = None) -> float:
-        """The mean agreement of the learned metric with the truth, larger is better."""
-        return self._fitted.score(Xs, ys, sample_weight)
-
-    def get_mahalanobis_matrix(self) -> Floats:
-        """``B`` of the learned metric, (P, P)."""
-        return self._fitted.get_mahalanobis_matrix()
-
-    @property
-    def metric_(self) -> Metric:
-        """The learned metric and its price."""
-        return self._fitted.metric_
-
-    @property
-    def components_(self) -> Floats:
-        """``L^T`` of the learned metric, (rank, P)."""
-        return self._fitted.components_
-
-    @property
-    def penalty_(self) -> float | None:
-        """Price of a cluster in the learned metric."""
-        return self._fitted.penalty_
-
-    @property
-    def baselines_(self) -> dict[str, Metric]:
-        """Metrics that are not learned, tuned on all samples as the learned metric sees them."""
-        return self._fitted.baselines_
-
-    @property
-    def rivals_(self) -> dict[str, Any]:
-        """The candidates that are no metrics, fitted to all samples."""
-        return self._fitted.rivals_
-
-    def partition_with(
-        self, rival: str, Xs: Any, n_clusters: Counts = None
-    ) -> list[EquivalenceMatrix]:
-        """Partition samples as one of ``rivals_`` does, by its name."""
-        return self._fitted.partition_with(rival, Xs, n_clusters)
-
-    @property
-    def inputs_(self) -> Inputs:
-        """What is done to a sample first."""
-        return self._fitted.inputs_
-
-    @property
-    def problem_(self) -> PartitionProblem:
-        """The problem."""
-        return self._fitted.problem_
-
-    @property
-    def training_data_(self) -> TrainingSummary:
-        """What was learned from."""
-        return self._fitted.training_data_
-
-    @property
-    def classes_(self) -> NDArray[Any] | None:
-        """The names of the states that the features know, (C,); None if they know none."""
-        return self._fitted.classes_
-
-    @property
-    def question_(self) -> str | None:
-        """What was asked about tables: "rows", "clusters" or "tables"; None of other samples."""
-        return self._fitted.question_
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of features, P."""
-        return int(self._fitted.n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """Names of the features, only if the samples named them."""
-        return self._fitted.feature_names_in_
+    metric_ = _OfTheChoice[Metric]()
+    """The learned metric and its price."""
+    components_ = _OfTheChoice[Floats]()
+    """``L^T`` of the learned metric, (rank, P)."""
+    penalty_ = _OfTheChoice[float | None]()
+    """Price of a cluster in the learned metric."""
+    baselines_ = _OfTheChoice[dict[str, Metric]]()
+    """Metrics that are not learned, tuned on all samples as the learned metric sees them."""
+    rivals_ = _OfTheChoice[dict[str, Any]]()
+    """The candidates that are no metrics, fitted to all samples."""
+    inputs_ = _OfTheChoice[Inputs]()
+    """What is done to a sample first."""
+    problem_ = _OfTheChoice[PartitionProblem]()
+    """The problem."""
+    training_data_ = _OfTheChoice[TrainingSummary]()
+    """What was learned from."""
+    classes_ = _OfTheChoice[NDArray[Any] | None]()
+    """The names of the states that the features know, (C,); None if they know none."""
+    question_ = _OfTheChoice[str | None]()
+    """What was asked about tables: "rows", "clusters" or "tables"; None of other samples."""
+    n_features_in_ = _OfTheChoice[int]()
+    """The number of features, P."""
+    feature_names_in_ = _OfTheChoice[Any]()
+    """Names of the features, only if the samples named them."""
 
     def __sklearn_tags__(self) -> Tags:
         return recording_tags(super().__sklearn_tags__())
@@ -604,7 +558,7 @@ class MetricLearnerCV(ProblemParameters):
         keep: Callable[[MetricLearner], object],
     ) -> None:
         """Learn the choice, what it cross-fits in the folds of the choice if these are many."""
-        folded = self._folded(data, MANY)
+        folded = self._folded(data, REUSED_FROM)
         if folded is not data:
             try:
                 learner.fit(folded, rivals=tuned, when_learned=keep)

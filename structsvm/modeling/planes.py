@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -91,15 +91,7 @@ def ask(part: Part, points: Points) -> Answer | None:
         return None
     started = time.perf_counter()
     found = part.answer(points.arguments[part.atom], points.parameters[part.atom])
-    return Answer(
-        found.values,
-        found.slopes,
-        found.slacks,
-        found.size,
-        found.calls,
-        time.perf_counter() - started,
-        found.quality,
-    )
+    return replace(found, seconds=time.perf_counter() - started)
 
 
 @dataclass

@@ -27,12 +27,12 @@ from structsvm.support.checks import among, check_n_jobs
 
 BACKEND_NAMES = ("auto", "serial", "threads", "processes", "dask")
 
-PROBE = 0.01
-"""Seconds for which the first parts are worked on here, to see what the others will take."""
-CHEAP, DEAR = 0.01, 1.0
-"""CPU seconds of a round below which threads, and above which processes, may pay."""
-ENOUGH = 0.5
-"""CPU seconds in threads after which it is seen whether they pay: the null weight says little."""
+CHEAP = 0.01
+"""Seconds for which the parts of the first round are worked on here, to see what the others will
+take, and CPU seconds of a round from which on threads are tried."""
+DEAR = 1.0
+"""CPU seconds in threads after which it is seen whether they pay, as the null weight says little,
+and of a round from which on processes may pay if they do not."""
 WORTHWHILE = 1.25
 """Threads that wait for each other's lock do not reach this many CPU seconds per second."""
 
@@ -131,7 +131,7 @@ class _Chosen(Session):
         """The first round: some parts here, and what is left where that suggests."""
         self._begun = True
         started, done = time.perf_counter(), ShareResult([], 0.0)
-        while (rest := self._parts[len(done.answers) :]) and time.perf_counter() - started < PROBE:
+        while (rest := self._parts[len(done.answers) :]) and time.perf_counter() - started < CHEAP:
             done = done.and_then(work(task, rest[:1], argument))
         if not rest:
             return done
@@ -150,7 +150,7 @@ class _Chosen(Session):
         if not isinstance(session, SerialSession):
             self._work += seconds
             self._elapsed += elapsed
-            if self._work >= ENOUGH:
+            if self._work >= DEAR:
                 self._settle(seconds, self._work / self._elapsed)
         elif seconds >= CHEAP and len(self._parts) > 1:
             self._next = Threads(self._n_jobs)

@@ -6,7 +6,8 @@ import pickle
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,6 +20,8 @@ Task = Callable[[Any, Any], Any]
 
 ShareTask = Callable[[Sequence[Any], Any], list[Any]]
 """Takes the parts of a share and the argument; an answer for each part."""
+
+_turn: ContextVar[AbstractContextManager[Any]] = ContextVar("turn", default=nullcontext())  # noqa: B039 (holds nothing)
 
 RETRIES = 3
 """How often work that was on a worker that died is done again."""
@@ -134,6 +137,23 @@ def in_order(shares: Sequence[ShareResult]) -> list[Any]:
     """The answers of all parts, in the order in which they were before they were dealt out."""
     n, total = len(shares), sum(len(done.answers) for done in shares)
     return [shares[k % n].answers[k // n] for k in range(total)]
+
+
+def take_turns(lock: AbstractContextManager[Any]) -> None:
+    """Let this thread hold ``lock`` in what it does :func:`in_turn`."""
+    _turn.set(lock)
+
+
+def in_turn() -> AbstractContextManager[Any]:
+    """What a thread of a session does in Python before and after a compiled call.
+
+    Small calls of NumPy let go of the interpreter's lock. Threads that prepare their compiled calls
+    at the same time would change places at each of them, begin to compute together, and come back
+    together: each would always wait for all others. In turns one is in Python while the others
+    compute. What takes long, or is not of this library, is left outside. Without threads nothing is
+    held.
+    """
+    return _turn.get()
 
 
 def work(task: ShareTask, share: Sequence[Any], argument: Any) -> ShareResult:

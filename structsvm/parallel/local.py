@@ -6,12 +6,12 @@ import logging
 import os
 import pickle
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
-from threading import Thread
+from threading import RLock, Thread
 from typing import Any
 
 import cloudpickle
@@ -27,6 +27,7 @@ from structsvm.parallel.base import (
     ShareTask,
     sendable,
     split_shares,
+    take_turns,
     work,
 )
 from structsvm.parallel.workers import Workers, WorkersDied
@@ -113,9 +114,11 @@ class _InThreads(Session):
 
     def __init__(self, shares: Sequence[Sequence[Any]]) -> None:
         self._calls: list[SimpleQueue[_Call | None]] = [SimpleQueue() for _ in shares]
+        turn = RLock()
         for k, (calls, share) in enumerate(zip(self._calls, shares, strict=True)):
             name = f"structsvm share {k}"
-            Thread(target=_answer_calls, args=(calls, k, share), name=name, daemon=True).start()
+            args = (calls, k, share, turn)
+            Thread(target=_answer_calls, args=args, name=name, daemon=True).start()
 
     def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
         answers: SimpleQueue[_Answer] = SimpleQueue()  # no call gets what another one left behind
@@ -136,9 +139,13 @@ class _InThreads(Session):
 
 _Answer = tuple[int, ShareResult | BaseException]
 _Call = tuple[ShareTask, Any, "SimpleQueue[_Answer]"]
+_Turn = AbstractContextManager[Any]
 
 
-def _answer_calls(calls: SimpleQueue[_Call | None], k: int, share: Sequence[Any]) -> None:
+def _answer_calls(
+    calls: SimpleQueue[_Call | None], k: int, share: Sequence[Any], turn: _Turn
+) -> None:
+    take_turns(turn)
     while (call := calls.get()) is not None:
         task, argument, answers = call
         try:

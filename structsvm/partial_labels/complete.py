@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from structsvm.partial_labels.alternate import Completions
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
 from structsvm.partitions.deferred import Data, derived, of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import in_metric
+from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import (
     Calibration,
@@ -363,7 +363,7 @@ def calibrate_to_rate(
 
 
 def _in_metric(samples: Sequence[Sample], factor: Floats) -> list[Data]:
-    step = partial(in_metric, factor=factor)
+    step = InMetric(factor)
     return [derived(sample.data, step, factor.shape[1]) for sample in samples]
 
 

@@ -14,7 +14,8 @@ class Rival:
     It has ``fit(Xs, ys, groups=None)`` and ``predict(Xs, n_clusters=None)``, which returns one
     label for each item of each sample. ``Xs`` are the features of the samples as they were
     measured, (T_i, P) each, ``ys`` their labels as :meth:`PartitionProblem.item_labels` has them,
-    and ``n_clusters`` a number for each sample, for all, or None.
+    and ``n_clusters`` a number for each sample, for all, or None. One that has ``classes_`` and
+    ``predict_states``, with the same parameters, names what it finds: the names are its labels.
 
     Examples
     --------

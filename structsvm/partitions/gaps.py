@@ -12,12 +12,14 @@ features, so that a sample of which one is missing has no place in it.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from structsvm.errors import DataError
-from structsvm.support.arrays import Floats
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import largest, largest_of_all
 
 
@@ -58,32 +60,44 @@ def scales(X: Floats) -> Floats:
     return np.asarray(X.std(axis=0) if not has_gaps(X) else np.sqrt(means((X - means(X)) ** 2)))
 
 
-def in_metric(X: Floats, factor: Floats) -> Floats:
-    """``X L`` of samples (T, P) and a factor (P, r); missing where its feature is.
+@dataclass(frozen=True, eq=False)
+class InMetric:
+    """``X L`` of samples (T, P), for a factor (P, r) that is looked at once; missing where X is."""
 
-    Raises
-    ------
-    DataError
-        If values are missing and the metric mixes features.
-    """
-    if not factor.size or _mixes(factor):
-        Z = np.asarray(X @ factor)
-        if math.isnan(Z.sum()):
-            raise DataError(
-                "values are missing (NaN), and this metric mixes features: masked values take "
-                "metric='diagonal'; interpolate them for a full metric"
-            )
-        return Z
-    feature, column = np.abs(factor).argmax(axis=0), np.arange(factor.shape[1])
-    kept = X if np.array_equal(feature, np.arange(X.shape[1])) else X.take(feature, axis=1)
-    return np.asarray(kept * factor[feature, column])
+    factor: Floats
 
+    @cached_property
+    def picked(self) -> tuple[Ints | None, Floats] | None:
+        """The feature of each column, None for all in their order, and its scale, (r,).
 
-def _mixes(factor: Floats) -> bool:
-    """Whether a column of a factor is made of several features."""
-    if np.count_nonzero(factor) > factor.shape[1]:  # there is one by the pigeonhole principle
-        return True
-    return bool((np.count_nonzero(factor, axis=0) > 1).any())
+        None of a metric that mixes features.
+        """
+        P, r = self.factor.shape
+        columns = np.nonzero(self.factor)[1]
+        if not self.factor.size or np.unique(columns).size < columns.size:
+            return None
+        feature = np.abs(self.factor).argmax(axis=0)
+        scale = self.factor[feature, np.arange(r)]
+        return (None if np.array_equal(feature, np.arange(P)) else feature), scale
+
+    def __call__(self, X: Floats) -> Floats:
+        """The samples in the metric, (T, r).
+
+        Raises
+        ------
+        DataError
+            If values are missing and the metric mixes features.
+        """
+        if self.picked is None:
+            Z = np.asarray(X @ self.factor)
+            if math.isnan(Z.sum()):
+                raise DataError(
+                    "values are missing (NaN), and this metric mixes features: masked values take "
+                    "metric='diagonal'; interpolate them for a full metric"
+                )
+            return Z
+        feature, scale = self.picked
+        return np.asarray((X if feature is None else X.take(feature, axis=1)) * scale)
 
 
 def filled(X: Floats) -> Floats:

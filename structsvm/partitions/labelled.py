@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from structsvm.partitions.deferred import Data, Deferred, in_memory
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import has_gaps, in_metric
+from structsvm.partitions.gaps import InMetric, has_gaps
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Separation
@@ -28,6 +29,11 @@ class Scoring:
     """``c``."""
     shift: float
     """``d``."""
+
+    @cached_property
+    def in_metric(self) -> InMetric:
+        """What puts samples in the metric."""
+        return InMetric(self.factor)
 
 
 class LabelledSample(Contract):
@@ -140,7 +146,7 @@ class SearchedSample(LabelledSample):
     def scored(self, scoring: Scoring) -> TraceObjective:
         """What :meth:`separate` maximises."""
         return TraceObjective(
-            Z=(Z := in_metric(self.X, scoring.factor)),
+            Z=(Z := scoring.in_metric(self.X)),
             truth=self.M,
             truth_weight=scoring.truth_weight,
             shift=scoring.shift,

@@ -14,7 +14,7 @@ from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.partitions.deferred import Data, batches_of, in_memory, of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import has_gaps, in_metric, means
+from structsvm.partitions.gaps import InMetric, has_gaps, means
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, BatchOracle, Constraint, Oracle
 from structsvm.partitions.price_path import decode_between
@@ -70,7 +70,7 @@ class Metric:
 
     def transform(self, X: Floats) -> Floats:
         """Return samples (T, P) in the metric, (T, r), whose plain distance is that of ``B``."""
-        return by_rows(lambda rows: in_metric(rows, self.factor), X, self.factor.shape[1])
+        return by_rows(InMetric(self.factor), X, self.factor.shape[1])
 
     def decode(
         self,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from structsvm.errors import SettingsError
+from structsvm.parallel.base import in_turn
 from structsvm.partitions.equivalence import EquivalenceMatrix, project_all
 from structsvm.partitions.feature_maps import SECOND_MOMENT
 from structsvm.partitions.kept import KeptPartition
@@ -282,19 +284,22 @@ class MetricScorer(BatchScorer):
     ) -> list[Separation]:
         """Ask the oracles of the samples for their most violated labellings, each oracle once."""
         xs = [x.read() for x in xs]
-        objectives = [x.scored(self.scoring) for x in xs]
+        mixes = self.scoring.in_metric.picked is None
+        with nullcontext() if mixes else in_turn():  # products of matrices take long
+            objectives = [x.scored(self.scoring) for x in xs]
         found = ask_together([x.oracle for x in xs], objectives)
-        answers = [found[i] for i in range(len(xs))]
-        features = self.objective.joint_features(xs, [answer.y for answer in answers])
-        return [
-            Separation(
-                answer.y,
-                max(0.0, answer.upper_bound - answer.value) / x.n_samples,
-                answer.quality,
-                feature,
-            )
-            for x, answer, feature in zip(xs, answers, features, strict=True)
-        ]
+        with in_turn():
+            answers = [found[i] for i in range(len(xs))]
+            features = self.objective.joint_features(xs, [answer.y for answer in answers])
+            return [
+                Separation(
+                    answer.y,
+                    max(0.0, answer.upper_bound - answer.value) / x.n_samples,
+                    answer.quality,
+                    feature,
+                )
+                for x, answer, feature in zip(xs, answers, features, strict=True)
+            ]
 
 
 def metric_space(metric: str, n_features: int) -> WeightSpace:

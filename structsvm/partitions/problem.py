@@ -15,7 +15,7 @@ from structsvm.partitions.candidates import Candidate, Rival, named_candidate
 from structsvm.partitions.deferred import derived
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
-from structsvm.partitions.gaps import has_gaps, in_metric
+from structsvm.partitions.gaps import InMetric, has_gaps
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, covering, margin_f1, partition_loss
 from structsvm.partitions.metric import Calibration, Metric, calibrate
@@ -295,7 +295,7 @@ class PartitionProblem(Contract):
         for i, sample in enumerate(samples):
             with asked(self, "decoder", f"{self.traits.words.whole} {i}"):
                 oracles.append(self.decoder(sample))
-        step, rank = partial(in_metric, factor=factor), factor.shape[1]
+        step, rank = InMetric(factor), factor.shape[1]
         Zs = [derived(sample.data, step, rank) for sample in samples]
         return calibrate(oracles, Zs, truths, weights)
 

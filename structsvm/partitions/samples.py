@@ -266,7 +266,7 @@ def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any],
     return names.tolist(), units.astype(np.int64)
 
 
-def asked_counts(asked: int | str | None, truths: Sequence[Any] | None) -> Counts:
+def asked_counts(asked: Counts | str, truths: Sequence[Any] | None) -> Counts:
     """A number of clusters for all, or for each that of its truth if "true" was asked for.
 
     Raises

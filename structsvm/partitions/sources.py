@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from structsvm.errors import DataError
 from structsvm.parallel.once import spread
 from structsvm.storage.limits import kept_bytes, npy_shape, read_npz
+from structsvm.support.contract import hook
 from structsvm.support.extras import require
 
 __all__ = ["Item", "Named", "Source", "source_of"]
@@ -51,13 +52,15 @@ class Source(ABC):
     def get(self, i: int) -> Any:
         """The recording as whoever holds it gives it."""
 
-    @abstractmethod
+    @hook
     def place(self, i: int) -> str:
         """Where it is, in words; "" if there is nothing to say but its number."""
+        return ""
 
-    @abstractmethod
+    @hook
     def stamp(self, i: int) -> Any:
         """What changes when the recording does; None if nothing is known to."""
+        return None
 
     def item(self, i: int) -> Item:
         """The recording, taken apart."""
@@ -84,12 +87,6 @@ class Numbered(Source):
     def get(self, i: int) -> Any:
         return self.held[i]
 
-    def place(self, i: int) -> str:
-        return ""
-
-    def stamp(self, i: int) -> Any:
-        return None
-
 
 @dataclass(frozen=True, eq=False)
 class Named(Source):
@@ -108,10 +105,6 @@ class Named(Source):
     def place(self, i: int) -> str:
         """Its name."""
         return repr(self.keys[i])
-
-    def stamp(self, i: int) -> Any:
-        """Nothing is known to change."""
-        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,12 +151,6 @@ class Bag(Source):
         k = int(np.searchsorted(self._ends, i, side="right"))
         items = _computed(self.partitions[k])
         return items[i - int(self._ends[k]) + self.sizes[k]]
-
-    def place(self, i: int) -> str:
-        return ""
-
-    def stamp(self, i: int) -> Any:
-        return None
 
     @cached_property
     def _ends(self) -> Any:

@@ -11,13 +11,13 @@ from structsvm.learner.samples import partition_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels, misplaced
 from structsvm.partitions.samples import asked_counts
-from structsvm.plotting.style import MARKERS, OKABE_ITO, new_axes, plain, plain_text
+from structsvm.plotting.style import MARKERS, mark_colors, new_axes, plain, plain_text, text_color
 from structsvm.plotting.traces import check_drawable, traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MANY = 20
+LEGEND = 20
 """Clusters that a legend has room for."""
 
 
@@ -79,25 +79,26 @@ def plot_clusters(
     points = values if len(values) > 1 else np.vstack([values, np.zeros(values.shape[1])])
 
     ax = plain(new_axes(ax, width=6.4, height=4.8))
-    titles = _titles(found, truth, y)
+    titles = cluster_names(found, truth, y)
+    colors = mark_colors()
     for k in range(found.n_clusters):
         x, height = points[:, found.labels == k]
-        color, marker = OKABE_ITO[k % len(OKABE_ITO)], MARKERS[(k + k // 8) % len(MARKERS)]
+        color, marker = colors[k % len(colors)], MARKERS[(k + k // 8) % len(MARKERS)]
         dots = ax.scatter(x, height, s=18, color=color, marker=marker, linewidths=0, alpha=0.85)
-        if k < MANY:
-            dots.set_label(titles[k])
+        if k < LEGEND:
+            dots.set_label(plain_text(titles[k]))
     part = learner.problem_.traits.words.part
     title = f"{found.n_clusters} {part}s"
     if truth is not None:
         wrong = misplaced(truth, found)
         x, height = points[:, wrong]
-        ax.scatter(x, height, s=60, facecolors="none", edgecolors="#000000", linewidths=0.8)
+        ax.scatter(x, height, s=60, facecolors="none", edgecolors=text_color(), linewidths=0.8)
         title += f", {truth.n_clusters} in truth; ringed: {wrong.sum()} of {wrong.size} misplaced"
     ax.set_title(title, loc="left", fontsize="medium")
     ax.set_xlabel(names[0])
     ax.set_ylabel(names[1] if len(names) > 1 else "")
-    more = found.n_clusters - MANY
-    heading = f"{MANY} of {found.n_clusters}" if more > 0 else None
+    more = found.n_clusters - LEGEND
+    heading = f"{LEGEND} of {found.n_clusters}" if more > 0 else None
     entries = sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=lambda e: _place(e[1]))
     ax.legend(
         *zip(*entries, strict=True),
@@ -116,15 +117,13 @@ def _place(title: str) -> tuple[str, int]:
     return name, int(title[len(name) :] or 0)
 
 
-def _titles(found: EquivalenceMatrix, truth: EquivalenceMatrix | None, y: Any) -> list[str]:
-    """What each predicted cluster is called."""
-    titles = [f"cluster {k}" for k in range(found.n_clusters)]
+def cluster_names(found: EquivalenceMatrix, truth: EquivalenceMatrix | None, y: Any) -> list[str]:
+    """What each predicted cluster is called, and after them true clusters that go with none."""
+    assert found.labels is not None
+    matched = found.labels if truth is None else matched_labels(truth, found)
+    names = [f"cluster {k}" for k in range(max(found.n_clusters, int(matched.max()) + 1))]
     labels = np.asarray(y, dtype=object)
-    if truth is None or labels.shape != (truth.n_samples,):
-        return titles
-    matched = matched_labels(truth, found)
-    for k in range(found.n_clusters):
-        items = np.flatnonzero(matched == k)
-        if items.size:
-            titles[k] = plain_text(str(labels[items[0]]))
-    return titles
+    if truth is not None and labels.shape == matched.shape:
+        for k, first in zip(*np.unique(matched, return_index=True), strict=True):
+            names[k] = str(labels[first])
+    return names

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.verdict import rival_in_words
 from structsvm.model_selection.search import MetricLearnerCV
-from structsvm.plotting.style import line_styles, new_axes, plain
+from structsvm.plotting.style import line_styles, new_axes, plain, text_color
 from structsvm.solution import Solution
 from structsvm.support.extras import require
 from structsvm.support.typed import refuse_other_types
@@ -183,7 +183,7 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
         bars = np.where(np.isfinite(errors), errors, 0.0)
         ax.errorbar(lams, losses, yerr=bars, label=label, capsize=3, **styles[name])
     taken = [row for row in rows if row[:2] == (search.best_learned_, search.best_lam_)]
-    ax.plot(taken[0][1], taken[0][2], "o", markersize=13, fillstyle="none", color="#000000")
+    ax.plot(taken[0][1], taken[0][2], "o", markersize=13, fillstyle="none", color=text_color())
     ax.set(xscale="log", xlabel="lam (ringed: taken)", ylabel="mean held-out loss")
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)  # lines are everywhere
     return ax

@@ -84,7 +84,7 @@ class _Sure:
         at = [change["at"] for change in changes]
         if getattr(learner, "margin_rates_", None) is not None:
             rates = [change["rate"] for change in changes]
-            return cls(at, rates, [f"{100 * rate:.0f} %" for rate in rates], "right, of such")
+            return cls(at, rates, [f"{100 * rate:.0f} %" for rate in rates], "how often right")
         margins = [change["margin"] for change in changes]
         heights = [1.0 if np.isinf(margin) else margin / (1.0 + margin) for margin in margins]
         return cls(at, heights, [f"{margin:.2g}" for margin in margins], "margin")

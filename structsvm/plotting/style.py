@@ -21,11 +21,17 @@ MARKERS = "osD^vPX*"
 DASHES = ("-", "--", "-.", ":")
 
 
+def mark_colors() -> tuple[Any, ...]:
+    """Colours of curves and dots, seen on light and dark paper: grey for yellow, ink for black."""
+    return (*OKABE_ITO[:6], "#8C8C8C", text_color())
+
+
 def line_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """A colour, a mark and a dash for each of several curves: told apart without colours, too."""
+    colors = mark_colors()
     return {
         name: {
-            "color": OKABE_ITO[i % len(OKABE_ITO)],
+            "color": colors[i % len(colors)],
             "marker": MARKERS[i % len(MARKERS)],
             "linestyle": DASHES[i % len(DASHES)],
             "markersize": 4.5,

@@ -9,7 +9,7 @@ import numpy as np
 from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import is_image, unscaled
-from structsvm.partitions.gaps import in_metric
+from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.sample import Sample
 from structsvm.plotting.words import feature_weights, heaviest_directions
 from structsvm.support.arrays import Floats
@@ -32,7 +32,7 @@ def traces(
     if show != "components":
         raise SettingsError(f"show must be 'components' or 'features', got {show!r}")
     titles, directions = heaviest_directions(learner, n)
-    return titles, in_metric(prepared.X, directions.T).T
+    return titles, InMetric(directions.T)(prepared.X).T
 
 
 def check_drawable(

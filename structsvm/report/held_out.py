@@ -13,8 +13,7 @@ from structsvm.errors import DataError, DataWarning
 from structsvm.evaluation.evaluate import (
     Evaluation,
     confusions_of,
-    decode_with_all,
-    states_with_all,
+    found_by_all,
     warn_of_new_clusters,
 )
 from structsvm.graphs.inputs import as_list
@@ -91,10 +90,9 @@ class HeldOut:
             samples = learner.inputs_(measured)
         truths = learner.encode(samples, ys)
         with share("partitioning", MADE, DECODED):
-            guesses = decode_with_all(learner, samples, truths, n_clusters, measured)
+            guesses, states = found_by_all(learner, samples, truths, n_clusters, measured)
         warn_of_new_clusters(learner, samples, ys)
         arrays, seen = [x.X for x in samples], sum(x.X in learner.training_data_ for x in measured)
-        states = states_with_all(learner, samples, truths, guesses, n_clusters, measured)
         named = confusions_of(learner, samples, ys, states, unseen_states)
         evaluation = Evaluation.of(
             truths,

@@ -15,9 +15,10 @@ from structsvm.features.names import read_names
 from structsvm.io.times import TimeAxis
 from structsvm.learner.samples import partition_of, unscaled
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import in_metric
+from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.matching import matched_labels
 from structsvm.partitions.traits import IMAGES, Words
+from structsvm.plotting.clusters import cluster_names
 from structsvm.plotting.cuts import overlay
 from structsvm.plotting.states import HATCHES, NO_STATE, StateMark, state_marks
 from structsvm.plotting.words import feature_weights, heaviest_directions
@@ -130,7 +131,7 @@ def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
     as_measured = unscaled(learner, held_out.measured)
     found = []
     for i, (sample, shown) in enumerate(zip(held_out.samples, as_measured, strict=True)):
-        truth, seen = held_out.truths[i], in_metric(sample.X, directions.T)
+        truth, seen = held_out.truths[i], InMetric(directions.T)(sample.X)
         ends = {"true": truth, **{name: Ms[i] for name, Ms in held_out.guesses.items()}}
         named = {name: each[i] for name, each in held_out.states.items()}
         if states.truths is not None:
@@ -189,11 +190,13 @@ def _segment_labels(y: Any, truth: EquivalenceMatrix) -> list[str] | None:
 
 
 def _points(held_out: HeldOut) -> list[dict[str, Any]]:
-    """Items in the two heaviest directions: place, clusters, number of the item."""
+    """Items in the two heaviest directions: place, clusters, number of the item; their names."""
     _, directions = heaviest_directions(held_out.learner, 2)
     found = []
     learned = held_out.guesses["learned"]
-    for sample, truth, guess in zip(held_out.samples, held_out.truths, learned, strict=True):
+    for sample, y, truth, guess in zip(
+        held_out.samples, held_out.labels, held_out.truths, learned, strict=True
+    ):
         places = np.column_stack([sample.X @ directions.T, np.zeros(sample.n_samples)])[:, :2]
         true = matched_labels(partition_of(truth), guess)
         assert guess.labels is not None
@@ -210,7 +213,8 @@ def _points(held_out: HeldOut) -> list[dict[str, Any]]:
             ]
             for t in drawn
         ]
-        found.append({"T": T, "points": points, "misplaced": int(wrong.sum())})
+        names = cluster_names(guess, partition_of(truth), y)
+        found.append({"T": T, "points": points, "misplaced": int(wrong.sum()), "names": names})
     return found
 
 

@@ -120,4 +120,6 @@ def together(labellings: Sequence[Labellings], places: Ints, n_groups: int) -> l
 def weakest(qualities: Iterable[Quality]) -> Quality:
     """The weakest of several qualities."""
     found = set(qualities)
+    if len(found) == 1:
+        return found.pop()
     return next((quality for quality in reversed(Quality) if quality in found), Quality.EXACT)

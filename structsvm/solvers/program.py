@@ -236,10 +236,6 @@ class ProgramRun(CutRun):
         """The seconds left for another round."""
         if self.oracle_calls == 0:
             return np.inf
-        left = self.stopping.max_seconds - self.certificate.seconds
-        if left < 0:
-            raise BudgetSpentError(Status.MAX_SECONDS)
-        most = self.stopping.max_calls
-        if most is not None and self.oracle_calls + self.n_samples > most:
-            raise BudgetSpentError(Status.MAX_CALLS)
-        return left
+        return self.stopping.seconds_left(
+            self.certificate.seconds, self.oracle_calls + self.n_samples
+        )

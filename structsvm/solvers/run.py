@@ -296,10 +296,4 @@ class Run(CutRun):
         """The seconds left for so many more oracle calls."""
         if self.oracle_calls < self.risk.n_samples:
             return np.inf
-        left = self.stopping.max_seconds - self.certificate.seconds
-        if left < 0:
-            raise BudgetSpentError(Status.MAX_SECONDS)
-        most = self.stopping.max_calls
-        if most is not None and self.oracle_calls + calls > most:
-            raise BudgetSpentError(Status.MAX_CALLS)
-        return left
+        return self.stopping.seconds_left(self.certificate.seconds, self.oracle_calls + calls)

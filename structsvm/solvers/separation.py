@@ -12,6 +12,7 @@ import numpy as np
 
 from structsvm.errors import OracleError, StructSVMError
 from structsvm.masters.working_set import Labellings
+from structsvm.parallel.base import in_turn
 from structsvm.problem import BatchScorer, Problem, RegularizedRisk, Scorer, Separation
 from structsvm.solvers.first_answer import (
     check_buffer,
@@ -205,10 +206,11 @@ def separate_share(blocks: Sequence[Block], query: Query) -> list[Planes | None]
     for neighbours in _neighbours(blocks, scorer):
         at_once = AtOnce()
         known = _separated_together(neighbours, scorer, query.deadline, at_once)
-        found = [
-            _planes_of(block, query, scorer, range(block.indices.size), answers)
-            for block, answers in zip(neighbours, known, strict=True)
-        ]
+        found = []
+        for block, answers in zip(neighbours, known, strict=True):
+            n = block.indices.size
+            with in_turn() if len(answers) == n else nullcontext():  # no oracle is called any more
+                found.append(_planes_of(block, query, scorer, range(n), answers))
         if all(plane is not None for plane in found):
             at_once.raise_fault()
         planes += found

@@ -62,6 +62,20 @@ class Stopping:
         if self.max_calls is not None and not (is_whole(self.max_calls) and self.max_calls >= 1):
             raise SettingsError(f"max_calls must be at least 1 or None, got {self.max_calls}")
 
+    def seconds_left(self, seconds: float, oracle_calls: int) -> float:
+        """Return the seconds that are left after these, for the last of so many oracle calls.
+
+        Raises
+        ------
+        BudgetSpentError
+            When the time is over, or these are too many calls.
+        """
+        if seconds > self.max_seconds:
+            raise BudgetSpentError(Status.MAX_SECONDS)
+        if self.max_calls is not None and oracle_calls > self.max_calls:
+            raise BudgetSpentError(Status.MAX_CALLS)
+        return self.max_seconds - seconds
+
     def part(self, entry: HistoryEntry) -> float:
         """Return a guess of how much of a run is done, from 0 to 1.
 

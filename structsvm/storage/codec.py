@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.storage.typed import refuse_strangers
 from structsvm.storage.unstored import Unstored
+from structsvm.support.plain import settings_in
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -102,8 +103,7 @@ class Codec:
         return {"array": key}
 
     def _pack_instance(self, value: Any, arrays: Arrays) -> Any:
-        settings = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
-        packed = {k: self.pack(v, arrays) for k, v in settings.items()}
+        packed = {k: self.pack(v, arrays) for k, v in settings_in(value).items()}
         return {"type": self.names[type(value)], "settings": packed}
 
     def _unpack_instance(self, plain: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:

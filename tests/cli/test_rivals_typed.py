@@ -39,7 +39,7 @@ def test_fit_tunes_the_quick_ones_and_evaluate_names_them(states, named, run):
     assert list(load(named).rivals_) == ["equal-segments", "frame-logistic", "boundary-logistic"]
     code, out, _ = run(f"evaluate {named} {states / 'test'}")
     assert code == 0
-    assert "frame classifier (logistic)" in out
+    assert "frame-logistic" in out
     _, out, _ = run(f"evaluate {named} {states / 'test'} --json")
     plain = json.loads(out)
     assert plain["frame-logistic"]["loss"] >= 0

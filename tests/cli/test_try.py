@@ -50,6 +50,10 @@ def test_a_table_is_split_by_its_rows(run, iris, tmp_path):
     assert code == 0
     report = json.loads(out)
     assert report["verdict"]["is_supported"]
+    said = report["verdict"]["sentence"]  # of choosing, which names what did best
+    assert f"structsvm predict {tmp_path}/out/model.structsvm NEW --rival" in said
+    assert "predict(" not in out + err
+    assert "partition_with(" not in out + err
     assert "learning from 105 rows; held out: 45 rows of the same clusters" in err
     (found,) = (tmp_path / "out" / "predicted").iterdir()
     assert len(pd.read_csv(found)) == 45

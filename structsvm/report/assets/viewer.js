@@ -87,7 +87,7 @@ function drawRecording(r, width) {
     inside.append(tracePath(trace, r.T, x, LANE * i + 5, LANE - 10));
   });
   if (sure) {
-    drawn.append(named(bottom + sure / 2, r.changes[0].rate === null ? "margin" : "right, of such", 2));
+    drawn.append(named(bottom + sure / 2, r.changes[0].rate === null ? "margin" : "how often right", 2));
     inside.append(...sureness(r, x, bottom + sure - 6, sure - 14));
   }
   strips.forEach(([name, ends], i) => {
@@ -174,17 +174,26 @@ function span(r, start, end, whole = "") {
   return `${samples}, ${r.time.name} ${timeWords(r.time, from, 0)} to ${timeWords(r.time, to, 0)}`;
 }
 
-// A name in the margin, in so many lines at most; what does not fit loses its middle.
+// A name in the margin, in so many lines at most, or in smaller ones; what does not fit loses its middle.
 function named(y, words, most) {
-  const room = Math.floor((LEFT - 12) / 7), lines = [];
+  let size = 12, room = Math.floor((LEFT - 12) / 7), lines = inLines(words, most, room);
+  if (lines.some((line) => line.length > room)) {
+    [size, room] = [10, Math.floor((LEFT - 12) / 5.8)];
+    lines = inLines(words, most + 1, room);
+  }
+  const top = y - (size + 1) / 2 * (lines.length - 1);
+  return svg("g", {}, svg("title", {}, words), ...lines.map((line, i) =>
+    text(LEFT - 8, top + (size + 1) * i, short(line, room), { "text-anchor": "end", "font-size": size })));
+}
+
+function inLines(words, most, room) {
+  const lines = [];
   for (const word of words.split(" ")) {
     const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
     if (lines.length && (lines.length === most || longer.length <= room)) lines.splice(-1, 1, longer);
     else lines.push(word);
   }
-  const top = y - 6.5 * (lines.length - 1);
-  return svg("g", {}, svg("title", {}, words),
-    ...lines.map((line, i) => text(LEFT - 8, top + 13 * i, short(line, room), { "text-anchor": "end" })));
+  return lines;
 }
 
 // Every other segment is hatched, so that neighbours differ without colours.
@@ -266,18 +275,21 @@ function drawScatter(r, width) {
   const part = (b - a) / (view.whole[1] - view.whole[0]), near = r.points.filter((p) => p[0] >= a && p[0] <= b);
   const centre = part > 0.999 || !near.length ? middle : near.reduce((sum, p) => sum + p[1], 0) / near.length;
   const x = view.x = scale(a, b, LEFT / 2, width - RIGHT);
-  const y = scale(centre - half * part, centre + half * part, height - 34, 6);
+  const y = scale(centre - half * part, centre + half * part, height - 60, 28);
   const drawn = picture(width, height, words());
   const inside = svg("g", { "clip-path": "url(#frame)" });
   drawn.append(patterns(width + LEFT / 2, height - 30, []), inside);
   drawn.querySelector("#frame rect").setAttribute("x", LEFT / 2);
-  r.points.forEach((p, i) => {
+  const shown = view.show === "true" ? 3 : 2, seen = new Set(r.points.map((p) => p[shown]));
+  byId("legend").replaceChildren(...[...seen].map((k) => [r.names[k], k])
+    .sort(([one], [other]) => one.localeCompare(other, "en", { numeric: true }))
+    .map(([name, k]) => make("li", {}, svg("svg", { width: 16, height: 12, "aria-hidden": "true" }, mark(k, 8, 6, name)), name)));
+  r.points.forEach((p) => {
     if (p[0] < a || p[0] > b) return;
-    const cluster = view.show === "true" ? p[3] : p[2];
-    inside.append(mark(cluster, x(p[0]), y(p[1]), `${DATA.item} ${p[5]}: ${DATA.part} ${p[2]}, true ${p[3]}`));
+    inside.append(mark(p[shown], x(p[0]), y(p[1]), `${DATA.item} ${p[5]}: ${DATA.part} ${r.names[p[2]]}, true ${r.names[p[3]]}`));
     if (p[4]) inside.append(svg("circle", { cx: x(p[0]), cy: y(p[1]), r: 8, fill: "none", stroke: "var(--ink)" }));
   });
-  drawn.append(xAxis(x, a, b, height - 28, width / 110), text(width - RIGHT, height - 38, DATA.axes[0], { "text-anchor": "end", class: "soft" }));
+  drawn.append(xAxis(x, a, b, height - 28, width / 80), text(width - RIGHT, height - 38, DATA.axes[0], { "text-anchor": "end", class: "soft" }));
   if (DATA.axes.length > 1) drawn.append(text(8, 14, DATA.axes[1], { class: "soft" }));
   return drawn;
 }
