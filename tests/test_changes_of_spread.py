@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from structsvm import MetricLearner, evaluate
+from structsvm import MetricLearner, MetricLearnerCV, evaluate
 from structsvm.errors import LearningError
 from structsvm.evaluation.evaluate import Evaluation, SampleScores
 from structsvm.evaluation.verdict import EQUAL
@@ -55,10 +55,21 @@ def test_these_features_do_show_changes_of_spread():
     assert scores["learned"]["loss"] < 0.5 * scores[EQUAL]["loss"]
 
 
+def test_the_menu_of_recordings_finds_changes_of_spread():
+    Xs, ys = shaking(14)
+    menu = ("untrained", EQUAL, "diagonal", "lags-diagonal", "moments-diagonal")
+    search = MetricLearnerCV(candidates=menu, cv=3, random_state=0).fit(Xs[:9], ys[:9])
+    assert search.best_candidate_ == "moments-diagonal"
+    assert search.verdict_.answer == "Learning pays."
+    result = evaluate(search, Xs[9:], ys[9:])
+    assert result.scores["learned"]["loss"] < 0.5 * result.scores[EQUAL]["loss"]
+
+
 def test_segments_that_do_not_follow_from_the_means_may_follow_from_other_features():
     blind = judged(untrained=4 + NOISE, **{EQUAL: 2 + NOISE})
     assert blind.answer.startswith("Nothing shows that the segments follow from the features")
     assert FEATURES in blind.found
+    assert FEATURES not in dataclasses.replace(blind, best="full").found  # a search has tried them
     assert FEATURES not in judged(untrained=4 + NOISE, **{EQUAL: 5 + NOISE}).found
 
 

@@ -38,12 +38,19 @@ def names_of(labels, features=None, T=30):
 def test_names_of_states_bring_scores_and_classifiers():
     found = names_of([NAMES] * 4)
     scored = ["scores-diagonal", "boundaries-diagonal", "scores-boundaries-diagonal"]
-    assert found == [*PLAIN, *CLASSIFIERS, "lags-diagonal", "lags-full", *scored]
+    assert found == [
+        *PLAIN,
+        *CLASSIFIERS,
+        "lags-diagonal",
+        "lags-full",
+        "moments-diagonal",
+        *scored,
+    ]
 
 
 def test_change_points_bring_context_and_the_boundary_classifier():
     found = names_of([[8, 18, 30]] * 4)
-    context = ["lags-diagonal", "lags-full", "boundaries-diagonal"]
+    context = ["lags-diagonal", "lags-full", "moments-diagonal", "boundaries-diagonal"]
     assert found == [*PLAIN, "equal-segments", "boundary-boosting", *context]
 
 
@@ -56,7 +63,7 @@ def test_where_states_are_hidden_metrics_see_what_classifiers_say():
     few = [
         candidate.name for candidate in ChangePoint().candidates_for_parts(samples[:3], [NAMES] * 3)
     ]
-    assert few == [*PLAIN, *CLASSIFIERS, "lags-diagonal", "lags-full"]
+    assert few == [*PLAIN, *CLASSIFIERS, "lags-diagonal", "lags-full", "moments-diagonal"]
 
 
 def test_features_of_the_search_take_the_place_of_those_of_candidates():
@@ -185,7 +192,7 @@ def test_a_classifier_that_fails_in_a_fold_is_named_with_it():
 def test_names_beside_breakpoints_leave_the_boundary_classifier():
     with pytest.warns(DataWarning, match="recording 0 has names of states and recording 3"):
         found = names_of([NAMES] * 3 + [[8, 18, 30]])
-    context = ["lags-diagonal", "lags-full", "boundaries-diagonal"]
+    context = ["lags-diagonal", "lags-full", "moments-diagonal", "boundaries-diagonal"]
     assert found == [*PLAIN, "equal-segments", "boundary-boosting", *context]
 
 

@@ -34,7 +34,7 @@ LEARNED = "learned"
 EQUAL = "equal-segments"
 """The rival that does not look at recordings: segments of one length."""
 SHOWN_BY = " A change of spread shows in features=HermiteMoments(), and not in means."
-"""Ends the advice where nothing was found in the features."""
+"""What to try where one kind of metric found nothing in the features; a search has tried it."""
 MIN_UNITS = 5
 """Recordings, or groups of them, below which no verdict is given: even if learning won on all of
 four, a fair coin does so too once in eight."""
@@ -487,9 +487,9 @@ class Verdict:
             return self._way_to(self.use)
         if self.pays or (self.best is None and self.untrained.is_harm):
             return ""
-        shown = "" if self._blind is None else SHOWN_BY
         if self.best is not None and self.best in self.contrasts:
-            return f"{self._way_to(self.best)}{shown}"
+            return self._way_to(self.best)
+        shown = SHOWN_BY if self.best is None and self._blind is not None else ""
         best = self.best is not None and self.untrained.mean >= 0
         guess = " It still is the best guess." if best else ""
         return f"{guess}{shown} More labelled {self.words.whole}s would tell."

@@ -15,6 +15,7 @@ from structsvm.features.boundaries import BoundaryScores
 from structsvm.features.components import Components
 from structsvm.features.compose import Chain, Union
 from structsvm.features.context import Columns, Lags
+from structsvm.features.moments import HermiteMoments
 from structsvm.features.names import is_missing
 from structsvm.features.scores import StateScores
 from structsvm.partitions.candidates import Candidate, Rival, named_candidate
@@ -104,7 +105,7 @@ def candidates_of_recordings(
     features: RecordingTransformer | None = None,
     names: Sequence[str] = (),
 ) -> list[Candidate]:
-    """What model selection chooses from: metrics without and with context, and classifiers.
+    """What model selection chooses from: metrics without and with context or moments, classifiers.
 
     Parameters
     ----------
@@ -121,8 +122,10 @@ def candidates_of_recordings(
     >>> from structsvm.rivals import candidates_of_recordings
     >>> samples = [Sample(np.zeros((10, 1)))] * 4
     >>> found = candidates_of_recordings(samples, [[4, 10]] * 4, names=("untrained", "full"))
-    >>> [candidate.name for candidate in found]
-    ['untrained', 'full', 'equal-segments', 'boundary-boosting', 'lags-full', 'boundaries-diagonal']
+    >>> [candidate.name for candidate in found][:4]
+    ['untrained', 'full', 'equal-segments', 'boundary-boosting']
+    >>> [candidate.name for candidate in found][4:]
+    ['lags-full', 'moments-diagonal', 'boundaries-diagonal']
     """
     plain = [named_candidate(name) for name in names]
     rivals = {rival.name: rival for rival in rivals_of_recordings(samples, labels, features)}
@@ -140,6 +143,8 @@ def candidates_of_recordings(
                 settings |= {"features": components, "standardize": None}
                 path = STRONG
             found.append(Candidate(f"lags-{candidate.name}", settings=settings, lams=path))
+    # Changes of spread and shape, which no mean of columns or lags shows.
+    found.append(Candidate("moments-diagonal", settings=_diagonal(HermiteMoments())))
     if len(samples) >= FEWEST:
         found += [
             Candidate(
