@@ -1,6 +1,7 @@
 """What every test shares: one thread per library, the shared data, no skip in CI."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 os.environ.setdefault("NUMBA_NUM_THREADS", str(min(2, os.cpu_count() or 1)))
 os.environ.setdefault("MPLBACKEND", "Agg")
+# What a shell starts in the background ignores SIGINT, and so do the processes it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 SHARED_DATA = Path(os.environ.get("STRUCTSVM_DATA") or CHECKOUT.parent / "shared" / "data")
