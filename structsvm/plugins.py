@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from structsvm.errors import PluginError
 from structsvm.support.contract import missing_definitions
-from structsvm.support.plain import settings_in
+from structsvm.support.settings import settings_in
 
 if TYPE_CHECKING:
     from structsvm.partitions.oracle import Oracle

@@ -18,7 +18,7 @@ from structsvm.errors import SettingsError
 from structsvm.features import HermiteMoments, RecordingTransformer
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import Plugin, problem_class, problem_name, problems, setting_groups
-from structsvm.support.plain import settings_in
+from structsvm.support.settings import settings_in
 
 FEATURES: dict[str, type[RecordingTransformer]] = {"distribution-change": HermiteMoments}
 """What stands in front of the problem, for the kinds of :data:`~structsvm.cli.names.FEATURED`."""

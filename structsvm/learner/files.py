@@ -44,7 +44,7 @@ from structsvm.solvers.subgradient import ProjectedSubgradient
 from structsvm.status import Status
 from structsvm.storage.archive import Archive
 from structsvm.storage.codec import Codec, is_lost
-from structsvm.support.plain import settings_in
+from structsvm.support.settings import settings_in
 from structsvm.support.typed import refuse_other_types
 
 MODEL = Archive("model", 2, ModelFileError)

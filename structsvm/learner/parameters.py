@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from structsvm.errors import SettingsError
 from structsvm.plugins import problem_class, problem_names
 from structsvm.support.checks import meant
-from structsvm.support.plain import settings_in
+from structsvm.support.settings import settings_in
 
 TYPED_ONLY = {
     "distribution-change": ": give problem='change-point' and "

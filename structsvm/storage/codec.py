@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.storage.typed import refuse_strangers
 from structsvm.storage.unstored import Unstored
-from structsvm.support.plain import settings_in
+from structsvm.support.settings import settings_in
 
 Arrays = dict[str, NDArray[Any]]
 

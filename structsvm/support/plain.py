@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -31,13 +30,6 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.setflags(write=False)
     return view
-
-
-def settings_in(value: object) -> dict[str, Any]:
-    """The settings of a dataclass by name; none of anything else."""
-    if not is_dataclass(value) or isinstance(value, type):
-        return {}
-    return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
 
 
 def shown(value: object) -> str:
