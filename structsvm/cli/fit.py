@@ -87,6 +87,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         solver=_solver(args, kind.problem),
         n_jobs=args.jobs,
         backend=args.backend,
+        random_state=getattr(kind.problem, "random_state", 0),  # folds are drawn alike every time
     )
     Settings.of(learner.get_params(deep=False))  # refuses before any work what cannot be
     check_options(args, kind.problem)

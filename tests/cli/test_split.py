@@ -7,16 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from structsvm import load
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return a folder with two tables of five clusters and one of other clusters."""
+    """Return a folder with tables of five clusters, one of other clusters, one that overlap."""
     folder = tmp_path_factory.mktemp("split")
     rng = np.random.default_rng(0)
     centres = 4 * rng.standard_normal((8, 3))
-    for name, clusters in (("learn", range(5)), ("same", range(5)), ("other", range(3, 8))):
+    tables = {"learn": range(5), "same": range(5), "other": range(3, 8), "mixed": range(5)}
+    for name, clusters in tables.items():
         y = np.repeat(list(clusters), 16)
-        X = centres[y] + rng.standard_normal((80, 3))
+        X = centres[y] + (6 if name == "mixed" else 1) * rng.standard_normal((80, 3))
         with (folder / f"{name}.csv").open("w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["a", "b", "c", "label"])
@@ -73,3 +76,17 @@ def test_what_split_does_not_go_with(run, line, complaint):
     code, _, err = run(f"fit {line} -o no.structsvm")
     assert code != 0
     assert complaint in " ".join(err.split())
+
+
+def test_the_same_command_finds_the_same(run):
+    """Folds are drawn alike every time, and a seed that is given is kept."""
+    said = []
+    for _ in range(2):
+        code, _, err = run("fit clustering mixed.csv -o again.structsvm --force --split clusters")
+        assert code == 0, err
+        (verdict,) = (line for line in err.splitlines() if "held-out" in line and "loss" in line)
+        said.append(verdict)
+    assert said[0] == said[1]
+    code, _, err = run("fit clustering learn.csv -o s.structsvm --force --set random_state=3")
+    assert code == 0, err
+    assert load("s.structsvm").problem_.random_state == 3
