@@ -33,7 +33,10 @@ CONFIDENCE = 0.95
 LEARNED = "learned"
 EQUAL = "equal-segments"
 """The rival that does not look at recordings: segments of one length."""
-SHOWN_BY = " A change of spread shows in features=HermiteMoments(), and not in means."
+SHOWN_BY = (
+    " A change of spread shows in features=HermiteMoments(), distribution-change on the command "
+    "line, and not in means."
+)
 """What to try where one kind of metric found nothing in the features; a search has tried it."""
 MIN_UNITS = 5
 """Recordings, or groups of them, below which no verdict is given: even if learning won on all of

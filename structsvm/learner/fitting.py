@@ -195,7 +195,8 @@ def usable_factor(objective: Objective, solution: Solution, settings: Settings) 
         where = "the features"
         if traits.contiguous:
             where = (
-                "the means of the features; a change of spread shows in features=HermiteMoments()"
+                "the means of the features; a change of spread shows in features=HermiteMoments(), "
+                "distribution-change on the command line"
             )
         way_out = f"lower lam, or check that the labelled {traits.words.part}s differ in {where}"
         if not solution.status.converged:
