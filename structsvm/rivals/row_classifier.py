@@ -20,6 +20,7 @@ from structsvm.partitions.samples import Counts
 from structsvm.partitions.values import label_values, missing_labels
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
+from structsvm.support.quiet import without_warnings
 
 KINDS = ("lda", "centroid", "forest")
 
@@ -79,7 +80,9 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
                 "needs one label for each row, and two classes"
             )
         steps = [("scale", StandardScaler()), ("classify", _classifier(self.kind))]
-        self.model_ = Pipeline(steps).fit(X, y)
+        # A column that never varies within a class does the nearest centre no harm.
+        with without_warnings(UserWarning, beginning="self.within_class_std_dev_"):
+            self.model_ = Pipeline(steps).fit(X, y)
         self.classes_ = self.model_.classes_
         return self
 
