@@ -104,14 +104,14 @@ def _picked(factor: Floats) -> tuple[Ints | None, Floats] | None:
     return (None if np.array_equal(feature, np.arange(P)) else feature), scale
 
 
-def filled(X: Floats) -> Floats:
-    """Missing values interpolated between samples, for what cannot leave them out.
+def filled(X: Floats, times: Floats | None = None) -> Floats:
+    """Missing values interpolated between samples (at ``times``), for what cannot leave them out.
 
     The nearest value at either end, and 0 in a column without any.
     """
     if not has_gaps(X):
         return X
-    found, at = X.copy(), np.arange(len(X))
+    found, at = X.copy(), np.arange(len(X)) if times is None else times
     for column in found.T:
         missing = np.isnan(column)
         known: Any = column[~missing]
