@@ -223,9 +223,7 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
         raise ModelFileError(f"{path}: no model of format {MODEL.version}: {error!r}") from error
 
 
-def load_metric_learner(
-    path: str | PathLike[str], *, max_bytes: int | None = None
-) -> MetricLearner:
+def load_metric_learner(path: str | PathLike[str]) -> MetricLearner:
     """Read a fitted :class:`MetricLearner`, which is what all commands are about.
 
     Raises
@@ -233,7 +231,7 @@ def load_metric_learner(
     ModelFileError
         As :func:`load`, and for a file that holds a :class:`StructuredSVM`.
     """
-    learner = load(path, max_bytes=max_bytes)
+    learner = load(path)
     if not isinstance(learner, MetricLearner):
         raise ModelFileError(
             f"{path}: it holds a {type(learner).__name__} of {type(learner.problem_).__name__}, "
@@ -242,21 +240,12 @@ def load_metric_learner(
     return learner
 
 
-def read_header(path: str | PathLike[str], *, max_bytes: int | None = None) -> dict[str, Any]:
+def read_header(path: str | PathLike[str]) -> dict[str, Any]:
     """What a model file says of itself: versions, settings, features, training and certificate.
 
-    Parameters
-    ----------
-    path : path
-    max_bytes : int, optional
-        As in :func:`load`.
-
-    Raises
-    ------
-    ModelFileError
-        As :func:`load`.
+    Errors are those of :func:`load`.
     """
-    return MODEL.read(Path(path), max_bytes)[0]
+    return MODEL.read(Path(path))[0]
 
 
 def _codec(problem: type) -> Codec:
