@@ -271,17 +271,13 @@ def _restricted(
     """What solves the restricted problems."""
     name = None if solver is None else solver.upper()
     if prepared.is_mixed_integer:
-        return ByName(prepared, name or preferred(), options)
+        usual = "HIGHS" if "HIGHS" in mixed_integer_solvers() else None
+        return ByName(prepared, name or usual, options)
     if name is None and (fast := FastMaster.of(prepared, start, options)) is not None:
         return fast
     if name in (None, "CLARABEL"):
         return Conic(prepared, start, options)
     return ByName(prepared, name, options)
-
-
-def preferred() -> str | None:
-    """The mixed-integer solver to take, if there is a choice."""
-    return "HIGHS" if "HIGHS" in mixed_integer_solvers() else None
 
 
 def _finish(problem: Any, status: str, value: float, certified: Certified) -> None:
