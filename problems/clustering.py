@@ -7,8 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from structsvm.errors import DataError, SettingsError
+from structsvm.features.compose import Rows
 from structsvm.oracles._clusters.compression import (
     CompressedData,
     CompressedObjective,
@@ -70,6 +74,23 @@ PART_CANDIDATES = (
     ),
 )
 """What is chosen from where rows or clusters of a table are held out, but for classifiers."""
+
+KERNEL_CANDIDATES = (
+    Candidate("kernel", settings={"metric": "full", "whiten": 0.5}, lams=(1.0, 0.1)),
+    Candidate("kernel-fifth", settings={"metric": "full", "whiten": 0.2}, lams=(0.1,)),
+    Candidate(
+        "kernel-centred",
+        settings={"metric": "full", "whiten": 0.5, "regularizer": CENTRED},
+        lams=(10.0, 1.0),
+    ),
+)
+"""Metrics of similarities to some rows, which tell clusters apart that no metric of the columns
+does."""
+LANDMARKS = 100
+"""Rows to which similarities are measured, at most."""
+ROWS_PER_LANDMARK = 5
+FEWEST_ROWS = 100
+"""From which on there are enough of them."""
 
 ORACLES = ("auto", "relaxed", "rounded", "semidefinite")
 
@@ -262,7 +283,27 @@ class Clustering(PartitionProblem):
         No single one is best for further rows and for new clusters alike (docs/clustering.md).
         """
         rivals = [Candidate(r.name, rival=r) for r in self.rivals(samples, labels, features)]
-        return [*PART_CANDIDATES, *rivals]
+        rows = sum(sample.n_samples for sample in samples)
+        if features is not None or rows < FEWEST_ROWS:
+            return [*PART_CANDIDATES, *rivals]
+        similarities = self._similarities(rows, samples[0].n_features)
+        kernels = [
+            replace(kernel, settings={**kernel.settings, "features": similarities})
+            for kernel in KERNEL_CANDIDATES
+        ]
+        return [*PART_CANDIDATES, *kernels, *rivals]
+
+    def _similarities(self, n_rows: int, n_features: int) -> Rows:
+        """The similarities ``exp(-d^2 / (4 P))`` to rows drawn at random, decorrelated.
+
+        ``d`` is the distance of the standardised rows, whose mean square is 2 P (Williams and
+        Seeger 2001, "Using the Nystroem method to speed up kernel machines").
+        """
+        count = min(LANDMARKS, n_rows // ROWS_PER_LANDMARK)
+        kernel = Nystroem(
+            gamma=1 / (4 * n_features), n_components=count, random_state=self.random_state
+        )
+        return Rows(Pipeline([("scale", StandardScaler()), ("kernel", kernel)]))
 
     def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
         """Check that some table has two clusters and, if K is given, some cluster two rows.

@@ -67,16 +67,7 @@ class Comparison:
     def rows(self) -> list[dict[str, Any]]:
         """A row for each iteration of each solver: solver, iteration, seconds, ..., gap, n_cuts."""
         return [
-            {
-                "solver": name,
-                "iteration": entry.iteration,
-                "seconds": entry.seconds,
-                "oracle_calls": entry.oracle_calls,
-                "lower": entry.lower,
-                "upper": entry.upper,
-                "gap": entry.gap,
-                "n_cuts": entry.n_cuts,
-            }
+            {"solver": name, **{column: getattr(entry, column) for column in COLUMNS[1:]}}
             for name, solution in self.solutions.items()
             for entry in solution.history.entries
         ]

@@ -243,7 +243,7 @@ def test_cheap_rounds_stay_here():
 
 
 def test_dear_parts_go_to_threads_before_the_first_round_is_over(monkeypatch):
-    monkeypatch.setattr("structsvm.parallel.auto.DEAR", 1e9)
+    monkeypatch.setattr("structsvm.parallel.auto.WORTH_PROCESSES", 1e9)
     with Auto(2).open(list(range(5))) as session:
         assert session.map(busy_for, 0.011) == list(range(5))
         assert len(set(session.map(thread_of, None)) - {current_thread().name}) == 2
@@ -267,7 +267,7 @@ def test_a_part_that_is_dear_only_later_sends_the_next_round_to_threads():
 )
 def test_dear_rounds_leave_if_it_pays(seconds, speed, kind, monkeypatch):
     """Threads that let go of the lock do more than a second's work in a second."""
-    monkeypatch.setattr("structsvm.parallel.auto.CHEAP", 0.0)
+    monkeypatch.setattr("structsvm.parallel.auto.WORTH_THREADS", 0.0)
     with Auto(2).open(list(range(4))) as session:
         session.map(add, 1)
         session._settle(seconds, speed)

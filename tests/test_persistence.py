@@ -284,15 +284,15 @@ class TestBadFiles:
         assert "not a structsvm model" in complaint(model)
 
     def test_a_newer_format(self, model):
-        rewrite(model, header=header_with(model, version=3))
+        rewrite(model, header=header_with(model, version=4))
         told = complaint(model)
-        assert "a model of format 3, and this version of structsvm reads format 2" in told
+        assert "a model of format 4, and this version of structsvm reads format 3" in told
         assert told.endswith("update structsvm-partitioning")
 
     def test_an_older_format(self, model):
         rewrite(model, header=header_with(model, version=1))
         told = complaint(model)
-        assert "a model of format 1, and this version of structsvm reads format 2" in told
+        assert "a model of format 1, and this version of structsvm reads format 3" in told
         assert told.endswith("learn again with this version")
 
     def test_another_format(self, model):
@@ -310,7 +310,7 @@ class TestBadFiles:
             ({"problem": {"entry_point": "os", "settings": {}}}, "no problem is called 'os'"),
             (
                 {"problem": {"entry_point": "change-point", "settings": {"spam": 1}}},
-                "no model of format 2",
+                "no model of format 3",
             ),
             ({"parameters": {"regularizer": {"type": "Popen", "settings": {}}}}, "KeyError"),
             ({"fitted": {}}, "KeyError"),

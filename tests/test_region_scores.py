@@ -19,7 +19,7 @@ from structsvm import (
 )
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
 from structsvm.features import Columns, Deviations, RegionScores, StateScores, Union
-from structsvm.features.stored import from_plain, to_plain
+from structsvm.features.stored import pack_stage, stage_codec, unpack_stage
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.labels import node_names
 from structsvm.rivals import RegionClassifier
@@ -176,7 +176,8 @@ def test_a_stored_forest_predicts_the_same_to_the_last_digits(kind, rng):
     Xs, ys = graphs(rng)
     arrays = [x.X for x in Xs]
     scores = RegionScores(kind(n_estimators=7, random_state=0)).fit(arrays, ys)
-    again = from_plain(*to_plain(scores))
+    codec, stored = stage_codec({}, {}), {}
+    again = unpack_stage(codec, pack_stage(codec, scores, stored), stored)
     # Rows on both sides of each threshold, and at single-precision ties with it.
     edges = [np.nextafter(X, np.inf) for X in arrays] + arrays
     for one, other in zip(again.predict_proba(edges), scores.predict_proba(edges), strict=True):

@@ -13,7 +13,7 @@ from structsvm.rivals import RowClassifier, rivals_of_tables
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
-RIVALS = ["lda-classifier", "nearest-centroid"]
+RIVALS = ["lda-classifier", "nearest-centroid", "forest-classifier"]
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def learner():
     return MetricLearner(Clustering(), "diagonal").fit(X[::2], NAMES[::2], rivals=True)
 
 
-@pytest.mark.parametrize("kind", ["lda", "centroid"])
+@pytest.mark.parametrize("kind", ["lda", "centroid", "forest"])
 def test_it_names_the_class_of_each_row(kind):
     rival = RowClassifier(kind).fit([X[::2]], [NAMES[::2]])
     (found,) = rival.predict([X[1::2]], 3)
@@ -57,9 +57,16 @@ def test_it_applies_where_all_tables_have_the_same_classes():
 
 def test_bad_input_is_refused():
     with pytest.raises(SettingsError, match="kind must be one of"):
-        RowClassifier("forest").fit([X], [Y])
+        RowClassifier("tree").fit([X], [Y])
     with pytest.raises(DataError, match="150 rows with 150 labels of 1 classes"):
         RowClassifier().fit([X], [np.zeros(150)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         RowClassifier().fit([X[:80], X[80:]], [Y[:80], Y[80:]])
+
+
+def test_columns_that_never_vary_within_a_class_pass_without_a_warning():
+    constant = np.column_stack([X, np.zeros(len(X))])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RowClassifier("centroid").fit([constant], [NAMES])

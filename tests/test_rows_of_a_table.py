@@ -66,7 +66,15 @@ def test_a_group_without_which_nothing_can_be_learned_is_named(learner, rng):
 def test_rivals_are_tuned_again_if_they_were(found):
     learner = MetricLearner(Clustering()).fit(X, Y).fit_baselines(X, Y)
     assert set(found.groups.scores) == {"learned", "untrained"}
-    tuned = {"learned", "untrained", "pca", "rca", "lda-classifier", "nearest-centroid"}
+    tuned = {
+        "learned",
+        "untrained",
+        "pca",
+        "rca",
+        "lda-classifier",
+        "nearest-centroid",
+        "forest-classifier",
+    }
     assert set(evaluate_rows(learner, X, Y).groups.scores) == tuned
 
 

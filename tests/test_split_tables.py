@@ -209,7 +209,11 @@ def test_the_menu_asks_for_the_question():
     whitened = {"full-unwhitened", "full", "full-whitened"}
     centred = {"diagonal-centred", "centred", "centred-fifth", "centred-whitened"}
     assert names["clusters"] == names[None] | whitened | centred | {"rca-plain", "lda"}
-    assert names["rows"] == names["clusters"] | {"lda-classifier", "nearest-centroid"}
+    assert names["rows"] == names["clusters"] | {
+        "lda-classifier",
+        "nearest-centroid",
+        "forest-classifier",
+    }
     own = MetricLearnerCV(Clustering(), lams=(0.5,), split="clusters")
     lams = {c.lam for c in own._menu(own._training_set(X, y)) if c.is_learned}
     assert lams == {0.5}

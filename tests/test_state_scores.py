@@ -1,5 +1,7 @@
 """Scores of named states: cross-fitted where they are learned, plain where they are predicted."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -8,11 +10,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from structsvm.errors import DataError, LearningError, SettingsError
-from structsvm.features import Lags, StateScores
-from structsvm.features.frames import DrawnFolds
+from structsvm.features import Columns, Lags, StateScores
+from structsvm.features.frames import DrawnFolds, FrameRecipe
 from structsvm.features.names import States
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
+RECIPE = FrameRecipe(Columns(), None, None, "a test", n_folds=5, random_state=0)
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
 
 
@@ -175,16 +178,18 @@ def test_folds_are_drawn_so_that_every_state_is_known_to_each(seed):
     y, rare = np.repeat(["a", "b"], 5), np.repeat(["a", "c"], 5)
     Xs = [np.zeros((10, 1))] * 8
     states = States.read([y] * 6 + [rare] * 2, Xs, "a test")
-    folds = DrawnFolds.draw(2, 8, None, seed, states, "a test")
+    folds = replace(RECIPE, n_folds=2, random_state=seed).draw(states, None, every_state=True)
     assert folds.fold[6] != folds.fold[7]
 
 
 def test_folds_divide_no_group_and_are_even():
     groups = np.repeat(list("abcdefg"), 3)
-    folds = DrawnFolds.draw(3, 21, groups, 1)
+    same = States(np.array(["a"]), [np.zeros(4, int)] * 21)
+    folds = replace(RECIPE, n_folds=3, random_state=1).draw(same, groups, every_state=True)
     assert all(len(set(folds.fold[groups == g])) == 1 for g in "abcdefg")
     assert sorted(np.bincount(folds.fold)) == [6, 6, 9]
-    assert DrawnFolds.draw(5, 3).n_folds == 3
+    few = States(same.classes, same.codes[:3])
+    assert RECIPE.draw(few, None, every_state=True).n_folds == 3
 
 
 class Fails(ClassifierMixin, BaseEstimator):

@@ -39,9 +39,10 @@ from structsvm.features import (
     StateScores,
     Union,
 )
-from structsvm.features.stored import from_plain, to_plain
+from structsvm.features.stored import pack_stage, stage_codec, unpack_stage
 from structsvm.features.trees import BoostedTrees, Forest
 
+CODEC = stage_codec({}, {})
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 
 STAGES = [
@@ -79,9 +80,10 @@ def recordings(rng):
 @pytest.mark.parametrize("stage", STAGES, ids=lambda s: " ".join(repr(s).split())[:70])
 def test_a_transformer_comes_back_from_json_and_arrays(stage, recordings):
     fitted = clone(stage).fit(recordings, [NAMES] * 4)
-    header, arrays = to_plain(fitted)
+    arrays = {}
+    header = pack_stage(CODEC, fitted, arrays)
     assert not [name for name, array in arrays.items() if array.dtype == object]
-    loaded = from_plain(json.loads(json.dumps(header, allow_nan=False)), arrays)
+    loaded = unpack_stage(CODEC, json.loads(json.dumps(header, allow_nan=False)), arrays)
     for F, G in zip(fitted.transform(recordings), loaded.transform(recordings), strict=True):
         np.testing.assert_allclose(G, F, rtol=1e-12, atol=1e-12)
     assert loaded.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()
@@ -105,9 +107,9 @@ def test_a_classifier_that_cannot_be_stored_is_named(recordings):
     fitted.fit(recordings, [NAMES] * 4)
     message = r"Union.*estimator is BaggingClassifier\(n_estimators=5\), which a model file"
     with pytest.raises(ModelFileError, match=message):
-        to_plain(fitted)
+        pack_stage(CODEC, fitted, {})
     with pytest.raises(ModelFileError, match=r"Rows\.transformer is FunctionTransformer"):
-        to_plain(Rows(FunctionTransformer(lambda X: X)).fit(recordings))
+        pack_stage(CODEC, Rows(FunctionTransformer(lambda X: X)).fit(recordings), {})
 
 
 def test_a_transformer_of_the_users_own_is_named():
@@ -119,7 +121,7 @@ def test_a_transformer_of_the_users_own_is_named():
             return np.array([])
 
     with pytest.raises(ModelFileError, match="which a model file cannot hold"):
-        to_plain(Lags())
+        pack_stage(CODEC, Lags(), {})
 
 
 @pytest.mark.parametrize(
@@ -127,18 +129,19 @@ def test_a_transformer_of_the_users_own_is_named():
     [
         lambda h: h | {"stage": "Popen"},
         lambda h: {"sklearn": "BaggingClassifier", "params": {}, "state": {}},
-        lambda h: h | {"params": {"folders": 3}},
-        lambda h: h | {"state": {"__class__": 3}},
-        lambda h: h | {"state": {"lags": 3}},
-        lambda h: h | {"state": {"lags_": {"array": "gone"}}},
+        lambda h: h | {"params": {"mapping": [["folders", 3]]}},
+        lambda h: h | {"state": {"mapping": [["__class__", 3]]}},
+        lambda h: h | {"state": {"mapping": [["lags", 3]]}},
+        lambda h: h | {"state": {"mapping": [["lags_", {"array": "gone"}]]}},
         lambda h: {"params": {}},
         lambda h: {"stage": "Lags"},
     ],
 )
 def test_damaged_headers_and_strange_classes_are_refused(damage):
-    header, arrays = to_plain(Lags().fit([np.zeros((9, 2))]))
+    arrays = {}
+    header = pack_stage(CODEC, Lags().fit([np.zeros((9, 2))]), arrays)
     with pytest.raises(ModelFileError, match="the stored features"):
-        from_plain(damage(header), arrays)
+        unpack_stage(CODEC, {"made_of": damage(header["made_of"])}, arrays)
 
 
 @pytest.mark.parametrize(

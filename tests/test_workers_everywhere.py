@@ -54,7 +54,7 @@ def test_answers_come_in_the_order_of_the_parts(backend: object) -> None:
 def test_auto_goes_to_threads_where_there_is_much_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     with working_on(Auto(2)):
         assert set(spread("asking", _thread, list(range(8)), None)) == {_thread(0, None)}
-        monkeypatch.setattr(auto, "CHEAP", 0.0)
+        monkeypatch.setattr(auto, "WORTH_THREADS", 0.0)
         assert _thread(0, None) not in spread("asking", _thread, list(range(8)), None)
 
 

@@ -329,53 +329,16 @@ class Parts(Answer):
         return f"{self.name}: {IMAGES.parts(len(self.shares))} of {shown} of the pixels"
 
 
-class Writer(ABC):
-    """Writes partitions into one file, or into a folder."""
-
-    suffixes: tuple[str, ...]
-    """How the name of one file ends; any other name is that of a folder."""
-    one_each: bool
-    """Whether one file holds one partition only."""
-
-    @property
-    @abstractmethod
-    def answer(self) -> type[Answer]:
-        """What is said of a partition."""
-
-    @abstractmethod
-    def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
-        """The files that are written into a folder for what has these names."""
-
-    @abstractmethod
-    def write_file(self, path: Path, answers: Sequence[Answer]) -> None:
-        """All of them in one file."""
-
-    @abstractmethod
-    def write_folder(
-        self, folder: Path, items: Sequence[Recording | LabelledImage], answers: Sequence[Answer]
-    ) -> None:
-        """Each in files of its own, beside what it was read from."""
-
-    @abstractmethod
-    def written(self, output: Path, words: Words, n: int, one_file: bool) -> str:
-        """What is where, in words."""
-
-
-def writer_for(problem: PartitionProblem, maps: str) -> Writer:
-    """The writer of what a problem gives: ``maps`` is how label maps of images are written."""
-    if takes_images(problem):
-        return MapWriter(maps)
-    return TableWriter(problem.traits.words.part, problem.traits.contiguous)
-
-
 @dataclass(frozen=True)
-class TableWriter(Writer):
+class TableWriter:
     """Segments or clusters as tables."""
 
     part: str
     contiguous: bool
     suffixes = (".csv",)
+    """How the name of one file ends; any other name is that of a folder."""
     one_each = False
+    """Whether one file holds one partition only."""
 
     @property
     def answer(self) -> type[Answer]:
@@ -419,7 +382,7 @@ class TableWriter(Writer):
 
 
 @dataclass(frozen=True)
-class MapWriter(Writer):
+class MapWriter:
     """Parts of images as label maps, and as overlays on the images."""
 
     maps: str
@@ -456,6 +419,17 @@ class MapWriter(Writer):
 
     def _of(self, folder: Path, name: str) -> tuple[Path, Path]:
         return within(folder, f"{name}{MASK}.{self.maps}"), within(folder, f"{name}{OVERLAY}.png")
+
+
+Writer = TableWriter | MapWriter
+"""Writes partitions into one file, or into a folder."""
+
+
+def writer_for(problem: PartitionProblem, maps: str) -> Writer:
+    """The writer of what a problem gives: ``maps`` is how label maps of images are written."""
+    if takes_images(problem):
+        return MapWriter(maps)
+    return TableWriter(problem.traits.words.part, problem.traits.contiguous)
 
 
 def label_map(labels: Any, kind: str) -> bytes:

@@ -15,7 +15,7 @@ from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.rivals import ask, partitions_of
+from structsvm.learner.rivals import ask, labels_by, partitions_of
 from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.states import segment_tables
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -197,7 +197,8 @@ def _partitions(
         When the model has no such rival.
     """
     if rival in learner.rivals_:
-        return partitions_of(learner.rivals_, rival, learner.problem_, given, n_clusters)
+        labels = labels_by(learner.rivals_[rival], rival, learner.problem_, given, n_clusters)
+        return partitions_of(labels, learner.problem_)
     metric = learner.metric_ if rival is None else learner.baselines_.get(rival)
     if metric is None:
         known = ", ".join(sorted([*learner.baselines_, *learner.rivals_]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -123,14 +124,15 @@ def safe_console(**settings: Any) -> Console:
         Those of :class:`rich.console.Console`.
     """
     console = Console(**settings)
-    if not console.is_terminal:
+    if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = WIDE
     console.push_render_hook(_WithoutControls())
     return console
 
 
 WIDE = 1_000
-"""Columns of what is no terminal, such as a file: tables are as wide as what is in them."""
+"""Columns of what is no terminal, such as a file, unless COLUMNS is set: tables are as wide as what
+is in them."""
 CONTROLS = {
     code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"
 }

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
 from structsvm.support.plain import finite
 
-__all__ = ["Diagnosis", "Finding", "named"]
+__all__ = ["Diagnosis", "Finding"]
 
 WIDTH = 80
-LISTED = 6
-"""Names that a sentence lists."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +38,7 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: kind, found, remedy and the values."""
-        plain: dict[str, Any] = finite(
-            {
-                "kind": self.kind,
-                "found": self.found,
-                "remedy": self.remedy,
-                "values": dict(self.values),
-            }
-        )
-        return plain
+        return dict(finite(asdict(self)))
 
 
 @dataclass(frozen=True)
@@ -93,12 +83,6 @@ class Diagnosis:
             return f"nothing was found; looked for: {', '.join(self.checked)}"
         width = max(len(finding.kind) for finding in self.findings) + 2
         return "\n".join(_lines(finding, width) for finding in self.findings)
-
-
-def named(names: Sequence[str]) -> str:
-    """Some names for a sentence: all of them, or the first ones and how many there are."""
-    shown = ", ".join(str(name) for name in names[:LISTED])
-    return shown if len(names) <= LISTED else f"{shown}, ... ({len(names)} in all)"
 
 
 def _lines(finding: Finding, width: int) -> str:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.diagnosis.findings import Finding, named
+from structsvm.diagnosis.findings import Finding
 from structsvm.diagnosis.samples import Examined
 from structsvm.evaluation.verdict import MIN_UNITS, contents
 from structsvm.support.arrays import Ints
+from structsvm.support.plain import some_of
 
 WINDOW = 8
 """Consecutive items that two samples must share to have a stretch in common."""
@@ -34,7 +35,7 @@ def copies(given: Examined) -> Iterator[Finding]:
         "copies",
         f"{extra} of {given.words.wholes(len(given.names))} "
         f"{'is a copy of another one' if extra == 1 else 'are copies of others'}: "
-        f"{named([' = '.join(names) for names in same])}",
+        f"{some_of([' = '.join(names) for names in same])}",
         f"keep one of each: copies make a {whole} count twice; sample_weight= says so on purpose",
         {"copies": same},
     )
@@ -59,7 +60,8 @@ def _seen(given: Examined) -> Iterator[Finding]:
         return  # all of them: these are the samples that were learned from, and nothing is held out
     yield Finding(
         "leakage",
-        f"the metric was learned from {len(seen)} of these {given.words.wholes(N)}: {named(seen)}",
+        f"the metric was learned from {len(seen)} of these {given.words.wholes(N)}: "
+        f"{some_of(seen)}",
         "judge the metric on the others alone",
         {"learned_from": seen},
     )
@@ -82,7 +84,7 @@ def _overlaps(given: Examined) -> Iterator[Finding]:
     different = " of different groups" if groups is not None else ""
     yield Finding(
         "leakage",
-        f"{pairs}{different} stretches of the same values: {named(said)}",
+        f"{pairs}{different} stretches of the same values: {some_of(said)}",
         f"cut {whole}s that do not overlap, or give those that do the same group: held out, one "
         "is no news after the other",
         {

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.diagnosis.findings import Finding, named
+from structsvm.diagnosis.findings import Finding
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import is_constant
 from structsvm.partitions.traits import Words
 from structsvm.support.arrays import Floats
+from structsvm.support.plain import some_of
 
 DOMINATES = 0.5
 """A share of the squared distances, of one feature out of several."""
@@ -97,7 +98,7 @@ def constant(given: Examined) -> Iterator[Finding]:
         names = given.called(always)
         yield Finding(
             "constant",
-            f"constant in every {words.whole}, so without influence: feature {named(names)}",
+            f"constant in every {words.whole}, so without influence: feature {some_of(names)}",
             "leave them out, or check the sensor"
             if len(names) > 1
             else "leave it out, or check the sensor",
@@ -108,7 +109,7 @@ def constant(given: Examined) -> Iterator[Finding]:
         counts = {name: int(flat[:, j].sum()) for name, j in zip(names, often, strict=True)}
         yield Finding(
             "constant",
-            f"constant in at least half of the {words.wholes(n)}: feature {named(names)}",
+            f"constant in at least half of the {words.wholes(n)}: feature {some_of(names)}",
             "check whether the sensor was off there: the metric weighs what it cannot see",
             {"constant_in": counts},
         )
@@ -130,7 +131,7 @@ def spikes(given: Examined) -> Iterator[Finding]:
         yield Finding(
             "spikes",
             f"{n} of {len(centred)} {given.words.item}s {'makes' if n == 1 else 'make'} most of "
-            f"the variance of feature {named(names)}: scaling by it makes everything else small",
+            f"the variance of feature {some_of(names)}: scaling by it makes everything else small",
             "clip or interpolate the outliers, or use ranks or a robust transformation",
             {"shares": {given.features[j]: float(share[j]) for j in found.tolist()}},
         )
@@ -156,7 +157,7 @@ def copied_features(given: Examined) -> Iterator[Finding]:
     said = [f"{given.features[a]} and {given.features[b]}" for a, b in pairs]
     yield Finding(
         "copied features",
-        f"always move together: {named(said)}; one may take the weight of both",
+        f"always move together: {some_of(said)}; one may take the weight of both",
         "leave out one of each pair, and read no meaning into which of them has the weight",
         {"pairs": [[given.features[a], given.features[b]] for a, b in pairs]},
     )
@@ -175,7 +176,7 @@ def labels_among_features(given: Examined) -> Iterator[Finding]:
         yield Finding(
             "labels among features",
             f"constant within every labelled {given.words.part} and changing between them: "
-            f"feature {named(names)}",
+            f"feature {some_of(names)}",
             "leave it out if it was made of the labels, which new samples do not have",
             {"features": names},
         )

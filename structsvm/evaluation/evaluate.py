@@ -28,7 +28,7 @@ from structsvm.evaluation.verdict import (
 )
 from structsvm.features.names import read_names
 from structsvm.learner.form import Form
-from structsvm.learner.rivals import labels_by, names_states, partition_of_labels
+from structsvm.learner.rivals import labels_by, names_states, partitions_of
 from structsvm.learner.samples import partition_of, words_of
 from structsvm.learner.states import names_by_metric
 from structsvm.learner.training_set import names_of_labels
@@ -584,10 +584,10 @@ def found_by_all(
         if name in metrics:
             found[name] = learner.decode_with(metrics[name], samples, counts)
         else:
-            labels[name] = labels_by(others, name, learner.problem_, measured or (), counts)
+            labels[name] = labels_by(others[name], name, learner.problem_, measured or (), counts)
     names = names_by_metric(found, samples, learner.classes_)
     for name, each in labels.items():
-        found[name] = [partition_of_labels(y, learner.problem_) for y in each]
+        found[name] = partitions_of(each, learner.problem_)
         if names_states(others[name]):
             names[name] = each
     return found, names

@@ -237,6 +237,7 @@ WORDS = {
     "region-forest": "a classifier of regions (random forest)",
     "lda-classifier": "a classifier of rows (LDA)",
     "nearest-centroid": "a classifier of rows (nearest centre)",
+    "forest-classifier": "a classifier of rows (random forest)",
 }
 """How sentences call what has another name."""
 

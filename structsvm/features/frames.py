@@ -21,6 +21,7 @@ from structsvm.partitions.samples import Standardizer, units_of
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solvers.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import is_whole
 
 CLASSIFIERS = ("logistic", "boosting", "forest")
 
@@ -48,7 +49,7 @@ def classifier_from(estimator: Any, usual: str, random_state: int | None, owner:
     """
     estimator = usual if estimator is None else estimator
     if isinstance(estimator, str):
-        estimator = _named_classifier(estimator, owner)
+        estimator = _named_classifier(estimator)
     if isinstance(estimator, type):
         raise SettingsError(
             f"estimator of {owner} is a class: make an instance, {estimator.__name__}()"
@@ -84,7 +85,7 @@ def check_smoothing(smoothing: Any) -> None:
         raise SettingsError(f"smoothing must be between 0 and 1, such as 0.02, got {smoothing!r}")
 
 
-def _named_classifier(name: str, owner: str) -> Any:
+def _named_classifier(name: str) -> Any:
     if name == "logistic":
         from sklearn.linear_model import LogisticRegression
 
@@ -103,10 +104,7 @@ def _named_classifier(name: str, owner: str) -> Any:
 
         # Leaves of five, so that a share in a leaf is a probability rather than a vote.
         return RandomForestClassifier(n_estimators=100, min_samples_leaf=5)
-    raise SettingsError(
-        f"estimator of {owner} must be a classifier of scikit-learn or one of {CLASSIFIERS}, "
-        f"got {name!r}"
-    )
+    return name  # which is refused
 
 
 def _threads_for(rows: Floats) -> AbstractContextManager[None]:
@@ -321,22 +319,70 @@ class FrameRecipe:
             What is learned in place of ``states``, by which the folds are drawn then, too.
         """
         learned = states if near is None else near
-        if not DrawnFolds.is_possible(len(Xs), groups):
+        if len(units_of(groups, len(Xs))[0]) < 2:
             return None, self.fit(Xs, learned, groups)
         return self.cross_fit(Xs, learned, self.draw(states, groups, every_state=False), groups)
 
     def draw(self, states: States, groups: Any, every_state: bool) -> DrawnFolds:
-        """Folds of the recordings that have these states, see :meth:`DrawnFolds.draw`."""
-        return DrawnFolds.draw(
-            self.n_folds,
-            len(states.codes),
-            groups,
-            self.random_state,
-            states,
-            self.owner,
-            every_state,
-            self.words,
-        )
+        """Folds of recordings, or of groups of them, drawn so that states are known in all of them.
+
+        There are no more than there are groups, or recordings where there are no groups. As few
+        states as possible are unknown in any fold.
+
+        Parameters
+        ----------
+        every_state : bool
+            Whether to refuse states that occur in one group only, which no folds can do for.
+
+        Raises
+        ------
+        SettingsError
+            When ``n_folds`` is below 2.
+        DataError
+            When there is one group only, or a state occurs in one only, naming both.
+        """
+        if not (is_whole(self.n_folds) and self.n_folds >= 2):
+            raise SettingsError(
+                f"n_folds of {self.owner} must be a number of 2 or more, got {self.n_folds!r}"
+            )
+        names, units = units_of(groups, len(states.codes), self.words)
+        n_units, noun = len(names), self.words.whole if groups is None else "group"
+        if n_units < 2:
+            there = f"one {noun}" if groups is None else f"one group, {names[0]!r}"
+            raise DataError(
+                f"{self.owner} scores each {noun} by a model that has not seen it, and there is "
+                f"only {there}: label another {noun}"
+            )
+        occurs = np.zeros((n_units, states.n_classes), dtype=bool)
+        np.logical_or.at(occurs, units, states.occurs())
+        if every_state:
+            self._refuse_lonely(occurs, states, names, noun)
+        n, rng = min(int(self.n_folds), n_units), np.random.default_rng(self.random_state)
+        draws = (rng.permutation(np.arange(n_units) % n) for _ in range(DRAWS))
+        best, fewest = next(draws), None
+        for drawn in (best, *draws):
+            unseen = sum(int((~occurs[drawn != k].any(axis=0)).sum()) for k in range(n))
+            if fewest is None or unseen < fewest:
+                best, fewest = drawn, unseen
+            if fewest == 0:
+                break
+        return DrawnFolds(best[units].astype(np.int64), n)
+
+    def _refuse_lonely(
+        self, occurs: NDArray[np.bool_], states: States, names: list[Any], noun: str
+    ) -> None:
+        lonely = np.flatnonzero(occurs.sum(axis=0) == 1)
+        if lonely.size:
+            shown = [
+                f"{states.classes[c]!s} only in {noun} {names[int(occurs[:, c].argmax())]!r}"
+                for c in lonely.tolist()
+            ]
+            named = self.words.named
+            raise DataError(
+                f"{self.owner} scores each {noun} by a model that has not seen it, so every "
+                f"{named} has to occur in two {noun}s: {'; '.join(shown)}. Label that {named} in "
+                f"another {noun}, give it the name of a similar one, or leave the {noun} out"
+            )
 
     def cross_fit(
         self, Xs: Sequence[Floats], states: States, folds: DrawnFolds, groups: Any = None
@@ -377,90 +423,3 @@ class DrawnFolds:
     fold: Ints
     """Fold of each recording, (N,)."""
     n_folds: int
-
-    @staticmethod
-    def is_possible(n_recordings: int, groups: Any = None) -> bool:
-        """Whether there are two groups, or two recordings where there are no groups."""
-        return len(units_of(groups, n_recordings)[0]) > 1
-
-    @classmethod
-    def draw(
-        cls,
-        n_folds: int,
-        n_recordings: int,
-        groups: Any = None,
-        random_state: int | None = None,
-        states: States | None = None,
-        owner: str = "",
-        every_state: bool = True,
-        words: Words = RECORDINGS,
-    ) -> DrawnFolds:
-        """Folds of recordings, or of groups of them, drawn so that states are known in all of them.
-
-        Parameters
-        ----------
-        n_folds : int
-            Lowered to the number of groups, or of recordings where there are no groups.
-        states : States, optional
-            The folds are drawn so that as few of them as possible are unknown in any fold.
-        every_state : bool
-            Whether to refuse states that occur in one group only, which no folds can do for.
-        words : Words
-            What recordings and states are called in messages.
-
-        Raises
-        ------
-        SettingsError
-            When ``n_folds`` is below 2.
-        DataError
-            When there is one group only, or a state occurs in one only, naming both.
-        """
-        if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer) or n_folds < 2:
-            raise SettingsError(
-                f"n_folds of {owner} must be a number of 2 or more, got {n_folds!r}"
-            )
-        names, units = units_of(groups, n_recordings, words)
-        n_units, noun = len(names), words.whole if groups is None else "group"
-        if n_units < 2:
-            there = f"one {noun}" if groups is None else f"one group, {names[0]!r}"
-            raise DataError(
-                f"{owner} scores each {noun} by a model that has not seen it, and there is only "
-                f"{there}: label another {noun}"
-            )
-        occurs = np.ones((n_units, 0), dtype=bool)
-        if states is not None:
-            occurs = np.zeros((n_units, states.n_classes), dtype=bool)
-            np.logical_or.at(occurs, units, states.occurs())
-            if every_state:
-                _refuse_lonely(occurs, states.classes, names, noun, owner, words.named)
-        n, rng = min(int(n_folds), n_units), np.random.default_rng(random_state)
-        draws = (rng.permutation(np.arange(n_units) % n) for _ in range(DRAWS))
-        best, fewest = next(draws), None
-        for drawn in (best, *draws):
-            unseen = sum(int((~occurs[drawn != k].any(axis=0)).sum()) for k in range(n))
-            if fewest is None or unseen < fewest:
-                best, fewest = drawn, unseen
-            if fewest == 0:
-                break
-        return cls(best[units].astype(np.int64), n)
-
-
-def _refuse_lonely(
-    occurs: NDArray[np.bool_],
-    classes: NDArray[Any],
-    names: list[Any],
-    noun: str,
-    owner: str,
-    named: str,
-) -> None:
-    lonely = np.flatnonzero(occurs.sum(axis=0) == 1)
-    if lonely.size:
-        shown = [
-            f"{classes[c]!s} only in {noun} {names[int(occurs[:, c].argmax())]!r}"
-            for c in lonely.tolist()
-        ]
-        raise DataError(
-            f"{owner} scores each {noun} by a model that has not seen it, so every {named} has to "
-            f"occur in two {noun}s: {'; '.join(shown)}. Label that {named} in another {noun}, give "
-            f"it the name of a similar one, or leave the {noun} out"
-        )

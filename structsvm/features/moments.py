@@ -13,6 +13,7 @@ from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import column_names, read_recordings
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import is_whole
 
 NORMAL = 1.4826
 """Standard deviation of a normal variable whose median absolute deviation is 1."""
@@ -100,10 +101,7 @@ class HermiteMoments(RecordingTransformer):
     def __init__(self, n_moments: int = 5) -> None:
         self.n_moments = n_moments
 
-    @property
-    def learns(self) -> bool:
-        """Whether anything is learned that other recordings need; nothing is."""
-        return False
+    learns = False
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Check the settings, and keep the scales of the channels of these recordings.
@@ -116,7 +114,7 @@ class HermiteMoments(RecordingTransformer):
             Naming the recording and what is wrong with it.
         """
         n = self.n_moments
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= 50:
+        if not (is_whole(n) and 1 <= n <= 50):
             raise SettingsError(f"n_moments must be from 1 to 50, got {n!r}")
         arrays = read_recordings(Xs)
         scales = [robust_scale(X) for X in arrays]

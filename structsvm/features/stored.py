@@ -8,12 +8,11 @@ of which the trees are stored as arrays (:mod:`structsvm.features.trees`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
@@ -29,8 +28,7 @@ from structsvm.features.regions import Deviations, RegionScores
 from structsvm.features.scores import StateScores
 from structsvm.features.trees import BoostedTrees, Forest
 from structsvm.partitions.samples import Standardizer
-
-Arrays = dict[str, NDArray[Any]]
+from structsvm.storage.codec import Arrays, Codec, lost_in
 
 STAGES: dict[str, type] = {
     stage.__name__: stage
@@ -40,8 +38,6 @@ STAGES: dict[str, type] = {
         Union,
     )
 }
-
-NOTHING: Mapping[str, type] = MappingProxyType({})
 
 VALUES: dict[str, type] = {
     value.__name__: value for value in (FrameModel, FrameModels, Standardizer)
@@ -71,14 +67,21 @@ STORED_ESTIMATORS = {
 """Estimators of scikit-learn whose fitted state is arrays and plain values, and their modules."""
 
 
-def to_plain(stage: BaseEstimator, more: Mapping[str, type] = NOTHING) -> tuple[Any, Arrays]:
-    """A fitted transformer as what JSON can hold, and the arrays that it names.
+def stage_codec(classes: Mapping[str, type], more: Mapping[str, type]) -> Codec:
+    """What writes values of these classes, transformers, and estimators of scikit-learn.
 
     Parameters
     ----------
-    stage : transformer, or an instance of one of the others that are listed
+    classes : mapping of dataclasses by name
     more : mapping of classes by name
-        What else is listed: estimators whose attributes are plain values, arrays and transformers.
+        Further estimators whose attributes are what can be written.
+    """
+    stages = STAGES | _TREES | dict(more)
+    return Codec(VALUES | dict(classes), partial(_apart, stages), partial(_together, stages))
+
+
+def pack_stage(codec: Codec, stage: BaseEstimator | None, arrays: Arrays) -> Any:
+    """An estimator as JSON has it, all of it; its arrays go into ``arrays``.
 
     Raises
     ------
@@ -90,135 +93,75 @@ def to_plain(stage: BaseEstimator, more: Mapping[str, type] = NOTHING) -> tuple[
     --------
     >>> import numpy as np
     >>> from structsvm.features import Lags
-    >>> from structsvm.features.stored import from_plain, to_plain
-    >>> X = np.arange(6.0).reshape(3, 2)
-    >>> header, arrays = to_plain(Lags(lags=(-1, 0)).fit([X]))
-    >>> from_plain(header, arrays).transform([X])[0].shape
+    >>> from structsvm.features.stored import pack_stage, stage_codec, unpack_stage
+    >>> X, codec, arrays = np.arange(6.0).reshape(3, 2), stage_codec({}, {}), {}
+    >>> plain = pack_stage(codec, Lags(lags=(-1, 0)).fit([X]), arrays)
+    >>> unpack_stage(codec, plain, arrays).transform([X])[0].shape
     (3, 4)
     """
-    writer = _Writer(STAGES | dict(more))
-    return writer.write(stage, type(stage).__name__), writer.arrays
+    own = dict(arrays)
+    plain = codec.pack(stage, own)
+    lost = lost_in(plain, type(stage).__name__)
+    if lost is not None:
+        raise ModelFileError(
+            f"{lost}, which a model file cannot hold: use one of "
+            f"{sorted([*STORED_ESTIMATORS, *STORED_TREES])}"
+        )
+    arrays |= own
+    return plain
 
 
-def from_plain(
-    header: Any, arrays: Mapping[str, NDArray[Any]], more: Mapping[str, type] = NOTHING
-) -> Any:
-    """The transformer that :func:`to_plain` has written; ``more`` as it was there.
+def unpack_stage(codec: Codec, plain: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """The inverse of :func:`pack_stage`.
 
     Raises
     ------
     ModelFileError
-        When the header is damaged or names a class that is not in the list.
+        When the file is damaged or names a class that is not in the list.
     """
     try:
-        return _Reader(arrays, STAGES | dict(more) | _TREES).read(header)
+        return codec.unpack(plain, arrays)
     except ModelFileError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"the stored features are damaged: {error!r}") from error
 
 
-class _Writer:
-    """Collects arrays on the way down."""
-
-    def __init__(self, stages: Mapping[str, type]) -> None:
-        self.stages = stages
-        self.arrays: Arrays = {}
-
-    def write(self, value: Any, where: str) -> Any:
-        if isinstance(value, np.generic):
-            value = value.item()
-        if value is None or isinstance(value, bool | int | str):
-            return value
-        if isinstance(value, float):
-            return value if np.isfinite(value) else {"float": repr(value)}
-        if isinstance(value, list | tuple):
-            kind = "list" if isinstance(value, list) else "tuple"
-            return {kind: [self.write(item, where) for item in value]}
-        if isinstance(value, np.ndarray):
-            return {"array": self._array(value, where)}
-        return self._object(value, where)
-
-    def _array(self, value: NDArray[Any], where: str) -> str:
-        if value.dtype == object:
-            if not all(isinstance(item, str) for item in value.ravel()):
-                raise ModelFileError(f"{where} is an array of objects, which a file cannot hold")
-            value = value.astype(str)
-        name = f"features_{len(self.arrays)}"
-        self.arrays[name] = value
-        return name
-
-    def _object(self, value: Any, where: str) -> Any:
-        name = type(value).__name__
-        if type(value) is self.stages.get(name) or type(value) is _TREES.get(name):
-            return {"stage": name, **self._parts(value, where)}
-        if type(value) is VALUES.get(name):
-            return {"value": name, "fields": self._mapping(vars(value), where)}
-        if isinstance(value, BaseEstimator) and type(value).__module__.startswith("sklearn."):
-            if name in STORED_TREES:
-                _, trees, stored = STORED_TREES[name]
-                if hasattr(value, trees):
-                    return self.write(stored.of(value), where)
-                return {"sklearn": name, "params": self._params(value, where), "state": {}}
-            if name in STORED_ESTIMATORS:
-                return {"sklearn": name, **self._parts(value, where)}
-        raise ModelFileError(
-            f"{where} is {value!r}, which a model file cannot hold: use one of "
-            f"{sorted([*STORED_ESTIMATORS, *STORED_TREES])}"
-        )
-
-    def _parts(self, value: Any, where: str) -> dict[str, Any]:
-        state = {k: v for k, v in vars(value).items() if k not in _given(value)}
-        return {
-            "params": self._params(value, where),
-            "state": self._mapping(state, where),
-        }
-
-    def _params(self, value: Any, where: str) -> Any:
-        """Parameters that are not the default: those that are may be unknown to other versions."""
-        given, usual = _given(value), _defaults(type(value))
-        changed = {k: v for k, v in given.items() if k not in usual or not _same(v, usual[k])}
-        return self._mapping(changed, where)
-
-    def _mapping(self, values: Mapping[str, Any], where: str) -> dict[str, Any]:
-        return {name: self.write(item, f"{where}.{name}") for name, item in values.items()}
+def _apart(stages: Mapping[str, type], value: Any) -> dict[str, Any] | None:
+    name = type(value).__name__
+    if type(value) is stages.get(name):
+        return {"stage": name, "params": _changed(value), "state": _learned(value)}
+    if not isinstance(value, BaseEstimator) or not type(value).__module__.startswith("sklearn."):
+        return None
+    if name in STORED_TREES:
+        _, trees, stored = STORED_TREES[name]
+        if hasattr(value, trees):
+            return _apart(stages, stored.of(value))
+        return {"sklearn": name, "params": _changed(value), "state": {}}
+    if name not in STORED_ESTIMATORS:
+        return None
+    return {"sklearn": name, "params": _changed(value), "state": _learned(value)}
 
 
-class _Reader:
-    """Puts the arrays back on the way down."""
+def _together(stages: Mapping[str, type], parts: Mapping[str, Any]) -> Any:
+    kind = _listed(stages, parts["stage"]) if "stage" in parts else _of_sklearn(parts["sklearn"])
+    params = parts["params"]
+    found = kind(*params["stages"]) if "stages" in params else kind(**params)
+    for name, value in parts["state"].items():
+        if not name.isidentifier() or name.startswith("__") or name in _given(found):
+            raise ModelFileError(f"the stored features are damaged: {name!r}")
+        vars(found)[name] = value
+    return found
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], stages: Mapping[str, type]) -> None:
-        self.arrays = arrays
-        self.stages = stages
 
-    def read(self, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        readers: dict[str, Callable[[dict[str, Any]], Any]] = {
-            "array": lambda v: self.arrays[v["array"]],
-            "float": lambda v: float(v["float"]),
-            "list": lambda v: [self.read(item) for item in v["list"]],
-            "tuple": lambda v: tuple(self.read(item) for item in v["tuple"]),
-            "stage": lambda v: self._estimator(_listed(self.stages, v["stage"]), v),
-            "value": lambda v: _listed(VALUES, v["value"])(**self._mapping(v["fields"])),
-            "sklearn": lambda v: self._estimator(_of_sklearn(v["sklearn"]), v),
-        }
-        kinds = sorted(readers.keys() & value.keys())
-        if len(kinds) != 1:
-            raise ModelFileError(f"the stored features are damaged: {sorted(value)}")
-        return readers[kinds[0]](value)
+def _changed(value: Any) -> dict[str, Any]:
+    """Parameters that are not the default: those that are may be unknown to other versions."""
+    given, usual = _given(value), _defaults(type(value))
+    return {k: v for k, v in given.items() if k not in usual or not _same(v, usual[k])}
 
-    def _mapping(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: self.read(item) for name, item in values.items()}
 
-    def _estimator(self, kind: type, stored: Mapping[str, Any]) -> Any:
-        params, state = self._mapping(stored["params"]), self._mapping(stored["state"])
-        found = kind(*params["stages"]) if "stages" in params else kind(**params)
-        for name, value in state.items():
-            if not name.isidentifier() or name.startswith("__") or name in _given(found):
-                raise ModelFileError(f"the stored features are damaged: {name!r}")
-            vars(found)[name] = value
-        return found
+def _learned(value: Any) -> dict[str, Any]:
+    return {k: v for k, v in vars(value).items() if k not in _given(value)}
 
 
 _TREES: dict[str, type] = {kind.__name__: kind for kind in (BoostedTrees, Forest)}

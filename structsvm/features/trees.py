@@ -35,6 +35,9 @@ class _Trees(ClassifierMixin, BaseEstimator, metaclass=ContractMeta):  # type: i
         """The classes, in the order of the columns of probabilities."""
         return self.classes
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
     def fit(self, X: Floats, y: Any) -> Self:
         """Refuse to learn, because stored trees can only predict.
 
@@ -48,6 +51,10 @@ class _Trees(ClassifierMixin, BaseEstimator, metaclass=ContractMeta):  # type: i
     @abstractmethod
     def predict_proba(self, X: Floats) -> Floats:
         """Probabilities of the classes, (n, C), for finite rows (n, P)."""
+
+    def predict(self, X: Floats) -> NDArray[Any]:
+        """The most probable class of each row, (n,), for finite rows (n, P)."""
+        return np.asarray(self.classes[self.predict_proba(X).argmax(axis=1)])
 
     def _check(self, rows: Floats) -> None:
         """Refuse trees that lead out of their arrays, or never to a leaf, and other columns.

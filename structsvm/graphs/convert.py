@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import DataError
-from structsvm.graphs.graph import FeatureGraph
+from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.graphs.image_files import is_picture, pixels_of
 from structsvm.graphs.images import GraphOfImage, from_image
 from structsvm.partitions.values import no_array, refuse_hidden
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Floats
 
 NODE_FEATURES = ("features", "feature", "x", "mean color")
 """Names under which the nodes of a networkx graph are looked at for their feature vector; the last
@@ -177,13 +177,6 @@ def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -
     marked = np.zeros(X.shape[1], dtype=np.bool_)
     marked[list(spatial)] = True
     return FeatureGraph(X, edges, spatial=marked)
-
-
-def unique_edges(pairs: Ints) -> Ints:
-    """Pairs (2, n) in any order as edges ``i < j``, each once, sorted, (2, E)."""
-    if not pairs.size:
-        return np.empty((2, 0), dtype=np.int64)
-    return np.unique(np.sort(pairs, axis=0), axis=1)
 
 
 def _feature_key(graph: Any, node: Any) -> str | list[str]:

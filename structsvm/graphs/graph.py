@@ -205,6 +205,13 @@ class FeatureGraph:
                 )
 
 
+def unique_edges(pairs: Ints) -> Ints:
+    """Pairs (2, n) in any order as edges ``i < j``, each once, sorted, (2, E)."""
+    if not pairs.size:
+        return np.empty((2, 0), dtype=np.int64)
+    return np.unique(np.sort(pairs, axis=0), axis=1)
+
+
 def _array(value: Any, name: str, kind: type[np.generic]) -> NDArray[Any]:
     """An array of this kind; DataError names what cannot be one without loss."""
     try:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
-from structsvm.graphs.graph import FeatureGraph
+from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, is_whole, refuse_unlisted
 from structsvm.support.extras import require
@@ -263,5 +263,4 @@ def _touching(regions: Ints) -> Ints:
     right = np.vstack([regions[:, :-1].ravel(), regions[:, 1:].ravel()])
     down = np.vstack([regions[:-1].ravel(), regions[1:].ravel()])
     pairs = np.hstack([right, down])
-    pairs = np.sort(pairs[:, pairs[0] != pairs[1]], axis=0)
-    return np.unique(pairs, axis=1) if pairs.size else np.empty((2, 0), dtype=np.int64)
+    return unique_edges(pairs[:, pairs[0] != pairs[1]])

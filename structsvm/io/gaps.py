@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.io.recording import Recording
-from structsvm.partitions.gaps import blocks
+from structsvm.partitions.gaps import blocks, filled
 from structsvm.partitions.samples import MISSING
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import counted
 
 LISTED = 4
 """Blocks that a message names."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """Consecutive samples in which one feature has no value."""
-
-    feature: str
-    start: int
-    end: int
-    """The samples are start, ..., end - 1."""
 
 
 def check_missing(missing: str) -> None:
@@ -70,7 +60,7 @@ def _without_gaps(recording: Recording, missing: str) -> Recording:
             f"{name}: {X[row, column]} in {recording.place(row)}, column "
             f"{recording.features[column]!r}; interpolate or drop it first"
         )
-    told = _in_words(recording, _blocks(recording))
+    told = _in_words(recording)
     if missing == "error":
         raise DataError(
             f"{name}: {told}; interpolate with --missing interpolate (missing='interpolate' in "
@@ -91,28 +81,18 @@ def _without_gaps(recording: Recording, missing: str) -> Recording:
 
 
 def _interpolated(recording: Recording) -> Floats:
-    at = np.arange(len(recording.X), dtype=np.float64)
-    if recording.time is not None:
-        at = np.concatenate([[0.0], np.cumsum(recording.time.steps)])
-    X = recording.X.copy()
-    for j in range(X.shape[1]):
-        gaps = np.isnan(X[:, j])
-        if gaps.any():
-            X[gaps, j] = np.interp(at[gaps], at[~gaps], X[~gaps, j])
-    return X
+    time = recording.time
+    return filled(recording.X, None if time is None else np.cumsum([0.0, *time.steps]))
 
 
-def _blocks(recording: Recording) -> list[Block]:
-    return [Block(recording.features[j], start, end) for start, end, j in blocks(recording.X)]
-
-
-def _in_words(recording: Recording, found: Sequence[Block]) -> str:
+def _in_words(recording: Recording) -> str:
     """The first in full, some more, and how many there are in all."""
-    said = []
-    for block in found[:LISTED]:
-        where = recording.place(block.start, block.end)
-        said.append(f"{where}, column {block.feature!r}")
-    n = sum(block.end - block.start for block in found)
+    found = blocks(recording.X)
+    said = [
+        f"{recording.place(start, end)}, column {recording.features[j]!r}"
+        for start, end, j in found[:LISTED]
+    ]
+    n = sum(end - start for start, end, _ in found)
     what = "a missing value in " if n == 1 else "missing values in "
     more = len(found) - LISTED
     tail = f" and {more} more block{'' if more == 1 else 's'} of them" if more > 0 else ""

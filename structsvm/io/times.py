@@ -120,7 +120,7 @@ class TimeAxis:
         return usual == 0 or bool(steps.max() <= REGULAR * usual)
 
 
-def time_axis(times: Any, n_samples: int, name: str = "time") -> TimeAxis:
+def time_axis(times: Any, n_samples: int) -> TimeAxis:
     """The times of a recording as users hold them: numbers, dates, or an index of pandas.
 
     Raises
@@ -131,7 +131,7 @@ def time_axis(times: Any, n_samples: int, name: str = "time") -> TimeAxis:
     if isinstance(times, TimeAxis):
         found = times
     else:
-        name = str(getattr(times, "name", None) or name)
+        name = str(getattr(times, "name", None) or "time")
         if getattr(getattr(times, "dtype", None), "tz", None) is not None:
             times = times.tz_convert(None) if hasattr(times, "tz_convert") else times
         values = np.asarray(times)

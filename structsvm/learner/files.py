@@ -11,12 +11,10 @@ from platform import python_version
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataWarning, ModelFileError, PluginError, SettingsError, warn
-from structsvm.features.stored import from_plain, to_plain
+from structsvm.features.stored import pack_stage, stage_codec, unpack_stage
 from structsvm.graphs.images import GraphOfImage
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner
@@ -33,7 +31,11 @@ from structsvm.partitions.samples import STANDARDIZE, Standardizer
 from structsvm.partitions.traits import Words
 from structsvm.plugins import problem_class, problem_name, setting_groups, structured_problem_class
 from structsvm.regularizers import SquaredNorm, Trace
-from structsvm.rivals.stored import STORED_RIVALS
+from structsvm.rivals.boundary_classifier import BoundaryClassifier
+from structsvm.rivals.equal_segments import EqualSegments
+from structsvm.rivals.frame_classifier import FrameClassifier
+from structsvm.rivals.region_classifier import RegionClassifier
+from structsvm.rivals.row_classifier import RowClassifier
 from structsvm.solution import History, HistoryEntry, Solution
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cccp import CCCP
@@ -43,11 +45,11 @@ from structsvm.solvers.quasi_newton import QuasiNewton
 from structsvm.solvers.subgradient import ProjectedSubgradient
 from structsvm.status import Status
 from structsvm.storage.archive import Archive
-from structsvm.storage.codec import Codec, is_lost
+from structsvm.storage.codec import Codec, lost_in
 from structsvm.support.settings import settings_in
 from structsvm.support.typed import refuse_other_types
 
-MODEL = Archive("model", 2, ModelFileError)
+MODEL = Archive("model", 3, ModelFileError)
 LIBRARIES = ("structsvm-partitioning", "numpy", "scipy", "scikit-learn", "cvxpy")
 VALUES = (
     *(AutoMaster, CvxpyMaster, InteriorPointMaster, NewtonMaster),
@@ -57,6 +59,8 @@ VALUES = (
     *(MarginRates, TrainingSummary, Words),
 )
 """Classes of plain values that a model holds."""
+RIVALS = (BoundaryClassifier, EqualSegments, FrameClassifier, RegionClassifier, RowClassifier)
+"""Rivals that a model holds: what they have learned is what the codec of stages can write."""
 
 FITTED: dict[str, Any] = {
     "metric_": Metric,
@@ -135,7 +139,6 @@ def _described(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     """What a file says of a :class:`MetricLearner`; its arrays go to the others."""
     codec = _codec(type(learner.problem_))
     features = {"given": learner.features, "fitted": learner.inputs_.features}
-    rivals = {f"rival.{name}": rival for name, rival in learner.rivals_.items()}
     fitted = {name: getattr(learner, name) for name in FITTED}
     fitted["inputs_"] = replace(learner.inputs_, features=None)
     fitted["solution_"] = replace(learner.solution_, support=None)
@@ -147,8 +150,8 @@ def _described(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
         **{name: codec.pack(getattr(learner, name, None), arrays) for name in OPTIONAL},
         "fitted": {k: codec.pack(v, arrays) for k, v in fitted.items()},
         "support": pack_support(learner.solution_.support, arrays),
-        "feature_stages": {k: _pack_stage(k, v, arrays) for k, v in features.items()},
-        "rivals": {k: _pack_rival(k, v, arrays) for k, v in rivals.items()},
+        "feature_stages": {k: pack_stage(codec, v, arrays) for k, v in features.items()},
+        "rivals": _pack_rivals(codec, learner.rivals_, arrays),
     }
 
 
@@ -220,9 +223,7 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
         raise ModelFileError(f"{path}: no model of format {MODEL.version}: {error!r}") from error
 
 
-def load_metric_learner(
-    path: str | PathLike[str], *, max_bytes: int | None = None
-) -> MetricLearner:
+def load_metric_learner(path: str | PathLike[str]) -> MetricLearner:
     """Read a fitted :class:`MetricLearner`, which is what all commands are about.
 
     Raises
@@ -230,7 +231,7 @@ def load_metric_learner(
     ModelFileError
         As :func:`load`, and for a file that holds a :class:`StructuredSVM`.
     """
-    learner = load(path, max_bytes=max_bytes)
+    learner = load(path)
     if not isinstance(learner, MetricLearner):
         raise ModelFileError(
             f"{path}: it holds a {type(learner).__name__} of {type(learner.problem_).__name__}, "
@@ -239,26 +240,18 @@ def load_metric_learner(
     return learner
 
 
-def read_header(path: str | PathLike[str], *, max_bytes: int | None = None) -> dict[str, Any]:
+def read_header(path: str | PathLike[str]) -> dict[str, Any]:
     """What a model file says of itself: versions, settings, features, training and certificate.
 
-    Parameters
-    ----------
-    path : path
-    max_bytes : int, optional
-        As in :func:`load`.
-
-    Raises
-    ------
-    ModelFileError
-        As :func:`load`.
+    Errors are those of :func:`load`.
     """
-    return MODEL.read(Path(path), max_bytes)[0]
+    return MODEL.read(Path(path))[0]
 
 
 def _codec(problem: type) -> Codec:
-    """What can be written: our own values, and the dataclasses among the settings of a problem."""
-    return Codec({cls.__name__: cls for cls in VALUES} | _inner_classes(problem))
+    """What can be written: our values, stages, and dataclasses among the settings of a problem."""
+    own = {cls.__name__: cls for cls in VALUES} | _inner_classes(problem)
+    return stage_codec(own, {cls.__name__: cls for cls in RIVALS})
 
 
 def _inner_classes(problem: type) -> dict[str, type]:
@@ -271,32 +264,18 @@ def _inner_classes(problem: type) -> dict[str, type]:
     return found
 
 
-def _pack_stage(name: str, stage: BaseEstimator | None, arrays: dict[str, NDArray[Any]]) -> Any:
-    """A stage of features as JSON has it; its arrays go to the others, under names of their own."""
-    if stage is None:
-        return None
-    plain, own = to_plain(stage, STORED_RIVALS)
-    arrays |= {f"{name}.{key}": array for key, array in own.items()}
-    return plain
-
-
-def _pack_rival(name: str, rival: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """A rival as JSON has it; None, with a warning, for one that no file can hold."""
-    try:
-        return _pack_stage(name, rival, arrays)
-    except ModelFileError as error:
-        warn(
-            f"{name} is not stored, so a loaded model is not compared with it: {error}", DataWarning
-        )
-        return None
-
-
-def _unpack_stage(name: str, plain: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    if plain is None:
-        return None
-    prefix = f"{name}."
-    own = {k.removeprefix(prefix): array for k, array in arrays.items() if k.startswith(prefix)}
-    return from_plain(plain, own, STORED_RIVALS)
+def _pack_rivals(codec: Codec, rivals: Mapping[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+    """The rivals as JSON has them; those that no file can hold are left out, with a warning."""
+    packed = {}
+    for name, rival in rivals.items():
+        try:
+            packed[name] = pack_stage(codec, rival, arrays)
+        except ModelFileError as error:
+            warn(
+                f"rival {name} is not stored, so a loaded model is not compared with it: {error}",
+                DataWarning,
+            )
+    return packed
 
 
 def _described_problem(codec: Codec, problem: Any, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -310,7 +289,7 @@ def _settings(codec: Codec, problem: Any, arrays: dict[str, Any]) -> dict[str, A
     settings = {}
     for name, value in settings_in(problem).items():
         settings[name] = codec.pack(value, arrays)
-        if is_lost(settings[name]):
+        if lost_in(settings[name]) is not None:
             raise PluginError(
                 f"problem {problem_name(problem)}: a model file cannot hold the setting "
                 f"{name}={value!r}; it can hold numbers, texts, arrays, and tuples, lists, sets "
@@ -351,7 +330,7 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
     problem = _problem(problem_class, header["problem"], arrays)
     codec = _codec(type(problem))
     parameters = {k: codec.unpack(v, arrays) for k, v in header["parameters"].items()}
-    stages = {k: _unpack_stage(k, v, arrays) for k, v in header["feature_stages"].items()}
+    stages = {k: unpack_stage(codec, v, arrays) for k, v in header["feature_stages"].items()}
     learner = MetricLearner(problem=problem, features=stages["given"], **parameters)
     learner.problem_ = problem
     for name in FITTED:
@@ -361,8 +340,7 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
     learner.solution_ = replace(learner.solution_, support=support)
     if header["features"] is not None:
         learner.feature_names_in_ = codec.unpack({"strings": header["features"]}, arrays)
-    rivals = {k: _unpack_stage(k, v, arrays) for k, v in header["rivals"].items()}
-    learner.rivals_ = {k.removeprefix("rival."): v for k, v in rivals.items() if v is not None}
+    learner.rivals_ = {k: unpack_stage(codec, v, arrays) for k, v in header["rivals"].items()}
     for name in OPTIONAL:
         value = codec.unpack(header[name], arrays)
         if value is not None:

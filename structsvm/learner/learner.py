@@ -22,7 +22,7 @@ from structsvm.learner.form import Form, same_form
 from structsvm.learner.inputs import Inputs, are_scores
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
-from structsvm.learner.rivals import partitions_of, tune, which_rivals
+from structsvm.learner.rivals import labels_by, partitions_of, tune, which_rivals
 from structsvm.learner.rules import Rules, counts_of, decode_all, labels_of, named, read_rules
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
@@ -633,7 +633,9 @@ class MetricLearner(ProblemParameters):
             raise SettingsError(
                 f"{rival} partitions samples as they are: give these, not prepared ones"
             )
-        return partitions_of(self.rivals_, rival, self.problem_, self.measured(Xs), n_clusters)
+        refuse_unlisted("rival", rival, sorted(self.rivals_))
+        labels = labels_by(self.rivals_[rival], rival, self.problem_, self.measured(Xs), n_clusters)
+        return partitions_of(labels, self.problem_)
 
     def prepare(self, Xs: Any) -> list[Sample]:
         """Samples as the metric sees them, checked against those it was learned from.

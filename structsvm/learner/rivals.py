@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -170,29 +170,14 @@ def fit_rival(rival: Rival, data: TrainingSet) -> Any:
         return clone(rival.estimator).fit(arrays, _labels(data), groups=data.groups)
 
 
-def partitions_of(
-    rivals: Mapping[str, Any],
-    name: str,
-    problem: PartitionProblem,
-    samples: Sequence[Sample],
-    n_clusters: Counts = None,
-) -> list[EquivalenceMatrix]:
-    """The partitions that one of several rivals predicts of samples as they were measured.
-
-    Parameters and errors are those of :func:`labels_by`.
-    """
-    labels = labels_by(rivals, name, problem, samples, n_clusters)
-    return [partition_of_labels(y, problem) for y in labels]
-
-
 def labels_by(
-    rivals: Mapping[str, Any],
+    rival: Any,
     name: str,
     problem: PartitionProblem,
     samples: Sequence[Sample],
     n_clusters: Counts = None,
 ) -> list[NDArray[Any]]:
-    """The label of each item by one of several rivals, its name if the rival names states.
+    """The label of each item by a rival of that name; a name if the rival names states.
 
     Parameters
     ----------
@@ -202,13 +187,11 @@ def labels_by(
     Raises
     ------
     SettingsError
-        When none has that name, or it does not predict one label for each item.
+        When it does not predict one label for each item.
     DataError
         When a number of clusters does not fit its sample.
     """
-    if not among(name, tuple(rivals)):
-        raise SettingsError(f"rival must be one of {sorted(rivals)}, got {name!r}")
-    words, rival = problem.traits.words, rivals[name]
+    words = problem.traits.words
     counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples], words)
     asked = None if n_clusters is None else [K for K in counts if K is not None]
     found = ask(rival, "predict_states" if names_states(rival) else "predict", samples, asked)
@@ -226,11 +209,13 @@ def labels_by(
     return labels
 
 
-def partition_of_labels(labels: NDArray[Any], problem: PartitionProblem) -> EquivalenceMatrix:
-    """The partition that labels of items (T,) mean: of recordings, a segment for each change."""
+def partitions_of(
+    labels: Sequence[NDArray[Any]], problem: PartitionProblem
+) -> list[EquivalenceMatrix]:
+    """The partitions that labels of items (T,) mean: of recordings, a segment for each change."""
     if problem.traits.contiguous:
-        labels = np.concatenate([[0], np.cumsum(labels[1:] != labels[:-1])])
-    return EquivalenceMatrix.from_labels(labels)
+        labels = [np.cumsum(np.concatenate([[False], y[1:] != y[:-1]])) for y in labels]
+    return [EquivalenceMatrix.from_labels(y) for y in labels]
 
 
 def names_states(rival: Any) -> bool:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm.errors import DataError, DataWarning, LearningError, MasterError
 from structsvm.learner.fitting import FitState
 from structsvm.learner.inputs import Inputs
-from structsvm.learner.rivals import fit_rival, partitions_of
+from structsvm.learner.rivals import fit_rival, labels_by, partitions_of
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.partitions.candidates import Candidate, Rival
@@ -157,9 +157,9 @@ def try_rival(rival: Rival, fold: Fold) -> Trial:
             model = fold.cross_fitted(partial(fit_rival, rival))
         seconds = time.perf_counter() - start
         counts = [truth.n_clusters for truth in fold.test.truths]
-        fitted = {rival.name: model}
         found = [
-            partitions_of(fitted, rival.name, problem, samples, asked) for asked in (None, counts)
+            partitions_of(labels_by(model, rival.name, problem, samples, asked), problem)
+            for asked in (None, counts)
         ]
     except (DataError, LearningError) as error:
         return fold.failed(error, time.perf_counter() - start)

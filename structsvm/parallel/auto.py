@@ -27,12 +27,11 @@ from structsvm.support.checks import among, check_n_jobs
 
 BACKEND_NAMES = ("auto", "serial", "threads", "processes", "dask")
 
-CHEAP = 0.01
-"""Seconds for which the parts of the first round are worked on here, to see what the others will
-take, and CPU seconds of a round from which on threads are tried."""
-DEAR = 1.0
-"""CPU seconds in threads after which it is seen whether they pay, as the null weight says little,
-and of a round from which on processes may pay if they do not."""
+WORTH_THREADS = 0.01
+"""Seconds of work in a round from which on threads are tried: less is done here."""
+WORTH_PROCESSES = 1.0
+"""CPU seconds of a round from which on processes may pay where threads do not. Threads are judged
+after as much work, as the null weight says little."""
 WORTHWHILE = 1.25
 """Threads that wait for each other's lock do not reach this many CPU seconds per second."""
 
@@ -130,13 +129,13 @@ class _Chosen(Session):
     def _first(self, task: ShareTask, argument: Any) -> ShareResult:
         """The first round: some parts here, and what is left where that suggests."""
         self._begun = True
-        started, done = time.perf_counter(), ShareResult([], 0.0)
-        while (rest := self._parts[len(done.answers) :]) and time.perf_counter() - started < CHEAP:
+        done, until = ShareResult([], 0.0), time.perf_counter() + WORTH_THREADS
+        while (rest := self._parts[len(done.answers) :]) and time.perf_counter() < until:
             done = done.and_then(work(task, rest[:1], argument))
         if not rest:
             return done
         backend: Backend = Serial()
-        if done.seconds * len(rest) >= CHEAP * len(done.answers):
+        if done.seconds * len(rest) >= WORTH_THREADS * len(done.answers):
             self._next = backend = Threads(self._n_jobs)
         started = time.perf_counter()
         with backend.open(rest) as session:
@@ -150,9 +149,9 @@ class _Chosen(Session):
         if not isinstance(session, SerialSession):
             self._work += seconds
             self._elapsed += elapsed
-            if self._work >= DEAR:
+            if self._work >= WORTH_PROCESSES:
                 self._settle(seconds, self._work / self._elapsed)
-        elif seconds >= CHEAP and len(self._parts) > 1:
+        elif seconds >= WORTH_THREADS and len(self._parts) > 1:
             self._next = Threads(self._n_jobs)
 
     def _settle(self, seconds: float, speed: float) -> None:
@@ -160,7 +159,7 @@ class _Chosen(Session):
         self._settled = True
         if speed >= WORTHWHILE:
             choice = "threads"
-        elif seconds >= DEAR:
+        elif seconds >= WORTH_PROCESSES:
             choice, self._next = "processes", Processes(self._n_jobs)
         else:
             choice, self._next = "one thread", Serial()

@@ -31,28 +31,18 @@ BATCH = 10_000
 """Items of samples that are worked on together, if there are so many."""
 
 
+@dataclass(frozen=True, eq=False)
 class Origin(ABC):
     """A recording that can be read any number of times, with the same values each time."""
 
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """T and P."""
-
-    @property
-    @abstractmethod
-    def has_gaps(self) -> bool:
-        """Whether values are missing."""
-
-    @property
-    @abstractmethod
-    def fingerprint(self) -> str:
-        """What the values are known by."""
-
-    @property
-    @abstractmethod
-    def constant(self) -> NDArray[np.bool_] | None:
-        """Which features are constant, (P,); None if that has to be seen."""
+    shape: tuple[int, int]
+    """T and P."""
+    has_gaps: bool
+    """Whether values are missing."""
+    fingerprint: str
+    """What the values are known by."""
+    constant: NDArray[np.bool_] | None
+    """Which features are constant, (P,); None if that has to be seen."""
 
     @abstractmethod
     def read(self) -> Floats:
@@ -93,7 +83,11 @@ class Deferred:
 
     def at(self, rows: Ints) -> Deferred:
         """Return what some of its rows are, by their numbers."""
-        return Deferred(_Rows(self, rows), (), self.n_features)
+        digest = hashlib.sha256(self.origin.fingerprint.encode())
+        digest.update(np.ascontiguousarray(rows).data)
+        shape, known_by = (rows.size, self.n_features), digest.hexdigest()[:16]
+        some = _Rows(shape, self.has_gaps, known_by, None, self, rows)
+        return Deferred(some, (), self.n_features)
 
     def read(self) -> Floats:
         """Read it, unless this process has kept it: (T, P), read-only."""
@@ -127,24 +121,6 @@ class _Rows(Origin):
 
     whole: Deferred
     rows: Ints
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.rows.size, self.whole.n_features
-
-    @property
-    def has_gaps(self) -> bool:
-        return self.whole.has_gaps
-
-    @property
-    def fingerprint(self) -> str:
-        digest = hashlib.sha256(self.whole.origin.fingerprint.encode())
-        digest.update(np.ascontiguousarray(self.rows).data)
-        return digest.hexdigest()[:16]
-
-    @property
-    def constant(self) -> None:
-        return None
 
     def read(self) -> Floats:
         return self.whole.read()[self.rows]

@@ -12,8 +12,7 @@ features, so that a sample of which one is missing has no place in it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -65,20 +64,15 @@ class InMetric:
     """``X L`` of samples (T, P), for a factor (P, r) that is looked at once; missing where X is."""
 
     factor: Floats
+    picked: tuple[Ints | None, Floats] | None = field(init=False)
+    """The feature of each column, None for all in their order, and its scale, (r,).
 
-    @cached_property
-    def picked(self) -> tuple[Ints | None, Floats] | None:
-        """The feature of each column, None for all in their order, and its scale, (r,).
+    None of a metric that mixes features.
+    """
 
-        None of a metric that mixes features.
-        """
-        P, r = self.factor.shape
-        columns = np.nonzero(self.factor)[1]
-        if not self.factor.size or np.unique(columns).size < columns.size:
-            return None
-        feature = np.abs(self.factor).argmax(axis=0)
-        scale = self.factor[feature, np.arange(r)]
-        return (None if np.array_equal(feature, np.arange(P)) else feature), scale
+    def __post_init__(self) -> None:
+        """Look at the factor once."""
+        object.__setattr__(self, "picked", _picked(self.factor))
 
     def __call__(self, X: Floats) -> Floats:
         """The samples in the metric, (T, r).
@@ -100,14 +94,24 @@ class InMetric:
         return np.asarray((X if feature is None else X.take(feature, axis=1)) * scale)
 
 
-def filled(X: Floats) -> Floats:
-    """Missing values interpolated between samples, for what cannot leave them out.
+def _picked(factor: Floats) -> tuple[Ints | None, Floats] | None:
+    P, r = factor.shape
+    columns = np.nonzero(factor)[1]
+    if not factor.size or np.unique(columns).size < columns.size:
+        return None
+    feature = np.abs(factor).argmax(axis=0)
+    scale = factor[feature, np.arange(r)]
+    return (None if np.array_equal(feature, np.arange(P)) else feature), scale
+
+
+def filled(X: Floats, times: Floats | None = None) -> Floats:
+    """Missing values interpolated between samples (at ``times``), for what cannot leave them out.
 
     The nearest value at either end, and 0 in a column without any.
     """
     if not has_gaps(X):
         return X
-    found, at = X.copy(), np.arange(len(X))
+    found, at = X.copy(), np.arange(len(X)) if times is None else times
     for column in found.T:
         missing = np.isnan(column)
         known: Any = column[~missing]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from structsvm.partitions.deferred import Data, Deferred, in_memory
@@ -23,17 +22,12 @@ class Scoring:
 
     B: Floats
     """A diagonal (P,), or a matrix (P, P)."""
-    factor: Floats
-    """``L`` (P, r) with ``B = L L^T``."""
+    in_metric: InMetric
+    """What puts samples in the metric: times ``L`` (P, r) with ``B = L L^T``."""
     truth_weight: float
     """``c``."""
     shift: float
     """``d``."""
-
-    @cached_property
-    def in_metric(self) -> InMetric:
-        """What puts samples in the metric."""
-        return InMetric(self.factor)
 
 
 class LabelledSample(Contract):

@@ -14,6 +14,7 @@ from structsvm.errors import SettingsError
 from structsvm.parallel.base import in_turn
 from structsvm.partitions.equivalence import EquivalenceMatrix, project_all
 from structsvm.partitions.feature_maps import SECOND_MOMENT
+from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.kept import KeptPartition
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import Projector
@@ -193,7 +194,7 @@ class MetricObjective(Objective, Problem):
         """Factor the metric of a weight once, for all samples."""
         B, beta = self.split(w)
         traits = self.partition.traits
-        scoring = Scoring(B, metric_factor(B), 2 * traits.kappa, traits.kappa - beta)
+        scoring = Scoring(B, InMetric(metric_factor(B)), 2 * traits.kappa, traits.kappa - beta)
         return MetricScorer(self, scoring, traits.given_k)
 
     def predict(self, w: Floats, x: Any) -> Any:
@@ -287,7 +288,7 @@ class MetricScorer(BatchScorer):
     ) -> list[Separation]:
         """Ask the oracles of the samples for their most violated labellings, each oracle once."""
         xs = [x.read() for x in xs]
-        with in_turn() if self.scoring.factor.size <= SMALL else nullcontext():
+        with in_turn() if self.scoring.in_metric.factor.size <= SMALL else nullcontext():
             objectives = [x.scored(self.scoring) for x in xs]
         found = ask_together([x.oracle for x in xs], objectives)
         with in_turn():

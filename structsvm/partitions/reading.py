@@ -91,41 +91,18 @@ class _How:
     """Of the features; None if they have none."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Seen:
-    """What was seen of a recording when it was first read."""
-
-    shape: tuple[int, int]
-    has_gaps: bool
-    fingerprint: str
-    constant: NDArray[np.bool_]
-    stamp: Any = field(metadata={"fingerprint": False})
+Seen = tuple[tuple[int, int], bool, str, NDArray[np.bool_], Any]
+"""What was seen of a recording when it was first read: the first fields of :class:`_Place`."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Place(Origin):
     """A recording of a source."""
 
+    stamp: Any = field(metadata={"fingerprint": False})
     source: Source = field(metadata={"fingerprint": False})
     index: int = field(metadata={"fingerprint": False})
     how: _How
-    seen: _Seen
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.seen.shape
-
-    @property
-    def has_gaps(self) -> bool:
-        return self.seen.has_gaps
-
-    @property
-    def fingerprint(self) -> str:
-        return self.seen.fingerprint
-
-    @property
-    def constant(self) -> NDArray[np.bool_]:
-        return self.seen.constant
 
     def read(self) -> Floats:
         """The values, as they were when they were first read.
@@ -136,11 +113,10 @@ class _Place(Origin):
             Naming the recording, when it cannot be read any more, or is not what it was.
         """
         X, _, stamp = _read(self.source, self.index, self.how)
-        before = self.seen
-        if X.shape != before.shape or stamp != before.stamp or has_gaps(X) != before.has_gaps:
+        if X.shape != self.shape or stamp != self.stamp or has_gaps(X) != self.has_gaps:
             raise DataError(
                 f"{_called(self.source, self.index, self.how.words)} has changed since it was "
-                f"first read (shape {before.shape} then, {X.shape} now): recordings that are read "
+                f"first read (shape {self.shape} then, {X.shape} now): recordings that are read "
                 "when they are needed must stay as they are"
             )
         return X
@@ -163,24 +139,25 @@ def _read_later(
     how = _How(words, missing, None if names is None else tuple(names))
     numbers = np.array_split(np.arange(len(source)), min(len(source), PARTS))
     parts = [(source, some.tolist()) for some in numbers]
+    looks: list[tuple[Seen, Any]]
     looks = [look for part in spread("reading", _look_at, parts, how) for look in part]
-    expected = looks[0][0].shape[1] if n_features is None else n_features
+    expected = looks[0][0][0][1] if n_features is None else n_features
     samples = []
     for i, (seen, labels) in enumerate(looks):
-        check_width(seen.shape[1], expected, f"{words.whole} {i}", words, n_features is not None)
-        origin = _Place(source, i, how, seen)
-        samples.append(Sample(Deferred(origin, (), seen.shape[1], labels)))
+        P = seen[0][1]
+        check_width(P, expected, f"{words.whole} {i}", words, n_features is not None)
+        samples.append(Sample(Deferred(_Place(*seen, source, i, how), (), P, labels)))
     check_names(names, expected, words)
     return samples, names
 
 
-def _look_at(part: tuple[Source, list[int]], how: _How) -> list[tuple[_Seen, Any]]:
+def _look_at(part: tuple[Source, list[int]], how: _How) -> list[tuple[Seen, Any]]:
     """Read some recordings, one at a time, and note what is to be known of each."""
     source, numbers = part
     found = []
     for i in numbers:
         X, labels, stamp = _read(source, i, how)
-        seen = _Seen((len(X), X.shape[1]), has_gaps(X), content_of(X), is_constant(X), stamp)
+        seen = (len(X), X.shape[1]), has_gaps(X), content_of(X), is_constant(X), stamp
         found.append((seen, _small(labels)))
     return found
 

@@ -61,20 +61,9 @@ class Sample:
         data = self.data
         return self.with_features(data.at(rows) if isinstance(data, Deferred) else data[rows])
 
-    def made_by(
-        self, step: Step, n_features: int | None = None, made: tuple[str, ...] | None = None
-    ) -> Sample:
-        """Return the same items with the features (T, P') that a step makes of these.
-
-        Parameters
-        ----------
-        step : callable
-            Maps an array (T, P) to one of shape (T, P').
-        n_features : int, optional
-            P', if it is not P.
-        made : as for :meth:`with_features`
-        """
-        return self.with_features(derived(self.data, step, n_features), made)
+    def made_by(self, step: Step) -> Sample:
+        """Return the same items with the features (T, P) that a step makes of these."""
+        return self.with_features(derived(self.data, step))
 
     def with_features(self, X: Data, made: tuple[str, ...] | None = None) -> Sample:
         """Return the same items, or some of them, with other features, (T, P').

@@ -19,7 +19,7 @@ from structsvm.partitions.values import no_array, refuse_hidden
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import by_rows, largest, largest_of_all, mapping_of, mean_and_spread
 from structsvm.support.checks import refuse_unlisted
-from structsvm.support.plain import counted
+from structsvm.support.plain import counted, some_of
 
 Counts = int | Sequence[int] | None
 """A number of clusters for every sample, one for each, or none given."""
@@ -74,8 +74,8 @@ def check_samples(
             names = columns if names is None else names
             if columns != names:
                 raise DataError(
-                    f"{words.whole} {i} has features {_shorten(columns)}, "
-                    f"expected {_shorten(names)}: give the same columns in the same order"
+                    f"{words.whole} {i} has features {some_of(columns)}, "
+                    f"expected {some_of(names)}: give the same columns in the same order"
                 )
         arrays.append(as_floats(X, f"{words.whole} {i}", names, missing))
     expected = n_features if n_features is not None else arrays[0].shape[1]
@@ -209,7 +209,7 @@ def warn_about_constant_features(
     if constant.any():
         which = [names[j] if names else str(j) for j in np.flatnonzero(constant).tolist()]
         warn(
-            f"constant in every {words.whole}, so without influence: feature {_shorten(which)}",
+            f"constant in every {words.whole}, so without influence: feature {some_of(which)}",
             DataWarning,
         )
 
@@ -541,8 +541,3 @@ def _not_a_number(X: Any, names: Sequence[str] | None) -> str:
                 name = f" ({names[column]})" if names and column < len(names) else ""
                 return f"has {value!r} in row {row}, column {column}{name}: not a number"
     return "is not a numeric array of shape (T, P)"
-
-
-def _shorten(names: Sequence[str], limit: int = 6) -> str:
-    shown = ", ".join(names[:limit])
-    return shown if len(names) <= limit else f"{shown}, ... ({len(names)} in all)"

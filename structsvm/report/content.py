@@ -84,10 +84,10 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
 def notes(held_out: HeldOut) -> list[str]:
     """What a reader must know before trusting the figures."""
     learner, found = held_out.learner, []
-    if held_out.seen:
+    if held_out.evaluation.seen:
         found.append(
-            f"The metric was learned from {held_out.seen} of these: the figures are better than on "
-            "new ones."
+            f"The metric was learned from {held_out.evaluation.seen} of these: the figures are "
+            "better than on new ones."
         )
     question = question_in_words(learner)
     if question:

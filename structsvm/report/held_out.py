@@ -124,11 +124,6 @@ class HeldOut:
             changes,
         )
 
-    @property
-    def seen(self) -> int:
-        """How many of them the metric was learned from."""
-        return self.evaluation.seen
-
 
 def _changes(
     learner: MetricLearner,

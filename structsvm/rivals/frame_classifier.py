@@ -18,7 +18,13 @@ from structsvm.features.context import Lags
 from structsvm.features.frames import FrameRecipe, check_smoothing
 from structsvm.features.names import UNNAMED, States
 from structsvm.partitions.samples import Counts, cluster_counts
-from structsvm.rivals.tuning import Stretch, breakpoints, mean_loss, stretches_to_tune_on
+from structsvm.rivals.tuning import (
+    Stretch,
+    breakpoints,
+    mean_loss,
+    segment_numbers,
+    stretches_to_tune_on,
+)
 from structsvm.rivals.viterbi import best_path, best_path_of
 from structsvm.support.arrays import Floats, Ints
 
@@ -189,10 +195,7 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[Ints]:
         """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each."""
-        return [
-            np.concatenate([[0], np.cumsum(path[1:] != path[:-1])]).astype(np.int64)
-            for path in self._paths(Xs, n_clusters)
-        ]
+        return [segment_numbers(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
 
     def predict_breakpoints(
         self, Xs: Sequence[Floats], n_clusters: Counts = None

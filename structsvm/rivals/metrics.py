@@ -68,25 +68,24 @@ def fit(
     MissingExtraError
         When metric-learn is not installed, or does not run with this version of scikit-learn.
     """
-    if name in OWN:
-        return OWN[name](problem, samples, truths, weights, **settings)
+    tuned: dict[str, Callable[..., Metric]]
+    tuned = {"untrained": problem.untrained, "pca": partial(_pca, problem)}
+    if name in tuned:
+        return tuned[name](samples, truths, weights, **settings)
     if name in METRIC_LEARN:
-        return _metric_learn(problem, samples, truths, METRIC_LEARN[name], **settings)
-    found = problem.baseline(name, samples, truths, weights)
-    if found is None:
-        raise SettingsError(f"a baseline of this problem is one of {NAMES}, got {name!r}")
-    return found
-
-
-def _untrained(
-    problem: PartitionProblem, samples: Samples, truths: Truths, weights: Floats | None = None
-) -> Metric:
-    """The identity with its best price on the training samples: hand-tuned segmentation."""
-    return problem.untrained(samples, truths, weights)
+        factor, weights = _metric_learn(samples, truths, METRIC_LEARN[name], **settings), None
+    elif name in OWN:
+        factor = OWN[name](samples, truths, weights, **settings)
+    else:
+        found = problem.baseline(name, samples, truths, weights)
+        if found is None:
+            raise SettingsError(f"a baseline of this problem is one of {NAMES}, got {name!r}")
+        return found
+    return problem.calibrate(factor, samples, truths, weights).metric(factor)
 
 
 def _pca(
-    problem: PartitionProblem, samples: Samples, truths: Truths, weights: Floats | None = None
+    problem: PartitionProblem, samples: Samples, truths: Truths, weights: Floats | None
 ) -> Metric:
     """The leading principal components, as many (1, 2, 4, ...) as calibrate best.
 
@@ -108,29 +107,20 @@ def _pca(
 
 
 def _rca(
-    problem: PartitionProblem,
-    samples: Samples,
-    truths: Truths,
-    weights: Floats | None = None,
-    shrinkage: float = 0.5,
-) -> Metric:
+    samples: Samples, truths: Truths, weights: Floats | None, shrinkage: float = 0.5
+) -> Floats:
     """Relevant component analysis: the inverse of the covariance within the true clusters.
 
     Bar-Hillel et al. (2006), the clusters of all samples stacked; shrunk towards a multiple of the
     identity, without which a few labelled samples do more harm than good. ``shrinkage`` 0 is plain
     RCA, 1 the identity.
     """
-    factor = within_whitening([x.data for x in samples], truths, shrinkage, weights)
-    return _calibrated(factor, problem, samples, truths, weights)
+    return within_whitening([x.data for x in samples], truths, shrinkage, weights)
 
 
 def _lda(
-    problem: PartitionProblem,
-    samples: Samples,
-    truths: Truths,
-    weights: Floats | None = None,
-    shrinkage: float = 1e-3,
-) -> Metric:
+    samples: Samples, truths: Truths, weights: Floats | None, shrinkage: float = 1e-3
+) -> Floats:
     """Linear discriminant analysis: RCA on the subspace that the centres of the clusters span.
 
     Fisher (1936); of dimension ``sum_i (K_i - 1)`` or P, the less. With as many clusters as
@@ -140,8 +130,7 @@ def _lda(
     whitened = [x.made_by(partial(_whitened, whitening=whitening)).data for x in samples]
     between = sum_of_each("measuring the samples", _between, whitened, truths, weights=weights)
     rank = min(sum(M.n_clusters - 1 for M in truths), whitening.shape[0])
-    factor = whitening @ np.linalg.eigh(between)[1][:, ::-1][:, : max(rank, 1)]
-    return _calibrated(factor, problem, samples, truths, weights)
+    return np.asarray(whitening @ np.linalg.eigh(between)[1][:, ::-1][:, : max(rank, 1)])
 
 
 def _scatter(X: Floats) -> Floats:
@@ -157,9 +146,7 @@ def _between(X: Floats, M: EquivalenceMatrix) -> Floats:
     return M.gram(X)
 
 
-def _metric_learn(
-    problem: PartitionProblem, samples: Samples, truths: Truths, algorithm: str, **settings: Any
-) -> Metric:
+def _metric_learn(samples: Samples, truths: Truths, algorithm: str, **settings: Any) -> Floats:
     """A metric learned by the library metric-learn from the true clusters of all samples stacked.
 
     Xing et al. (2003), Weinberger and Saul (2009), Goldberger et al. (2005), Davis et al. (2007).
@@ -177,25 +164,9 @@ def _metric_learn(
                 f"metric-learn {library.__version__} does not run with scikit-learn "
                 f"{sklearn.__version__} ({error}): `make rivals` makes an environment for it"
             ) from error
-    return _calibrated(fitted.components_.T, problem, samples, truths)
+    return np.asarray(fitted.components_.T)
 
 
-def _calibrated(
-    factor: Floats,
-    problem: PartitionProblem,
-    samples: Samples,
-    truths: Truths,
-    weights: Floats | None = None,
-) -> Metric:
-    """A metric with its best price."""
-    return problem.calibrate(factor, samples, truths, weights).metric(factor)
-
-
-OWN: dict[str, Callable[..., Metric]] = {
-    "untrained": _untrained,
-    "pca": _pca,
-    "rca": _rca,
-    "lda": _lda,
-}
-NAMES = (*OWN, *METRIC_LEARN)
-"""Names of the metrics that :func:`fit` makes for every problem."""
+OWN: dict[str, Callable[..., Floats]] = {"rca": _rca, "lda": _lda}
+"""The factor of each, whose price is calibrated then."""
+NAMES = ("untrained", "pca", *OWN, *METRIC_LEARN)

@@ -20,8 +20,9 @@ from structsvm.partitions.samples import Counts
 from structsvm.partitions.values import label_values, missing_labels
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
+from structsvm.support.quiet import without_warnings
 
-KINDS = ("lda", "centroid")
+KINDS = ("lda", "centroid", "forest")
 
 
 class RowClassifier(BaseEstimator):  # type: ignore[misc]
@@ -32,8 +33,9 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    kind : {"lda", "centroid"}
-        Linear discriminant analysis as a classifier, or the nearest centre of a class.
+    kind : {"lda", "centroid", "forest"}
+        Linear discriminant analysis as a classifier, the nearest centre of a class, or a random
+        forest.
 
     Attributes
     ----------
@@ -77,8 +79,10 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
                 f"{len(X)} rows with {len(y)} labels of {np.unique(y).size} classes: a classifier "
                 "needs one label for each row, and two classes"
             )
-        own = LinearDiscriminantAnalysis() if self.kind == "lda" else NearestCentroid()
-        self.model_ = Pipeline([("scale", StandardScaler()), ("classify", own)]).fit(X, y)
+        steps = [("scale", StandardScaler()), ("classify", _classifier(self.kind))]
+        # A column that never varies within a class does the nearest centre no harm.
+        with without_warnings(UserWarning, beginning="self.within_class_std_dev_"):
+            self.model_ = Pipeline(steps).fit(X, y)
         self.classes_ = self.model_.classes_
         return self
 
@@ -94,6 +98,14 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
         return [self.model_.predict(X) for X in Xs]
 
 
+def _classifier(kind: str) -> Any:
+    if kind == "forest":
+        from sklearn.ensemble import RandomForestClassifier
+
+        return RandomForestClassifier(random_state=0)
+    return LinearDiscriminantAnalysis() if kind == "lda" else NearestCentroid()
+
+
 def rivals_of_tables(labels: Sequence[Any]) -> list[Rival]:
     """The classifiers that apply to fully labelled tables, whose clusters have the same labels.
 
@@ -105,7 +117,7 @@ def rivals_of_tables(labels: Sequence[Any]) -> list[Rival]:
     --------
     >>> from structsvm.rivals import rivals_of_tables
     >>> [rival.name for rival in rivals_of_tables([["a", "b"], ["b", "a", "a"]])]
-    ['lda-classifier', 'nearest-centroid']
+    ['lda-classifier', 'nearest-centroid', 'forest-classifier']
     >>> rivals_of_tables([["a", "b"], ["c", "d"]])
     []
     """
@@ -115,6 +127,7 @@ def rivals_of_tables(labels: Sequence[Any]) -> list[Rival]:
     return [
         Rival("lda-classifier", RowClassifier("lda")),
         Rival("nearest-centroid", RowClassifier("centroid")),
+        Rival("forest-classifier", RowClassifier("forest")),
     ]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -29,6 +30,10 @@ class Codec:
 
     classes: Mapping[str, type]
     """By the name under which a file calls them."""
+    apart: Callable[[Any], Mapping[str, Any] | None] = lambda _: None
+    """What another value is made of, which is packed in its place; None if it is not known."""
+    together: Callable[[Mapping[str, Any]], Any] = lambda _: None
+    """The inverse of ``apart``."""
     names: Mapping[type, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -39,6 +44,8 @@ class Codec:
         """A value as JSON has it; arrays go into ``arrays``, under numbers."""
         if isinstance(value, np.generic):
             value = value.item()
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"float": repr(value)}
         if value is None or isinstance(value, bool | int | float | str):
             return value
         if isinstance(value, Unstored):
@@ -58,7 +65,10 @@ class Codec:
             return {"mapping": [[self.pack(k, arrays), self.pack(v, arrays)] for k, v in rows]}
         if type(value) in self.names:
             return self._pack_instance(value, arrays)
-        return {"unstored": repr(value)}
+        parts = self.apart(value)
+        if parts is None:
+            return {"unstored": repr(value)}
+        return {"made_of": {name: self.pack(part, arrays) for name, part in parts.items()}}
 
     def unpack(self, plain: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
         """The inverse of :meth:`pack`.
@@ -70,16 +80,10 @@ class Codec:
         """
         if not isinstance(plain, dict):
             return plain
-        if "array" in plain:
-            return np.array(arrays[plain["array"]])
-        if "objects" in plain:
-            found = np.empty(len(plain["objects"]), dtype=object)
-            for place, item in enumerate(plain["objects"]):
-                found[place] = self.unpack(item, arrays)
-            return found.reshape(plain["shape"])
-        if "strings" in plain:
-            texts = np.array(plain["strings"], dtype=object)
-            return texts.reshape(plain.get("shape", texts.shape))
+        if plain.keys() & {"array", "objects", "strings"}:
+            return self._unpack_array(plain, arrays)
+        if "float" in plain:
+            return float(plain["float"])
         for kind, collection in COLLECTIONS.items():
             if kind in plain:
                 return collection(self.unpack(item, arrays) for item in plain[kind])
@@ -90,10 +94,13 @@ class Codec:
             return Unstored(str(plain["unstored"]))
         if "enum" in plain:
             return self.classes[plain["enum"]][plain["member"]]  # type: ignore[index]
+        if "made_of" in plain:
+            parts = plain["made_of"].items()
+            return self.together({name: self.unpack(part, arrays) for name, part in parts})
         return self._unpack_instance(plain, arrays)
 
     def _pack_array(self, value: NDArray[Any], arrays: Arrays) -> Any:
-        if value.dtype.kind in "OU":
+        if value.dtype.kind == "O":
             items, shape = value.ravel().tolist(), list(value.shape)
             if all(isinstance(item, str) for item in items):
                 return {"strings": [str(item) for item in items], "shape": shape}
@@ -101,6 +108,19 @@ class Codec:
         key = f"array.{len(arrays)}"
         arrays[key] = np.asarray(value, order="C")
         return {"array": key}
+
+    def _unpack_array(
+        self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> NDArray[Any]:
+        if "array" in plain:
+            return np.array(arrays[plain["array"]])
+        if "strings" in plain:
+            texts = np.array(plain["strings"], dtype=object)
+            return texts.reshape(plain.get("shape", texts.shape))
+        found = np.empty(len(plain["objects"]), dtype=object)
+        for place, item in enumerate(plain["objects"]):
+            found[place] = self.unpack(item, arrays)
+        return found.reshape(plain["shape"])
 
     def _pack_instance(self, value: Any, arrays: Arrays) -> Any:
         packed = {k: self.pack(v, arrays) for k, v in settings_in(value).items()}
@@ -113,8 +133,16 @@ class Codec:
         return cls(**settings)
 
 
-def is_lost(plain: Any) -> bool:
-    """Whether anything inside a packed value is only a note of what it was."""
-    if isinstance(plain, dict):
-        return "unstored" in plain or any(map(is_lost, plain.values()))
-    return isinstance(plain, list) and any(map(is_lost, plain))
+def lost_in(plain: Any, where: str = "") -> str | None:
+    """The first thing inside a packed value that is only a note of what it was, and its place."""
+    if isinstance(plain, list):
+        inside = [(where, item) for item in plain]
+    elif not isinstance(plain, dict):
+        return None
+    elif "unstored" in plain:
+        return f"{where} is {plain['unstored']}"
+    elif "mapping" in plain:
+        inside = [(f"{where}.{key}", [key, item]) for key, item in plain["mapping"]]
+    else:
+        inside = [(where, item) for item in plain.values()]
+    return next(filter(None, (lost_in(item, place) for place, item in inside)), None)

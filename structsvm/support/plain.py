@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,12 @@ from numpy.typing import NDArray
 def counted(n: int, noun: str) -> str:
     """Return a number of things in words: "1 row", "3 rows"."""
     return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def some_of(names: Sequence[str], limit: int = 6) -> str:
+    """Some names, and how many there are where these are not all."""
+    shown = ", ".join(map(str, names[:limit]))
+    return shown if len(names) <= limit else f"{shown}, ... ({len(names)} in all)"
 
 
 def finite(value: Any) -> Any:

@@ -6,7 +6,8 @@ import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import get_args
+from types import FunctionType
+from typing import Any, get_args
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -21,7 +22,7 @@ from structsvm.testing._instances import MOST, Family, Instance, Kind, random_in
 
 
 def check_oracle(
-    oracle: Oracle,
+    oracle: Oracle | Callable[[int], Oracle | None],
     *,
     contiguous: bool = False,
     family: Family | None = None,
@@ -43,8 +44,8 @@ def check_oracle(
 
     Parameters
     ----------
-    oracle : Oracle
-        The oracle to check.
+    oracle : Oracle, or a function that takes T and gives one
+        The oracle to check, or that of T samples; None where there is none.
     contiguous : bool
         Whether it searches segmentations; otherwise all partitions of a set.
     family : callable, optional
@@ -77,41 +78,9 @@ def check_oracle(
     >>> oracle = ExhaustiveOracle(contiguous=True)
     >>> check_oracle(oracle, contiguous=True, processes=False, n_instances=4)
     """
-    _takes(oracle)
-    check_oracles(
-        lambda _: oracle,
-        contiguous=contiguous,
-        family=family,
-        known_k=known_k,
-        unknown_k=unknown_k,
-        boundaries=boundaries,
-        negative_signs=negative_signs,
-        processes=processes,
-        n_instances=n_instances,
-        seed=seed,
-    )
-
-
-def check_oracles(
-    oracle_of: Callable[[int], Oracle | None],
-    *,
-    contiguous: bool,
-    family: Family | None,
-    known_k: bool = True,
-    unknown_k: bool = True,
-    boundaries: bool | None = None,
-    negative_signs: bool,
-    processes: bool,
-    n_instances: int,
-    seed: int,
-) -> None:
-    """As :func:`check_oracle`, with an oracle for each number of items; None for none.
-
-    Raises
-    ------
-    PluginError
-        If a promise is not kept.
-    """
+    given: Any = oracle
+    oracle_of: Callable[[int], Oracle | None]
+    oracle_of = given if isinstance(given, FunctionType) else lambda _: given
     rng = np.random.default_rng(seed)
     oracles = [oracle for oracle in map(oracle_of, range(1, MOST + 1)) if oracle is not None]
     if not oracles:
@@ -136,10 +105,10 @@ def check_oracles(
         _check_answer(instance, answer)
         _check_against_enumeration(instance, answer)
         _check_against_simple_answers(rng, instance, answer)
-    for oracle, before in zip(oracles, settings, strict=True):
-        if _pickled(oracle) != before:
+    for asked, before in zip(oracles, settings, strict=True):
+        if _pickled(asked) != before:
             raise PluginError(
-                f"{oracle!r} keeps something of a call: store settings only, and return results"
+                f"{asked!r} keeps something of a call: store settings only, and return results"
             )
     if known_k and instances:
         _check_refusal(instances[0])

@@ -29,7 +29,7 @@ from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
 from structsvm.testing._composite import check_composite
 from structsvm.testing._given import GivenSample
-from structsvm.testing.oracle import check_oracles
+from structsvm.testing.oracle import check_oracle
 from structsvm.testing.separation import TOLERANCE, Asked, check_separation, random_weights
 
 TINY = (1, 2, 4, 6)
@@ -658,7 +658,7 @@ class Kit:
             sample = self.tiny(samples, n_items)
             return None if sample is None else self.problem.decoder(sample)
 
-        check_oracles(
+        check_oracle(
             decoder,
             contiguous=self.problem.traits.contiguous,
             family=lambda T: (

@@ -123,4 +123,4 @@ def test_another_table_is_scored_by_the_classifiers_that_its_verdict_speaks_of(r
     code, out, _ = run(f"evaluate {tmp_path}/m.structsvm {tmp_path}/b.csv --json")
     report = json.loads(out)
     assert code == 0
-    assert {"lda-classifier", "nearest-centroid"} <= report.keys()
+    assert {"lda-classifier", "nearest-centroid", "forest-classifier"} <= report.keys()
