@@ -250,12 +250,11 @@ def is_unbounded(prepared: Prepared, program: CvxpyProgram) -> bool:
     """
     assert program.first is not None
     w, heights = program.first
-    pieces = iter(np.split(heights, np.cumsum(prepared.sizes)[:-1]))
     fixed: list[cp.Constraint] = []
-    prepared.put(w)
+    prepared.put(w, heights)
     for held in prepared.held:
         fixed += [arg == arg.value for arg in held.arguments if not arg.is_constant()]
-        fixed.append(held.heights == next(pieces))
+        fixed.append(held.heights == held.heights.value)
     problem = cp.Problem(prepared.master.objective, [*prepared.master.constraints, *fixed])
     try:
         with without_warnings(Warning):
