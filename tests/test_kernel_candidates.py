@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from structsvm import Clustering, MetricLearnerCV, load, save
+from structsvm.cli.show import describe
 from structsvm.errors import VerdictWarning
 from structsvm.features import Columns
 
@@ -64,3 +65,10 @@ def test_rows_that_are_all_alike_do_no_harm():
         ).fit(X, y)
     assert np.isfinite(found.losses_).all()
     assert np.isfinite(found.transform([X])[0]).all()
+
+
+def test_show_names_the_features_on_one_line(search, tmp_path):
+    save(search.best_estimator_, tmp_path / "rings.structsvm")
+    settings = describe(load(tmp_path / "rings.structsvm"), tmp_path)["problem"]["settings"]
+    assert "Nystroem(" in settings["transformer"]
+    assert "\n" not in settings["transformer"]

@@ -50,7 +50,8 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
     settings = settings_of(problem)
     if inputs.features is not None:
         stages = inputs.features.get_params(deep=False).items()
-        settings = {k: repr(v) if hasattr(v, "get_params") else v for k, v in stages} | settings
+        made = {k: " ".join(repr(v).split()) if hasattr(v, "get_params") else v for k, v in stages}
+        settings = made | settings
     return {
         "model": str(path),
         "problem": {"name": kind_name(learner), "settings": finite(settings)},
