@@ -69,12 +69,10 @@ def shared(settings: dict[str, Any], Xs: Sequence[Any], ys: Sequence[Any]) -> tu
     """CPU seconds of a fit, and those of them that workers share."""
     seconds: list[float] = []
 
-    def timed(task: Any, parts: Sequence[Any], argument: Any) -> list[Any]:
-        started = time.process_time()
-        found = [task(part, argument) for part in parts]
-        if len(parts) > 1:
-            seconds.append(time.process_time() - started)
-        return found
+    @contextmanager
+    def timed(parts: Sequence[Any]) -> Iterator[Any]:
+        with Timed(seconds if len(parts) > 1 else []).open(parts) as session:
+            yield session.map
 
     started = time.process_time()
     with warnings.catch_warnings(), patch.object(simplex_qp, "together", timed):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from structsvm.parallel.base import Task
 from structsvm.parallel.once import together
 from structsvm.support.arrays import Floats, Ints, sums_of_runs
 
@@ -48,30 +51,31 @@ def maximize_on_simplices(
     """
     starts = np.searchsorted(groups, np.arange(n_groups))
     at = _Iterate.start(q, F, ridge, groups, starts)
-    for _ in range(MAX_STEPS):
-        image = at.x @ F
-        gain = _value(q, image, ridge, at.x) - reference
-        gap = at.gap
-        if gap <= max(tol, 0.01 * gain):
-            break
-        system = _System(at, F, ridge, groups, starts)
-        if not system.is_regular:
-            break
-        residual = q - F @ image - ridge * at.x - at.y[groups] + at.z
-        mu = gap / (at.x.size + n_groups)
-        predictor = system.solve(residual, -at.x * at.z, -at.s * at.y)
-        step = at.largest_step(predictor)
-        ahead = at.moved(predictor, step).gap / (at.x.size + n_groups)
-        target = (ahead / mu) ** 3 * mu
-        direction = system.solve(
-            residual,
-            target - at.x * at.z - predictor.x * predictor.z,
-            target - at.s * at.y - predictor.s * predictor.y,
-        )
-        step = min(1.0, 0.995 * at.largest_step(direction))
-        if not np.isfinite(direction.all).all() or step < 1e-8:
-            break
-        at = at.moved(direction, step)
+    with together(_ranges(starts, *F.shape)) as of_ranges:
+        for _ in range(MAX_STEPS):
+            image = at.x @ F
+            gain = _value(q, image, ridge, at.x) - reference
+            gap = at.gap
+            if gap <= max(tol, 0.01 * gain):
+                break
+            system = _System(at, F, ridge, groups, starts, of_ranges)
+            if not system.is_regular:
+                break
+            residual = q - F @ image - ridge * at.x - at.y[groups] + at.z
+            mu = gap / (at.x.size + n_groups)
+            predictor = system.solve(residual, -at.x * at.z, -at.s * at.y)
+            step = at.largest_step(predictor)
+            ahead = at.moved(predictor, step).gap / (at.x.size + n_groups)
+            target = (ahead / mu) ** 3 * mu
+            direction = system.solve(
+                residual,
+                target - at.x * at.z - predictor.x * predictor.z,
+                target - at.s * at.y - predictor.s * predictor.y,
+            )
+            step = min(1.0, 0.995 * at.largest_step(direction))
+            if not np.isfinite(direction.all).all() or step < 1e-8:
+                break
+            at = at.moved(direction, step)
     x = np.asarray(at.x / np.maximum(np.add.reduceat(at.x, starts), 1.0)[groups])
     sparse = _crossover(at, groups, starts)
     loss = _value(q, x @ F, ridge, x) - _value(q, sparse @ F, ridge, sparse)
@@ -164,12 +168,20 @@ def _condensed(
 class _System:
     """The Newton equations at an iterate, factored."""
 
-    def __init__(self, at: _Iterate, F: Floats, ridge: float, groups: Ints, starts: Ints) -> None:
+    def __init__(
+        self,
+        at: _Iterate,
+        F: Floats,
+        ridge: float,
+        groups: Ints,
+        starts: Ints,
+        of_ranges: Callable[[Task, Any], list[Any]],
+    ) -> None:
         self.at, self.F, self.groups, self.starts = at, F, groups, starts
         self.weights = 1.0 / (at.z / at.x + ridge)
         self.cap = at.s / at.y
         columns = F, self.weights, groups, starts, self.cap
-        found = together(_condensed, _ranges(starts, *F.shape), columns)
+        found = of_ranges(_condensed, columns)
         self.delta = np.concatenate([total for total, _, _ in found]) + self.cap
         self.sums = np.concatenate([sums for _, sums, _ in found])
         S = found[0][2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -54,13 +54,18 @@ def spread_in_threads(task: Task, parts: Sequence[Any], argument: Any) -> list[A
         return session.map(task, argument)
 
 
-def together(task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
-    """The same in threads from the first part on, if there are several: each takes milliseconds."""
+@contextmanager
+def together(parts: Sequence[Any]) -> Iterator[Callable[[Task, Any], list[Any]]]:
+    """``map(task, argument)`` of parts in memory, as often as one likes in the block.
+
+    It is done in threads from the first part on, if there are several: each takes milliseconds.
+    """
     n_jobs = getattr(_backend.get(), "n_jobs", None)
     if n_jobs is None or len(parts) < 2:
-        return [task(part, argument) for part in parts]
+        yield lambda task, argument: [task(part, argument) for part in parts]
+        return
     with Threads(n_jobs).open(parts) as session:
-        return session.map(task, argument)
+        yield session.map
 
 
 def _here(words: str, task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
