@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
-
-import numpy as np
 
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
@@ -22,9 +21,9 @@ def relative_gap(lower: float, upper: float, null: float) -> float:
     A program that is no learning has no F(0): there ``null`` is NaN, and the gap is relative to
     ``upper``, or to 1 where that is smaller.
     """
-    if not np.isfinite(upper - lower):
-        return np.inf
-    if np.isnan(null):
+    if not math.isfinite(upper - lower):
+        return math.inf
+    if math.isnan(null):
         return (upper - lower) / max(1.0, abs(upper))
     room = null - lower if null > lower else max(abs(upper), abs(lower))
     return (upper - lower) / room if room > 0 else 0.0

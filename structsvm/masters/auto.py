@@ -55,6 +55,8 @@ class AutoMaster(Master):
         """Solve the restricted problem; the label says who did, and who failed before."""
         failures: list[str] = []
         for master in self._fast_masters(risk, cuts, request):
+            if not master.handles(risk):
+                continue
             try:
                 answer = master.solve(risk, cuts, request)
             except (MasterError, ArithmeticError, ValueError) as error:  # LinAlgError is one
@@ -65,14 +67,15 @@ class AutoMaster(Master):
         answer = self.conic.solve(risk, cuts, request)
         return replace(answer, label=", ".join([*failures, answer.label]))
 
-    def _fast_masters(self, risk: Regularized, cuts: WorkingSet, request: Request) -> list[Master]:
-        """Those that apply, the likely fastest first."""
-        omega = risk.regularizer.as_quadratic(risk.space)
-        masters: list[Master] = [m for m in (self.interior, self.newton) if m.handles(risk)]
-        smooth = request.proximal is not None or (omega is not None and omega.curvature.min() > 0)
-        if smooth and min(len(cuts), risk.space.dim) > LARGE:
-            masters.reverse()  # Newton looks at the few cuts that matter
-        return masters
+    def _fast_masters(
+        self, risk: Regularized, cuts: WorkingSet, request: Request
+    ) -> list[InteriorPointMaster | NewtonMaster]:
+        """The likely fastest first; either may not apply."""
+        if min(len(cuts), risk.space.dim) > LARGE:  # Newton looks at the few cuts that matter
+            omega = risk.regularizer.as_quadratic(risk.space)
+            if request.proximal is not None or (omega is not None and omega.curvature.min() > 0):
+                return [self.newton, self.interior]
+        return [self.interior, self.newton]
 
 
 def master_from(name: str | Master) -> Master:

@@ -13,6 +13,8 @@ of their group, ``tau_g = 1 - sum alpha``, and to ``w >= 0`` the reduced gradien
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,8 +117,7 @@ def _nonnegative(space: WeightSpace) -> Mask | None:
     return None
 
 
-@dataclass(frozen=True, eq=False)
-class _Answer:
+class _Answer(NamedTuple):
     """A weight and multipliers, both feasible, and the relative gap between them."""
 
     w: Floats
@@ -128,23 +129,36 @@ class _Program:
     """The data: cuts sorted by group, nonnegative coordinates before the free ones."""
 
     def __init__(self, cuts: WorkingSet, omega: Quadratic, nonnegative: Mask) -> None:
-        self.rows = np.argsort(cuts.groups, kind="stable")
-        self.columns = np.argsort(~nonnegative, kind="stable")
+        self.rows = cuts.groups.argsort(kind="stable")
+        self.columns = (~nonnegative).argsort(kind="stable")
         self.n_bounded = int(nonnegative.sum())
-        used, self.groups = np.unique(cuts.groups[self.rows], return_inverse=True)
-        self.starts = np.searchsorted(self.groups, np.arange(used.size))
+        groups = cuts.groups[self.rows]
+        begins = np.ones(groups.size, dtype=bool)
+        begins[1:] = groups[1:] != groups[:-1]
+        self.starts, self.groups = np.flatnonzero(begins), begins.cumsum() - 1
         self.psi, self.o = cuts.slopes[self.rows][:, self.columns], cuts.intercepts[self.rows]
         self.curvature, self.linear = omega.curvature[self.columns], omega.linear[self.columns]
-        self.center, self.flat = omega.center[self.columns], self.curvature == 0
+        self.half, self.center = 0.5 * self.curvature, omega.center[self.columns]
+        self.flat = self.curvature == 0
         self.is_curved = not self.flat.any()
         self.null = self.lagrangian_weight(self.linear)
+        self.null_values = self.o + self.psi.dot(self.null)
         self.untouched = np.flatnonzero(~self.psi.any(axis=0))  # by any cut: constant features
         losses = self.largest(np.abs(self.o)).sum()
-        self.worth = float(losses + self.primal(self.null, self.o + self.psi @ self.null))
+        self.worth = float(losses + self.primal(self.null, self.null_values))
+        G, C = self.starts.size, self.o.size
+        self.n_pairs = G + C + self.n_bounded
+        self.parts = slice(0, G), slice(G, G + C), slice(G + C, self.n_pairs)
 
     def sums(self, x: Floats) -> Floats:
         """Sums over groups."""
         return np.add.reduceat(x, self.starts, axis=0) if x.size else x[: self.starts.size]
+
+    @cached_property
+    def members(self) -> Floats:
+        """Which cut (C,) is of which group (G,), as numbers."""
+        members: Mask = self.groups[:, None] == np.arange(self.starts.size)
+        return members.astype(np.float64)
 
     def largest(self, values: Floats) -> Floats:
         """The largest of each group, at least 0."""
@@ -152,8 +166,12 @@ class _Program:
 
     def primal(self, w: Floats, values: Floats) -> float:
         """The objective at ``w``, where the cuts have these values."""
-        omega = 0.5 * self.curvature @ (w - self.center) ** 2 + self.linear @ w
-        return float(omega + self.largest(values).sum())
+        return self.omega(w, self.linear) + float(np.add.reduce(self.largest(values)))
+
+    def omega(self, w: Floats, slope: Floats) -> float:
+        """``curvature / 2 (w - center)^2 + slope w``."""
+        away = w - self.center
+        return float(self.half.dot(away * away) + slope.dot(w))
 
     def lagrangian_weight(self, slope: Floats) -> Floats:
         """Minimises ``curvature / 2 (w - center)^2 + slope w``; 0 where there is no curvature."""
@@ -161,7 +179,8 @@ class _Program:
             w = self.center - slope / self.curvature
         else:
             w = np.where(self.flat, 0.0, self.center - slope / (self.curvature + self.flat))
-        w[: self.n_bounded] = np.maximum(w[: self.n_bounded], 0.0)
+        bounded = w[: self.n_bounded]
+        np.maximum(bounded, 0.0, out=bounded)
         return w
 
     def scale(self, slope: Floats, part: float = 1.0) -> float:
@@ -171,81 +190,93 @@ class _Program:
         falls = self.flat & (slope < -part * self.linear)
         return float(np.min(part * self.linear[falls] / -slope[falls], initial=1.0))
 
-    def answer(self, w: Floats, alpha: Floats) -> _Answer:
-        """A feasible pair from one that is nearly so."""
+    def answer(
+        self, w: Floats, alpha: Floats, values: Floats, slope: Floats, totals: Floats
+    ) -> _Answer:
+        """A feasible pair from one that is nearly so.
+
+        ``values`` of the cuts follow from ``w``, the ``slope`` and the ``totals`` of the groups
+        from ``alpha``.
+        """
         if self.untouched.size:
             w = w.copy()
             w[self.untouched] = self.null[self.untouched]
-        alpha = alpha / np.maximum(self.sums(alpha), 1.0)[self.groups]
-        slope = alpha @ self.psi
-        s = self.scale(slope)
-        best = self.lagrangian_weight(total := self.linear + s * slope)
-        least = 0.5 * self.curvature @ (best - self.center) ** 2 + total @ best
-        lower, upper = s * float(alpha @ self.o) + least, self.primal(w, self.o + self.psi @ w)
+        if np.maximum.reduce(totals, initial=0.0) > 1.0:
+            alpha = alpha / np.maximum(totals, 1.0)[self.groups]
+            slope = alpha.dot(self.psi)
+        offset = float(alpha.dot(self.o))
+        if not self.is_curved:
+            s = self.scale(slope)
+            offset, alpha, slope = s * offset, s * alpha, s * slope
+        total = self.linear + slope
+        lower = offset + self.omega(self.lagrangian_weight(total), total)
+        upper = self.primal(w, values)
         size = max(abs(upper), NOTHING * self.worth, 1e-300)
-        return _Answer(w, s * alpha, max(0.0, float(upper - lower)) / size)
+        return _Answer(w, alpha, max(0.0, upper - lower) / size)
 
 
 class _Iterate:
     """Pairs of variables, each pair's product to become zero, and the weight.
 
-    One vector, since small problems cost what their NumPy calls do: ``tau``, ``alpha``, ``z``, then
-    their partners ``xi``, ``r`` and the nonnegative part of ``w``, then the free part of it.
+    One vector, since small problems cost what their NumPy calls do: ``tau``, ``r``, ``z``, then
+    their partners ``xi``, ``alpha`` and the nonnegative part of ``w``, then the free part of it.
     """
 
     def __init__(self, everything: Floats, p: _Program) -> None:
-        G, C, n = p.starts.size, p.o.size, p.n_bounded
-        self.all, self.pairs = everything, (pairs := G + C + n)
-        self.duals, self.partners = everything[:pairs], everything[pairs : 2 * pairs]
-        self.tau, self.alpha, self.z = self.duals[:G], self.duals[G : G + C], self.duals[G + C :]
-        self.xi, self.r = self.partners[:G], self.partners[G : G + C]
-        self.w = everything[2 * pairs - n :]
-
-    @property
-    def mu(self) -> float:
-        """Mean product of a pair."""
-        return float(self.duals @ self.partners) / self.pairs
-
-    def moved(self, step: Floats, t: float, p: _Program) -> _Iterate:
-        return _Iterate(self.all + t * step, p)
+        of_groups, of_cuts, of_bounds = p.parts
+        self.all, self.mu = everything, _mu(everything, p.n_pairs)
+        self.firsts, self.partners = everything[: p.n_pairs], everything[p.n_pairs : 2 * p.n_pairs]
+        self.tau, self.r = self.firsts[of_groups], self.firsts[of_cuts]
+        self.z = self.firsts[of_bounds]
+        self.xi, self.alpha = self.partners[of_groups], self.partners[of_cuts]
+        self.w = everything[p.n_pairs + of_bounds.start :]
+        self.values, self.slope = p.o + p.psi.dot(self.w), self.alpha.dot(p.psi)
+        self.totals = p.sums(self.alpha)
+        self.answer = p.answer(self.w, self.alpha, self.values, self.slope, self.totals)
 
     def largest_step(self, step: Floats) -> float:
         """Largest t <= 1 that keeps the pairs nonnegative."""
-        falls = step[: 2 * self.pairs] < 0
-        now, change = self.all[: falls.size][falls], step[: falls.size][falls]
-        return float(np.minimum.reduce(now / -change, initial=1.0))
+        n = 2 * self.firsts.size
+        fall = np.maximum(0.0 - step[:n], 0.0)  # and no -0.0
+        return float(np.fmin.reduce(self.all[:n] / fall, initial=1.0))
+
+
+def _mu(everything: Floats, pairs: int) -> float:
+    """Mean product of a pair."""
+    return float(everything[:pairs].dot(everything[pairs : 2 * pairs])) / pairs
 
 
 def _start(p: _Program) -> _Iterate:
     """The barycentres of the simplices, scaled, and the weight that is central given them."""
     counts = np.diff(p.starts, append=p.o.size)
     alpha = (1.0 / (1.0 + counts))[p.groups]
-    slope = alpha @ p.psi
+    slope = alpha.dot(p.psi)
     # The dual, along the way from zero to the barycentres, is about s <alpha, o> - s^2 / 2 steep.
     rises = ~p.flat & (slope < 0)
-    steep = float(slope[rises] ** 2 @ (1.0 / p.curvature[rises]))
-    along = max(abs(float(alpha @ p.o)), 1e-300)
+    steep = float((slope[rises] ** 2).dot(1.0 / p.curvature[rises]))
+    along = max(abs(float(alpha.dot(p.o))), 1e-300)
     alpha *= min(p.scale(slope, 0.5), along / max(along, steep))
     mu = 0.1 * max(p.worth, 1e-300) / (counts.size + p.o.size + p.n_bounded)
-    a, slope = p.curvature, p.linear + alpha @ p.psi - p.curvature * p.center
+    a, slope = p.curvature, p.linear + alpha.dot(p.psi) - p.curvature * p.center
     root = np.sqrt(slope**2 + 4 * a * mu)  # w > 0 solves w (a w + slope) = mu
     w = np.where(slope > 0, 2 * mu / (slope + root), (root - slope) / (2 * a))
     w[p.n_bounded :] = -(slope / a)[p.n_bounded :]
-    values = p.o + p.psi @ w
+    values = p.o + p.psi.dot(w)
     xi = p.largest(values) + mu * (1 + counts)
-    parts = (1.0 - p.sums(alpha), alpha, mu / w[: p.n_bounded], xi, xi[p.groups] - values, w)
+    parts = (1.0 - p.sums(alpha), xi[p.groups] - values, mu / w[: p.n_bounded], xi, alpha, w)
     return _Iterate(np.concatenate(parts), p)
 
 
 def _minimize(p: _Program, tol: float, max_steps: int) -> _Answer:
     """Steps until the gap is ``tol``, or nothing is gained any more."""
-    null = p.answer(p.null, np.zeros(p.o.size))
+    none, flat, unshared = (np.zeros(n) for n in (p.o.size, p.linear.size, p.starts.size))
+    null = p.answer(p.null, none, p.null_values, flat, unshared)
     if null.gap <= tol:
         return null
-    at, diverged = _start(p), False
-    best, best_at, idle = p.answer(at.w, at.alpha), at, 0
+    at = best = _start(p)
+    diverged, idle = False, 0
     for _ in range(max_steps):
-        if best.gap <= tol and (sparse := _crossover(p, at, tol)) is not None:
+        if best.answer.gap <= tol and (sparse := _crossover(p, at, tol)) is not None:
             return sparse
         if idle == PATIENCE:
             break
@@ -253,32 +284,32 @@ def _minimize(p: _Program, tol: float, max_steps: int) -> _Answer:
             ahead = _step(p, at, diverged)
         except np.linalg.LinAlgError:
             break
-        diverged, at = ahead.mu > at.mu, ahead
-        answer, idle = p.answer(at.w, at.alpha), idle + 1
-        if answer.gap < best.gap:
-            best, best_at, idle = answer, at, 0
-    return _crossover(p, best_at, max(tol, best.gap)) or best
+        diverged, at, idle = ahead.mu > at.mu, ahead, idle + 1
+        if at.answer.gap < best.answer.gap:
+            best, idle = at, 0
+    return _crossover(p, best, max(tol, best.answer.gap)) or best.answer
 
 
 def _step(p: _Program, at: _Iterate, diverged: bool) -> _Iterate:
     """Predictor and corrector; LinAlgError when nothing would move.
 
-    ``astray`` after a step that made things worse: Mehrotra's method may go round in circles then,
-    unless it stays nearer to the centre.
+    ``diverged`` after a step that made things worse: Mehrotra's method may go round in circles
+    then, unless it stays nearer to the centre.
     """
-    system, now, mu = _System(p, at), at.duals * at.partners, at.mu
+    system, pairs, mu = _System(p, at), p.n_pairs, at.mu
+    now = at.firsts * at.partners
     predictor = system.solve(-now)
-    ahead = at.moved(predictor, at.largest_step(predictor), p)
-    target = (ahead.mu / mu) ** 3 * mu
+    ahead = _mu(at.all + at.largest_step(predictor) * predictor, pairs)
+    target = (ahead / mu) ** 3 * mu
     if diverged:
         step = system.solve(max(target, 0.3 * mu) - now)
     else:
-        cross = predictor[: at.pairs] * predictor[at.pairs : 2 * at.pairs]
+        cross = predictor[:pairs] * predictor[pairs : 2 * pairs]
         step = system.solve(target - now - cross)
     t = min(1.0, 0.995 * at.largest_step(step))
-    if not (np.isfinite(step).all() and t > 1e-8):
+    if not (np.logical_and.reduce(np.isfinite(step)) and t > 1e-8):
         raise np.linalg.LinAlgError("no step is left")
-    return at.moved(step, t, p)
+    return _Iterate(at.all + t * step, p)
 
 
 def _crossover(p: _Program, at: _Iterate, tol: float) -> _Answer | None:
@@ -287,24 +318,33 @@ def _crossover(p: _Program, at: _Iterate, tol: float) -> _Answer | None:
     alpha = np.where(at.alpha * p.worth > at.r, at.alpha, 0.0)
     w = at.w.copy()
     w[:n] *= w[:n] * at.z.max(initial=0.0) > at.z * w[:n].max(initial=0.0)
+    slope, totals = alpha.dot(p.psi), p.sums(alpha)
     # Where Omega is curved the weight follows from alpha.
-    implied = np.where(p.flat, w, p.lagrangian_weight(p.linear + alpha @ p.psi))
-    answers = (p.answer(weight, alpha) for weight in (implied, w))
-    return next((answer for answer in answers if answer.gap <= tol), None)
+    implied = np.where(p.flat, w, p.lagrangian_weight(p.linear + slope))
+    for weight in (implied, w):
+        answer = p.answer(weight, alpha, p.o + p.psi.dot(weight), slope, totals)
+        if answer.gap <= tol:
+            return answer
+    return None
 
 
 class _System:
     """The Newton equations at an iterate, factored: residuals to zero, products to a target."""
 
     def __init__(self, p: _Program, at: _Iterate) -> None:
-        self.p, self.at, n = p, at, p.n_bounded
-        self.curvature = p.curvature.copy()
-        self.curvature[:n] += at.z / at.w[:n]
-        self.schur = (_ByCuts if p.o.size < p.linear.size else _ByWeights)(p, at, self.curvature)
-        self.stationarity = p.curvature * (at.w - p.center) + p.linear + at.alpha @ p.psi
-        self.stationarity[:n] -= at.z
-        self.shares = 1.0 - p.sums(at.alpha) - at.tau
-        self.slacks = p.o + p.psi @ at.w + at.r - at.xi[p.groups]
+        self.p, self.at = p, at
+        of_groups, of_cuts, of_bounds = p.parts
+        ratios = at.firsts / at.partners
+        null, curvature = ratios[of_groups], p.curvature.copy()
+        curvature[: p.n_bounded] += ratios[of_bounds]
+        if p.o.size < p.linear.size:
+            self.schur: _ByCuts | _ByWeights = _ByCuts(p, null, ratios[of_cuts], curvature)
+        else:
+            self.schur = _ByWeights(p, null, at.alpha / at.r, curvature)
+        self.stationarity = p.curvature * (at.w - p.center) + p.linear + at.slope
+        self.stationarity[: p.n_bounded] -= at.z
+        self.shares = 1.0 - at.totals - at.tau
+        self.slacks = at.values + at.r - at.xi[p.groups]
 
     def solve(self, products: Floats) -> Floats:
         """The step after which each pair's product has changed by so much, to first order.
@@ -312,53 +352,51 @@ class _System:
         What feasibility gives directly is not computed from the products: they would lose digits
         where one of a pair is tiny.
         """
-        p, at, n, G, C = self.p, self.at, self.p.n_bounded, self.p.starts.size, self.p.o.size
-        a = -self.stationarity
-        a[:n] += products[G + C :] / at.w[:n]
-        rho = self.slacks + products[G : G + C] / at.alpha
-        dw, dxi, dalpha = self.schur.solve(a, rho, products[:G] / at.xi - self.shares)
-        dr = dxi[p.groups] - p.psi @ dw - self.slacks
+        p, n, (of_groups, of_cuts, of_bounds) = self.p, self.p.n_bounded, self.p.parts
+        changes = products / self.at.partners
+        a, rho = -self.stationarity, self.slacks + changes[of_cuts]
+        a[:n] += changes[of_bounds]
+        dw, dxi, dalpha = self.schur.solve(a, rho, changes[of_groups] - self.shares)
+        dr = dxi[p.groups] - p.psi.dot(dw) - self.slacks
         dtau = self.shares - p.sums(dalpha)
-        dz = (p.curvature * dw + dalpha @ p.psi + self.stationarity)[:n]
-        return np.concatenate((dtau, dalpha, dz, dxi, dr, dw))
+        dz = (p.curvature * dw + dalpha.dot(p.psi) + self.stationarity)[:n]
+        return np.concatenate((dtau, dr, dz, dxi, dalpha, dw))
 
 
 class _ByCuts:
     """Everything eliminated but ``dalpha``: a matrix (C, C), and one (G, G) for the groups."""
 
-    def __init__(self, p: _Program, at: _Iterate, curvature: Floats) -> None:
+    def __init__(self, p: _Program, null: Floats, ratios: Floats, curvature: Floats) -> None:
         self.p, self.curvature = p, curvature
         scaled = p.psi / np.sqrt(curvature)
-        matrix = scaled @ scaled.T
-        matrix.flat[:: len(matrix) + 1] += at.r / at.alpha
+        matrix = scaled.dot(scaled.T)
+        matrix.flat[:: len(matrix) + 1] += ratios
         self.factor = _cholesky(matrix)
-        members = (p.groups[:, None] == np.arange(p.starts.size)).astype(np.float64)
-        self.responses, _ = dpotrs(self.factor, members, lower=1)
+        self.responses, _ = dpotrs(self.factor, p.members, lower=1)
         matrix = p.sums(self.responses)
-        matrix.flat[:: len(matrix) + 1] += at.tau / at.xi
+        matrix.flat[:: len(matrix) + 1] += null
         self.of_groups = _cholesky(matrix)
 
     def solve(self, a: Floats, rho: Floats, beta: Floats) -> tuple[Floats, Floats, Floats]:
         """``(dw, dxi, dalpha)``."""
         p = self.p
-        alone, _ = dpotrs(self.factor, rho + p.psi @ (a / self.curvature), lower=1)
+        alone, _ = dpotrs(self.factor, rho + p.psi.dot(a / self.curvature), lower=1)
         dxi, _ = dpotrs(self.of_groups, p.sums(alone) + beta, lower=1)
-        dalpha = alone - self.responses @ dxi
-        return (a - dalpha @ p.psi) / self.curvature, dxi, dalpha
+        dalpha = alone - self.responses.dot(dxi)
+        return (a - dalpha.dot(p.psi)) / self.curvature, dxi, dalpha
 
 
 class _ByWeights:
     """Everything eliminated but ``dw``: a matrix (d, d), a sum of covariances within groups."""
 
-    def __init__(self, p: _Program, at: _Iterate, curvature: Floats) -> None:
-        self.p, self.weights = p, at.alpha / at.r
-        total, null = p.sums(self.weights), at.tau / at.xi
+    def __init__(self, p: _Program, null: Floats, weights: Floats, curvature: Floats) -> None:
+        self.p, self.weights, total = p, weights, p.sums(weights)
         self.delta = total + null
         self.moments = p.sums(p.psi * self.weights[:, None])
         means = self.moments / total[:, None]
-        spread = (p.psi - means[p.groups]) * np.sqrt(self.weights)[:, None]
+        spread = (p.psi - means.take(p.groups, axis=0)) * np.sqrt(self.weights)[:, None]
         offset = means * np.sqrt(total * null / self.delta)[:, None]
-        matrix = spread.T @ spread + offset.T @ offset
+        matrix = spread.T.dot(spread) + offset.T.dot(offset)
         matrix.flat[:: len(matrix) + 1] += curvature
         self.factor = _cholesky(matrix)
 
@@ -366,9 +404,9 @@ class _ByWeights:
         """``(dw, dxi, dalpha)``."""
         p, weights = self.p, self.weights
         dxi = (p.sums(weights * rho) + beta) / self.delta
-        dw, _ = dpotrs(self.factor, a - (weights * (rho - dxi[p.groups])) @ p.psi, lower=1)
-        dxi = dxi + self.moments @ dw / self.delta
-        return dw, dxi, weights * (rho + p.psi @ dw - dxi[p.groups])
+        dw, _ = dpotrs(self.factor, a - (weights * (rho - dxi[p.groups])).dot(p.psi), lower=1)
+        dxi = dxi + self.moments.dot(dw) / self.delta
+        return dw, dxi, weights * (rho + p.psi.dot(dw) - dxi[p.groups])
 
 
 def _cholesky(matrix: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,7 @@ ACTIVE = 1e-7
 """Part of the largest multiplier below which one is taken for that of a solver's accuracy."""
 
 
-@dataclass(frozen=True, eq=False)
-class Cut:
+class Cut(NamedTuple):
     """``intercept + <slope, w>``, a lower bound of the weighted hinge losses of one group."""
 
     group: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -131,8 +130,7 @@ class CvxpyProgram(Program):
         self.exact = self.exact and bool((planes.slacks <= EXACT * sizes).all())
         self.calls += sum(answer.calls for answer in found)
         self.first = self.first or (w, planes.values + planes.slacks)
-        return replace(
-            planes,
+        return planes._replace(
             quality=weakest(answer.quality for answer in found),
             size=sum(answer.size for answer in found),
             calls=sum(answer.calls for answer in found),

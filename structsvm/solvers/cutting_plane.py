@@ -201,15 +201,18 @@ class CuttingPlane(ConvexSolver):
 
     def _near_the_best(self, run: CutRun, tol: float) -> Proximal | None:
         """The proximal term; none far from the optimum, nor when the precise answer is wanted."""
-        certificate, center, omega = run.certificate, run.center, run.form
-        if center is None or omega is None or isinstance(self.master, CvxpyMaster):
-            return None
-        if not run.stays_near or tol <= PRECISE:
+        if tol <= PRECISE or not run.stays_near or isinstance(self.master, CvxpyMaster):
             return None
         share = self.proximal
         if share is None:
-            flat = not omega.curvature.min() > 0
-            share = 0.1 if flat and run.has_matrices else 0.0
+            share = 0.1 if run.has_matrices else 0.0
+        if share == 0:
+            return None
+        certificate, center, omega = run.certificate, run.center, run.form
+        if center is None or omega is None:
+            return None
+        if self.proximal is None and omega.curvature.min() > 0:
+            return None
         in_vain = sum(entry.upper <= certificate.upper for entry in certificate.entries)
         rho = share * 0.5**in_vain * (certificate.upper - certificate.lower)
         size = float(center @ center)

@@ -75,7 +75,7 @@ def check_feature(problem: Problem, phi: object, dim: int, sample: int) -> Float
             f"{asked} returned {shown(phi)} where weight_space() has dimension {dim}: return one "
             f"vector of shape ({dim},)"
         )
-    if not np.issubdtype(phi.dtype, np.floating):
+    if phi.dtype.kind != "f":
         raise PluginError(
             f"{asked} returned a vector of {phi.dtype}: return floats, .astype(float)"
         )

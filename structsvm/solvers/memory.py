@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,7 @@ class Memory:
     def recall(self, w: Floats, penalty: float) -> Planes | None:
         """Return the losses at ``w`` with this Omega(w), or None if they are not known."""
         seen = self._seen.get(w.tobytes())
-        return None if seen is None else replace(seen, penalty=penalty)
+        return None if seen is None else seen._replace(penalty=penalty)
 
     def note(self, evaluation: Planes) -> None:
         """Remember the losses at a weight from which every run starts."""
@@ -103,10 +103,10 @@ class Memory:
         """Remember the losses at the best weight so far, at least those that were known."""
         values = evaluation.values
         values = values if known is None else np.maximum(values, known)
-        self.best = _without_cuts(replace(evaluation, values=values))
+        self.best = _without_cuts(evaluation._replace(values=values))
 
 
 def _without_cuts(evaluation: Planes) -> Planes:
     """The losses alone: the cuts are in the state of the solver."""
     none, nothing = np.empty(0, dtype=np.int64), np.empty((0, evaluation.w.size))
-    return replace(evaluation, groups=none, slopes=nothing, intercepts=np.empty(0), labellings=[])
+    return evaluation._replace(groups=none, slopes=nothing, intercepts=np.empty(0), labellings=[])

@@ -7,7 +7,7 @@ block, and the sums over all blocks, with which certificates and working sets go
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from structsvm.status import Quality
 from structsvm.support.arrays import Floats, Ints
 
 
-@dataclass(frozen=True, eq=False)
-class Planes:
+class Planes(NamedTuple):
     """``intercepts + slopes @ w'``, lower bounds of the weighted hinge losses of groups."""
 
     w: Floats
@@ -58,7 +57,7 @@ class Planes:
         return cls(
             first.w,
             np.concatenate([part.groups for part in parts]),
-            np.vstack([part.slopes for part in parts]),
+            np.concatenate([part.slopes for part in parts]),
             np.concatenate([part.intercepts for part in parts]),
             np.concatenate([part.values for part in parts]),
             np.concatenate([part.slacks for part in parts]),
@@ -81,7 +80,7 @@ class Planes:
         """
         given = self.groups if groups is None else groups
         if (given[1:] > given[:-1]).all():
-            return self if groups is None else replace(self, groups=given)
+            return self if groups is None else self._replace(groups=given)
         present, places = np.unique(given, return_inverse=True)
         slopes = np.zeros((present.size, self.w.size))
         intercepts, values, slacks = np.zeros((3, present.size))
@@ -89,8 +88,7 @@ class Planes:
         np.add.at(intercepts, places, self.intercepts)
         np.add.at(values, places, self.values)
         np.add.at(slacks, places, self.slacks)
-        return replace(
-            self,
+        return self._replace(
             groups=present,
             slopes=slopes,
             intercepts=intercepts,

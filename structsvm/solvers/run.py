@@ -100,7 +100,7 @@ class Run(CutRun):
     @property
     def stays_near(self) -> bool:
         """Whether there is a center, and not too poor a one."""
-        return self.center is not None and self.certificate.gap < LOCAL
+        return self.certificate.gap < LOCAL and self.center is not None
 
     def groups(self, slack: str) -> Ints:
         """The group of each sample, (N,): its own, or the only one."""
@@ -185,7 +185,7 @@ class Run(CutRun):
                 break
         if self.memory.best is not None:
             best = self.memory.best
-            self.certificate.update_upper(replace(best, penalty=self.risk.penalty(best.w)))
+            self.certificate.update_upper(best._replace(penalty=self.risk.penalty(best.w)))
         return cuts
 
     def _first(self, w: Floats, groups: Ints, cache: PlaneCache | None) -> Planes:
@@ -209,7 +209,7 @@ class Run(CutRun):
             return best
         return self.risk.null if is_admissible(self.risk, self.risk.null) else None
 
-    @property
+    @cached_property
     def _starts(self) -> list[Floats]:
         """The start of the risk, and two weights on the way back from it to the null weight."""
         if self.risk.start is None:
@@ -248,7 +248,7 @@ class Run(CutRun):
         self.oracle_calls += sum(answer.calls for answer in answers if answer is not None)
         if any(answer is None for answer in answers):
             raise BudgetSpentError(Status.MAX_SECONDS)
-        found = replace(Planes.joined(answers).summed(), penalty=self.risk.penalty(w))
+        found = Planes.joined(answers).summed()._replace(penalty=self.risk.penalty(w))
         if cache is None or not cached:
             return found
         cache.add_all(each, found.intercepts, found.slopes, found.labellings)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -122,11 +123,11 @@ class Block:
         slope = omega * (phi - truth)
         loss = self._loss(j, answer.y) if answer.loss is None else answer.loss
         intercept = omega * loss
-        value = intercept + float(slope @ w)
-        if not np.isfinite(value):
+        value = intercept + float(slope.dot(w))
+        if not math.isfinite(value):
             raise OracleError(f"sample {sample}: the labelling found has the value {value}")
         slack = 0.0 if answer.quality is Quality.HEURISTIC else omega * answer.slack
-        size = abs(intercept) + float(omega * (np.abs(phi) + np.abs(truth)) @ np.abs(w))
+        size = abs(intercept) + float((omega * (np.abs(phi) + np.abs(truth))).dot(np.abs(w)))
         if value < 0:  # the true labelling is always a candidate
             planes.slacks[j] = max(0.0, value + slack)
             return size
@@ -245,16 +246,19 @@ def _planes_of(
         quality, magnitude = block.fill(planes, j, scorer, known.get(j))
         qualities.add(quality)
         size += magnitude
-    found = replace(planes, quality=weakest(qualities), size=size, calls=len(places))
+    found = planes._replace(quality=weakest(qualities), size=size, calls=len(places))
     return found.summed()
 
 
 def _neighbours(blocks: Sequence[Block], scorer: Scorer) -> Iterator[list[Block]]:
     """As many blocks at a time as make a moment's work for who separates many at once."""
+    if not isinstance(scorer, BatchScorer):
+        yield list(blocks)
+        return
     some, n_items = [], 0
     for block in blocks:
         some.append(block)
-        n_items += sum(map(scorer.n_items, block.xs)) if isinstance(scorer, BatchScorer) else MOMENT
+        n_items += sum(map(scorer.n_items, block.xs))
         if n_items >= MOMENT:
             yield some
             some, n_items = [], 0

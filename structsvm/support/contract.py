@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABCMeta
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -21,8 +20,7 @@ def hook(method: Method) -> Method:
     return method
 
 
-@contextmanager
-def asked(plugin: object, method: str, where: str = "") -> Iterator[None]:
+class asked:
     """Name the plugin, its method and the sample if its code fails.
 
     Parameters
@@ -40,18 +38,30 @@ def asked(plugin: object, method: str, where: str = "") -> Iterator[None]:
     OracleError
         With the sample, if an oracle raised one without.
     """
-    try:
-        yield
-    except (PluginError, OracleError) as error:
-        if where in str(error):
-            raise
-        raise type(error)(f"{where}: {error}") from error
-    except StructSVMError:
-        raise
-    except Exception as error:
-        named = culprit(error) or f"{type(plugin).__name__}.{method}"
-        said = f"{named} raised {type(error).__name__}: {error}"
-        raise PluginError(f"{where}: {said}" if where else said) from error
+
+    __slots__ = ("_method", "_plugin", "_where")
+
+    def __init__(self, plugin: object, method: str, where: str = "") -> None:
+        self._plugin, self._method, self._where = plugin, method, where
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Raise what names all of them in place of an error that does not."""
+        where = self._where
+        if isinstance(error, PluginError | OracleError):
+            if where not in str(error):
+                raise type(error)(f"{where}: {error}") from error
+        elif isinstance(error, Exception) and not isinstance(error, StructSVMError):
+            named = culprit(error) or f"{type(self._plugin).__name__}.{self._method}"
+            said = f"{named} raised {type(error).__name__}: {error}"
+            raise PluginError(f"{where}: {said}" if where else said) from error
 
 
 class AtOnce:
