@@ -14,11 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm.errors import DataError, LearningError, warn
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
-from structsvm.parallel import single_threaded
 from structsvm.partial_labels.alternate import Alternated
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, certified_upper
+from structsvm.partitions.sample import all_made_by
 from structsvm.partitions.units import LearningUnits
 from structsvm.problem import Risk
 from structsvm.solution import Solution
@@ -77,8 +77,7 @@ class FitState:
             untrained = problem.untrained(samples, truths, weights)
         units = problem.units(samples, truths, untrained, settings.shrinkage, weights)
         objective = settings.objective(data.n_features)
-        with single_threaded():  # as where they are made by a worker
-            scaled = [sample.made_by(units) for sample in samples]
+        scaled = all_made_by(samples, units)
         omega = settings.weighted(objective)
         risk = objective.risk(scaled, truths, omega, settings.constraints, weights)
         return cls(data, objective, untrained, units, risk)

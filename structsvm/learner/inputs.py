@@ -20,7 +20,7 @@ from structsvm.features.scores import NamedScores
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel.once import spread
 from structsvm.partitions.deferred import batches_of, derived, of_each
-from structsvm.partitions.sample import Sample
+from structsvm.partitions.sample import Sample, all_made_by
 from structsvm.partitions.samples import Standardizer, centred, warn_about_constant_features
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.arrays import Floats
@@ -85,7 +85,7 @@ class Inputs:
             found, states = _transform(self.features, samples, len(self.made))
             pairs = zip(samples, _checked(self.features, found, samples, self.words), strict=True)
             samples = [sample.with_features(X, made) for sample, X in pairs]
-        prepared = [sample.made_by(self.standardizer) for sample in samples]
+        prepared = all_made_by(samples, self.standardizer)
         if states is None:
             return prepared
         return [replace(sample, states=p) for sample, p in zip(prepared, states, strict=True)]

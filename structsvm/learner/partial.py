@@ -20,7 +20,6 @@ from structsvm.learner.fitting import (
 )
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
-from structsvm.parallel import single_threaded
 from structsvm.partial_labels.alternate import Alternated, alternate
 from structsvm.partial_labels.complete import (
     Known,
@@ -207,8 +206,7 @@ def _task(
     """The labels to complete, in the units of learning."""
     objective = settings.objective(data.n_features)
     others = data.at([]) if held_out is None else held_out
-    with single_threaded():  # as where they are made by a worker
-        scaled, others = data.made_by(units), others.made_by(units)
+    scaled, others = data.made_by(units), others.made_by(units)
     return PartialRisk(
         problem=data.problem,
         objective=objective,

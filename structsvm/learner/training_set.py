@@ -20,7 +20,7 @@ from structsvm.partial_labels.complete import (
 from structsvm.partitions.deferred import Step
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, has_rows
-from structsvm.partitions.sample import Sample
+from structsvm.partitions.sample import Sample, all_made_by
 from structsvm.partitions.samples import check_weights
 from structsvm.partitions.traits import Words
 from structsvm.partitions.values import label_values
@@ -181,7 +181,7 @@ class TrainingSet:
 
     def made_by(self, step: Step) -> TrainingSet:
         """The same samples with the features that a step makes of each, (T_i, P) as before."""
-        return replace(self, samples=[sample.made_by(step) for sample in self.samples])
+        return replace(self, samples=all_made_by(self.samples, step))
 
     @property
     def is_deferred(self) -> bool:

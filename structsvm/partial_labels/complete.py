@@ -17,7 +17,7 @@ from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.partial_labels.alternate import Completions
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
-from structsvm.partitions.deferred import Data, derived, of_each
+from structsvm.partitions.deferred import Data, all_derived, of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.losses import partition_loss
@@ -364,7 +364,7 @@ def calibrate_to_rate(
 
 def _in_metric(samples: Sequence[Sample], factor: Floats) -> list[Data]:
     step = InMetric(factor)
-    return [derived(sample.data, step, factor.shape[1]) for sample in samples]
+    return all_derived([sample.data for sample in samples], step, factor.shape[1])
 
 
 def _n_changes(M: EquivalenceMatrix) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.parallel import single_threaded
-from structsvm.parallel.once import spread
+from structsvm.parallel.once import spread, spread_in_threads
 from structsvm.storage.limits import kept_bytes
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import mapping_of
@@ -148,10 +148,17 @@ def derived(X: Data, step: Step, n_features: int | None = None) -> Data:
     return X.then(step, n_features) if isinstance(X, Deferred) else step(X)
 
 
+def all_derived(Xs: Sequence[Data], step: Step, n_features: int | None = None) -> list[Data]:
+    """What a step makes of each array, as :func:`derived`; of those in memory in threads."""
+    if any(isinstance(X, Deferred) for X in Xs):
+        return [derived(X, step, n_features) for X in Xs]
+    return of_each("making the features", step, Xs)
+
+
 def of_each(
     words: str, function: Callable[..., Any], Xs: Sequence[Data], *others: Sequence[Any]
 ) -> list[Any]:
-    """``function(X, ...)`` of each: here, or by the worker that reads it.
+    """``function(X, ...)`` of each: in threads, or by the worker that reads it.
 
     Parameters
     ----------
@@ -190,8 +197,7 @@ def _in_batches(
     parts = [tasks[a:b] for a, b in batches_of([X.shape[0] for X in Xs])]
     if any(isinstance(X, Deferred) for X in Xs):
         return spread(words, task, parts, function)
-    with single_threaded():
-        return [task(part, function) for part in parts]
+    return spread_in_threads(task, parts, function)
 
 
 def _of_part(tasks: Sequence[tuple[Any, ...]], function: Callable[..., Any]) -> list[Any]:

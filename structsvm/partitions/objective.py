@@ -20,7 +20,7 @@ from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSampl
 from structsvm.partitions.losses import Projector
 from structsvm.partitions.metric import Metric, metric_factor
 from structsvm.partitions.oracle import BatchOracle, ask_together
-from structsvm.partitions.sample import Sample
+from structsvm.partitions.sample import Sample, all_made_by
 from structsvm.partitions.samples import centred
 from structsvm.problem import BatchScorer, Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
@@ -231,9 +231,8 @@ class MetricObjective(Objective, Problem):
         """
         weights = np.ones(len(truths)) if weights is None else weights
         changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in truths])
-        labelled = [
-            self._labelled(i, x, y) for i, (x, y) in enumerate(zip(samples, truths, strict=True))
-        ]
+        ready = zip(all_made_by(samples, _ready), truths, strict=True)
+        labelled = [self._labelled(i, x, y) for i, (x, y) in enumerate(ready)]
         return RegularizedRisk(
             problem=self,
             xs=labelled,
@@ -252,7 +251,7 @@ class MetricObjective(Objective, Problem):
             asked(problem, "training_sample", where),
             nothing_written(f"{type(problem).__name__}.training_sample"),
         ):
-            return problem.training_sample(x.made_by(_ready), y)
+            return problem.training_sample(x, y)
 
     def _identity(self) -> Floats:
         """``B = I`` as the weight space writes it."""

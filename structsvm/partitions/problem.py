@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.partitions.candidates import Candidate, Rival, named_candidate
-from structsvm.partitions.deferred import derived
+from structsvm.partitions.deferred import all_derived
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
 from structsvm.partitions.gaps import InMetric, has_gaps
@@ -30,7 +30,7 @@ from structsvm.partitions.oracle import (
     ask_together,
 )
 from structsvm.partitions.reading import read_arrays
-from structsvm.partitions.sample import Sample
+from structsvm.partitions.sample import Sample, all_made_by
 from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
@@ -213,7 +213,7 @@ class PartitionProblem(Contract):
         whitening = None
         if shrinkage is not None:
             whitening = within_whitening([s.data for s in samples], truths, shrinkage, weights)
-            samples = [sample.made_by(partial(whitened, whitening=whitening)) for sample in samples]
+            samples = all_made_by(samples, partial(whitened, whitening=whitening))
         unit = self.unit(samples, truths, weights)
         if unit is None and whitening is not None:
             identity = np.eye(whitening.shape[0])
@@ -295,8 +295,8 @@ class PartitionProblem(Contract):
         for i, sample in enumerate(samples):
             with asked(self, "decoder", f"{self.traits.words.whole} {i}"):
                 oracles.append(self.decoder(sample))
-        step, rank = InMetric(factor), factor.shape[1]
-        Zs = [derived(sample.data, step, rank) for sample in samples]
+        data = [sample.data for sample in samples]
+        Zs = all_derived(data, InMetric(factor), factor.shape[1])
         return calibrate(oracles, Zs, truths, weights)
 
     # ---- evaluation

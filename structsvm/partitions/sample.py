@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
-from structsvm.partitions.deferred import Data, Deferred, Step, derived, in_memory
+from structsvm.partitions.deferred import Data, Deferred, Step, all_derived, derived, in_memory
 from structsvm.partitions.gaps import has_gaps
 from structsvm.support.arrays import Floats, Ints
 
@@ -74,6 +75,12 @@ class Sample:
         if made is not None and hasattr(side, "with_features"):
             side = side.with_features(X, made)
         return replace(self, data=X, side=side, states=None)
+
+
+def all_made_by(samples: Sequence[Sample], step: Step) -> list[Sample]:
+    """What :meth:`Sample.made_by` returns of each, made in threads of those in memory."""
+    made = all_derived([sample.data for sample in samples], step)
+    return [sample.with_features(X) for sample, X in zip(samples, made, strict=True)]
 
 
 def is_prepared(Xs: Any) -> TypeGuard[list[Sample]]:

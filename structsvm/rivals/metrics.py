@@ -16,7 +16,7 @@ import numpy as np
 import sklearn
 
 from structsvm.errors import MissingExtraError, SettingsError
-from structsvm.partitions.deferred import sum_of_each
+from structsvm.partitions.deferred import all_derived, sum_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
@@ -127,7 +127,7 @@ def _lda(
     features it is RCA.
     """
     whitening = within_whitening([x.data for x in samples], truths, shrinkage, weights)
-    whitened = [x.made_by(partial(_whitened, whitening=whitening)).data for x in samples]
+    whitened = all_derived([x.data for x in samples], partial(_whitened, whitening=whitening))
     between = sum_of_each("measuring the samples", _between, whitened, truths, weights=weights)
     rank = min(sum(M.n_clusters - 1 for M in truths), whitening.shape[0])
     return np.asarray(whitening @ np.linalg.eigh(between)[1][:, ::-1][:, : max(rank, 1)])
