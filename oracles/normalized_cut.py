@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm.errors import OracleError
 from structsvm.graphs.similarity import Weights
 from structsvm.oracles._spectra.cut_operator import CutOperator, scaled
-from structsvm.oracles.cluster_decoder import ClusterDecoder
+from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.trace_objective import TraceObjective
@@ -186,7 +186,7 @@ def _cut_with_links(
         K = max(2 if constraint.apart else 1, decoder.n_clusters(embedding, threshold))
     coordinates = embedding.vectors[:, 1 : max(K, 2)] / np.sqrt(embedding.degrees)[:, None]
     objective = TraceObjective(coordinates - coordinates.mean(axis=0))
-    search = ClusterDecoder(random_state=decoder.random_state)
+    search = ClusteringOracle(relaxation=False, random_state=decoder.random_state)
     return search.ask(objective, replace(constraint, n_clusters=K)).y
 
 

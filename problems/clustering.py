@@ -13,12 +13,12 @@ from sklearn.preprocessing import StandardScaler
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.compose import Rows
+from structsvm.oracles._clusters.calibrate import calibrate_tree
 from structsvm.oracles._clusters.compression import (
     CompressedData,
     CompressedObjective,
     CompressedProjector,
 )
-from structsvm.oracles.cluster_decoder import ClusterDecoder, calibrate_tree
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
@@ -182,7 +182,9 @@ class Clustering(PartitionProblem):
 
     def decoder(self, sample: Sample) -> Oracle:
         """Return the oracle: K-means++ or Ward, then Hartigan moves."""
-        return ClusterDecoder(self.n_init, self.random_state)
+        return ClusteringOracle(
+            n_init=self.n_init, relaxation=False, random_state=self.random_state
+        )
 
     def seeded(self, random_state: int) -> Self:
         """Return the same problem with another seed."""

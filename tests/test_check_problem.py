@@ -9,7 +9,7 @@ import pytest
 
 from structsvm import ChangePoint
 from structsvm.errors import DataError, PluginError
-from structsvm.oracles.cluster_decoder import ClusterDecoder
+from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
@@ -230,7 +230,7 @@ class Mutable(Segments):
 
 class Partitions(Segments):
     def decoder(self, sample: Sample) -> Oracle:
-        return ClusterDecoder()
+        return ClusteringOracle(relaxation=False)
 
 
 class Accepting(Segments):
@@ -333,7 +333,7 @@ class Lazy(Oracle):
 
 class Anything(Segments):
     def decoder(self, sample: Sample) -> Oracle:
-        return ClusterDecoder()
+        return ClusteringOracle(relaxation=False)
 
     def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
         if np.shape(y) != (sample.n_samples,):

@@ -9,7 +9,6 @@ from wrong_plugins import MinDwellOracle, Segments, recordings
 
 from structsvm import MetricLearner, PartialLabels
 from structsvm.errors import DataError, OracleError, PluginError
-from structsvm.oracles.cluster_decoder import ClusterDecoder
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.oracles.sequential import SequentialOracle
@@ -98,7 +97,7 @@ LINKS = Constraint(together=((0, 1),))
         (Answering(None), REGION, r"Answering does not take regions \(region 2\.\.7 with 1 change"),
         (Answering(None), LINKS, r"does not take links.*takes = \['boundaries', 'n_clusters'\]"),
         (SequentialOracle(), LINKS, "SequentialOracle does not take links"),
-        (ClusterDecoder(), REGION, "ClusterDecoder does not take regions"),
+        (ClusteringOracle(relaxation=False), REGION, "ClusteringOracle does not take regions"),
         (ClusteringOracle(), Constraint(forced=(2,)), "does not take boundaries"),
         (SpectralOracle(), LINKS, "SpectralOracle does not take links"),
     ],

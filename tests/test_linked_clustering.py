@@ -5,7 +5,6 @@ import pytest
 
 from structsvm import Clustering, MetricLearner, PartialLabels
 from structsvm.errors import DataError, OracleError
-from structsvm.oracles.cluster_decoder import ClusterDecoder
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -70,7 +69,9 @@ def test_other_oracles_say_that_they_cannot() -> None:
     with pytest.raises(OracleError, match="use ClusteringOracle"):
         SpectralOracle().maximize(objective, Constraint(2, apart=((0, 1),)))
     with pytest.raises(OracleError, match="into 2 clusters that keeps 3 pairs"):
-        ClusterDecoder().maximize(objective, Constraint(2, apart=((0, 1), (1, 2), (0, 2))))
+        ClusteringOracle(relaxation=False).maximize(
+            objective, Constraint(2, apart=((0, 1), (1, 2), (0, 2)))
+        )
 
 
 @pytest.fixture(scope="module")

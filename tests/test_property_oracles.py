@@ -19,7 +19,6 @@ from structsvm.oracles import (
     SequentialOracle,
     SpectralOracle,
 )
-from structsvm.oracles.cluster_decoder import ClusterDecoder
 from structsvm.partitions import Constraint, Quality, TraceObjective
 
 ALL = ExhaustiveOracle()
@@ -64,7 +63,7 @@ def test_clusterings_are_bounded_by_the_best_one(data):
     constraint = Constraint(n_clusters=data.draw(st.none() | st.integers(1, T)))
     best = asked(ALL, objective, constraint)
     slack = 1e-8 * (1 + size_of(objective))
-    for oracle in (ClusteringOracle(), ClusterDecoder(), SpectralOracle()):
+    for oracle in (ClusteringOracle(), ClusteringOracle(relaxation=False), SpectralOracle()):
         found = asked(oracle, objective, constraint)
         if found is None:
             # The spectral one takes a number of clusters alone, the decoder no truth.
@@ -148,6 +147,6 @@ def test_links_are_kept_or_refused(data):
         together=tuple(groups),
         apart=tuple(data.draw(st.lists(pairs, max_size=2))),
     )
-    for oracle in (ClusteringOracle(), ClusterDecoder()):
+    for oracle in (ClusteringOracle(), ClusteringOracle(relaxation=False)):
         found = asked(oracle, TraceObjective(X, shift=-1.0), constraint)
         assert found is None or constraint.violation(found.y) is None

@@ -9,7 +9,6 @@ from wrong_plugins import MinDwellOracle, Segments, recordings
 
 from structsvm import MetricLearner
 from structsvm.errors import DataError, OracleError, PluginError, SettingsError
-from structsvm.oracles.cluster_decoder import ClusterDecoder
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import all_segmentations
 from structsvm.oracles.sequential import SequentialOracle
@@ -210,11 +209,13 @@ class Unlinked(Oracle):
     takes = frozenset({"n_clusters", "links"})
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
-        return ClusterDecoder().maximize(objective, Constraint(constraint.n_clusters))
+        return ClusteringOracle(relaxation=False).maximize(
+            objective, Constraint(constraint.n_clusters)
+        )
 
 
 def test_links_are_asked_for_where_they_are_taken() -> None:
-    for oracle in (ClusterDecoder(), ClusteringOracle()):
+    for oracle in (ClusteringOracle(relaxation=False), ClusteringOracle()):
         check_oracle(oracle, processes=False, n_instances=40)
     with pytest.raises(PluginError, match="obey the constraint"):
         check_oracle(Unlinked(), processes=False)

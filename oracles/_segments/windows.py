@@ -16,7 +16,6 @@ boundary does, by a lower end of the window.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -84,40 +83,31 @@ def windows(knots: Ints, low: Ints, counted: tuple[Region, ...]) -> Windows:
     return Windows(knots[nodes], np.concatenate(first), np.concatenate(stop), low[nodes])
 
 
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """Segment scores by node."""
+def _table(objective: TraceObjective, position: Ints) -> SegmentTable:
+    """The table of the knots, its columns in the order of the nodes."""
+    knots, which = np.unique(position, return_inverse=True)
+    table = build_table(objective, knots.astype(np.int64))
+    n_groups = -(-which.size // LANES)
+    padded = np.full(n_groups * LANES, which[-1])
+    padded[: which.size] = which
 
-    table: SegmentTable
+    def by_node(columns: Floats) -> Floats:
+        n_rows, width = columns.shape[0] * LANES, columns.shape[1]
+        rows = np.moveaxis(columns, 1, 2).reshape(n_rows, width)[padded]
+        groups = rows.reshape(n_groups, LANES, width)
+        return np.ascontiguousarray(np.moveaxis(groups, 2, 1))
 
-    @classmethod
-    def of(cls, objective: TraceObjective, position: Ints) -> _Scores:
-        """The table of the knots, its columns in the order of the nodes."""
-        knots, which = np.unique(position, return_inverse=True)
-        table = build_table(objective, knots.astype(np.int64))
-        n_groups = -(-which.size // LANES)
-        padded = np.full(n_groups * LANES, which[-1])
-        padded[: which.size] = which
-
-        def by_node(columns: Floats) -> Floats:
-            n_rows, width = columns.shape[0] * LANES, columns.shape[1]
-            rows = np.moveaxis(columns, 1, 2).reshape(n_rows, width)[padded]
-            groups = rows.reshape(n_groups, LANES, width)
-            return np.ascontiguousarray(np.moveaxis(groups, 2, 1))
-
-        return cls(
-            table._replace(
-                sums=by_node(table.sums),
-                lanes=by_node(table.lanes),
-                ends=np.ascontiguousarray(table.ends[which]),
-                first_group=np.array([0, n_groups], dtype=np.int64),
-            )
-        )
+    return table._replace(
+        sums=by_node(table.sums),
+        lanes=by_node(table.lanes),
+        ends=np.ascontiguousarray(table.ends[which]),
+        first_group=np.array([0, n_groups], dtype=np.int64),
+    )
 
 
 def best_path(objective: TraceObjective, nodes: Windows) -> Ints | None:
     """The boundaries of the best segmentation, from 0 to T; None if there is none."""
-    table = _Scores.of(objective, nodes.position).table
+    table = _table(objective, nodes.position)
     n = table.ends.shape[0]
     value, previous = np.full(n, -np.inf), np.zeros(n, np.int64)
     value[0] = 0.0
@@ -134,7 +124,7 @@ def best_path(objective: TraceObjective, nodes: Windows) -> Ints | None:
 
 def path_with_known_length(objective: TraceObjective, nodes: Windows, K: int) -> Ints | None:
     """The boundaries of the best segmentation into K segments; None if there is none."""
-    table = _Scores.of(objective, nodes.position).table
+    table = _table(objective, nodes.position)
     n = table.ends.shape[0]
     value = np.full((n, K + 1), -np.inf)
     value[0, 0] = 0.0

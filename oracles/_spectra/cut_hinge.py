@@ -40,6 +40,7 @@ class Point:
     """``a``."""
 
 
+@dataclass(frozen=True, eq=False)
 class CutHinge(ABC):
     """The hinge loss of one labelled graph."""
 
@@ -76,13 +77,8 @@ class CutHinge(ABC):
         """The loss of a partition plus its score less the truth's, and the gradient, (P, P)."""
 
 
-@dataclass(frozen=True, eq=False)
 class NormalizedHinge(CutHinge):
     """Of the normalized cut."""
-
-    similarity: Similarity
-    Y: Floats
-    margin: float
 
     @property
     def count(self) -> int:
@@ -150,13 +146,8 @@ class NormalizedHinge(CutHinge):
         return float(value), self.similarity.gradient(W, plus, minus, degree)
 
 
-@dataclass(frozen=True, eq=False)
 class PlainHinge(CutHinge):
     """The paper's: ``kappa |M - M_i|^2 + Tr(W_B (M - M_i)) / T``."""
-
-    similarity: Similarity
-    Y: Floats
-    margin: float
 
     @property
     def count(self) -> int:

@@ -31,9 +31,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     given = read_for(learner, args, terminal, need_labels=True)
     samples = measured(learner, given, terminal)
     if one_table.can_be_split(learner, samples, given.ys):
-        rows = one_table.evaluate(args, terminal, learner, given, samples[0])
-        what = about_scores(rows.what, rows.shown)
-        terminal.report(rows.plain, what, score_table(rows.shown), rows.verdict)
+        shown, plain, what, verdict = one_table.evaluate(args, terminal, learner, given, samples[0])
+        terminal.report(plain, about_scores(what, shown), score_table(shown), verdict)
         return 0
     with given.named(), terminal.working("partitioning"):
         result = evaluate(

@@ -67,7 +67,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     SettingsError
         When an option does not suit the problem.
     """
-    args.output = args.output or named_after(args.paths[0])
+    stem = stem_of(Path(args.paths[0]).resolve())
+    args.output = args.output or Path(f"{stem}.structsvm")
     check_output(args, args.output, replaceable=_resumed(args))
     if args.checkpoint is not None:
         check_output(args, args.checkpoint, replaceable=True)
@@ -136,11 +137,6 @@ def _learn(
         unlabelled = {"unlabelled_samples": unlabelled_samples(given)}
         terminal.report(describe(learner, args.output) | unlabelled)
     return INTERRUPTED if interrupted else 0
-
-
-def named_after(path: str) -> Path:
-    """The model file of a command that names none: called as what it first learns from."""
-    return Path(f"{stem_of(Path(path).resolve())}.structsvm")
 
 
 def learn(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from structsvm.cli.inputs import Given, takes_images
@@ -19,18 +18,6 @@ from structsvm.partitions.problem import PartitionProblem, has_rows
 from structsvm.partitions.sample import Sample
 from structsvm.storage.unstored import Unstored
 from structsvm.support.quiet import without_warnings
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What is said of a table."""
-
-    shown: Evaluation
-    """The scores in the table that is printed."""
-    plain: dict[str, Any]
-    what: str
-    """What the scores are of."""
-    verdict: str
 
 
 def refuse_split(split: str, name: str, problem: PartitionProblem) -> None:
@@ -72,8 +59,8 @@ def evaluate(
     learner: MetricLearner,
     given: Given,
     sample: Sample,
-) -> Shown:
-    """Compare by groups of its rows, or of its clusters."""
+) -> tuple[Evaluation, dict[str, Any], str, str]:
+    """Compare by groups of rows or clusters: scores to print, plain ones, what of, the verdict."""
     (name,), (y,) = given.names, given.ys
     n_clusters = "true" if args.n_clusters is None else args.n_clusters
     with given.named():
@@ -90,4 +77,4 @@ def evaluate(
             plain = {**shown.to_dict(), "verdict": rows.verdict.to_dict()}
             what = f"the table {name}"
     plain |= {"question": rows.question, "learned_again": rows.learned_again}
-    return Shown(shown, plain, what, str(rows.verdict))
+    return shown, plain, what, str(rows.verdict)

@@ -238,7 +238,7 @@ def count_option(
     """How many segments, clusters or parts, where there may be labels to count them in."""
     group.add_argument(
         "--n-clusters",
-        type=true_or_positive,
+        type=_true_or_positive,
         metavar="true|N",
         help="number of segments per recording, clusters per table or parts per image: true "
         f"for that of the labels, or N (default: {default})",
@@ -304,14 +304,8 @@ def positive(text: str) -> int:
     return number
 
 
-def true_or_positive(text: str) -> int | str:
-    """Read a number of segments, or the word "true", which stands for that of the labels.
-
-    Raises
-    ------
-    argparse.ArgumentTypeError
-        If the text is neither.
-    """
+def _true_or_positive(text: str) -> int | str:
+    """Read a number of segments, or the word "true", which stands for that of the labels."""
     try:
         return text if text == "true" else positive(text)
     except argparse.ArgumentTypeError:

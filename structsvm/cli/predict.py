@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         )
     samples = measured(learner, given, terminal)
     with given.named(), terminal.working("partitioning"):
-        rules = rules_of(args, given, learner.problem_)
+        rules = _rules(args, given, learner.problem_)
         answers = answers_of(
             learner, writer, given, samples, args.rival, args.n_clusters, rules, args.margins
         )
@@ -123,16 +123,8 @@ def _between(changes: Sequence[Mapping[str, Any]], sample: Sample) -> Equivalenc
     return EquivalenceMatrix.from_breakpoints([*starts, sample.n_samples])
 
 
-def rules_of(args: argparse.Namespace, given: Given, problem: PartitionProblem) -> Rules:
-    """Which partitions were allowed on the command line.
-
-    Raises
-    ------
-    DataError
-        Naming the file of regions, or the line in it.
-    SettingsError
-        When regions or links are given for what has none.
-    """
+def _rules(args: argparse.Namespace, given: Given, problem: PartitionProblem) -> Rules:
+    """Which partitions were allowed on the command line."""
     rules: Rules = {}
     if args.min_length is not None:
         rules["min_length"] = args.min_length

@@ -57,7 +57,8 @@ class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
     def _near(self, states: States, times: int = 1) -> States:
         """What it learns: whether a boundary is within so many tolerances of a sample."""
         (tolerance,) = integers("tolerance", self.tolerance, "1", least=0)
-        return widened(states, times * tolerance)
+        near = [_widened(begins, times * tolerance) for begins in states.codes]
+        return States(states.classes, near)
 
 
 class BoundaryScores(LearnsBoundaries, RecordingTransformer):
@@ -226,11 +227,6 @@ def read_boundaries(ys: Any, Xs: Sequence[Floats], owner: str) -> States:
     if not any((code == 1).any() for code in codes):
         raise DataError("no recording has a change: there is no boundary to learn from")
     return States(np.array(["no boundary", "boundary"]), codes)
-
-
-def widened(states: States, tolerance: int) -> States:
-    """The same with the samples near a boundary being boundaries too."""
-    return States(states.classes, [_widened(begins, tolerance) for begins in states.codes])
 
 
 def sums_of(p: Floats, spread: int) -> Floats:

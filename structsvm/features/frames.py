@@ -33,20 +33,8 @@ DRAWS = 50
 """Divisions into folds that are tried until every state is known to every fold's classifier."""
 
 
-def classifier_from(estimator: Any, usual: str, random_state: int | None, owner: str) -> Any:
-    """A classifier of frames, not fitted, its open seeds set.
-
-    Parameters
-    ----------
-    estimator : "logistic", "boosting", "forest", classifier of scikit-learn, or None for ``usual``
-    random_state : int, optional
-        For every ``random_state`` of the classifier that is None.
-
-    Raises
-    ------
-    SettingsError
-        When it is none, or has no ``predict_proba``.
-    """
+def _classifier(estimator: Any, usual: str, random_state: int | None, owner: str) -> Any:
+    """A classifier of frames, not fitted, by name or itself; its seeds that are None are set."""
     estimator = usual if estimator is None else estimator
     if isinstance(estimator, str):
         estimator = _named_classifier(estimator)
@@ -242,7 +230,7 @@ class FrameRecipe:
             The classifier where it has none.
         """
         owner, seed = type(learner).__name__, learner.random_state
-        classifier = classifier_from(learner.estimator, usual, seed, owner)
+        classifier = _classifier(learner.estimator, usual, seed, owner)
         return cls(features, standardize, classifier, owner, learner.n_folds, seed, words, averaged)
 
     def fit(

@@ -18,18 +18,6 @@ LISTED = 4
 """Blocks that a message names."""
 
 
-def check_missing(missing: str) -> None:
-    """Refuse an unknown word for what is to be done.
-
-    Raises
-    ------
-    SettingsError
-        If it is none of :data:`MISSING`.
-    """
-    if missing not in MISSING:
-        raise SettingsError(f"missing must be one of {', '.join(MISSING)}, got {missing!r}")
-
-
 def without_gaps(recordings: Sequence[Recording], missing: str = "error") -> list[Recording]:
     """Recordings whose missing values are refused, interpolated or left as they are, NaN.
 
@@ -45,7 +33,8 @@ def without_gaps(recordings: Sequence[Recording], missing: str = "error") -> lis
     SettingsError
         For an unknown ``missing``.
     """
-    check_missing(missing)
+    if missing not in MISSING:
+        raise SettingsError(f"missing must be one of {', '.join(MISSING)}, got {missing!r}")
     return [_without_gaps(recording, missing) for recording in recordings]
 
 

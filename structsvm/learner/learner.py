@@ -986,9 +986,9 @@ class MetricLearner(ProblemParameters):
         measured: TrainingSet,
         seen: Callable[[], TrainingSet],
     ) -> None:
-        found = tune(which, measured, seen, self.features)
-        self.baselines_ |= found.metrics
-        self.rivals_ |= found.estimators
+        metrics, estimators = tune(which, measured, seen, self.features)
+        self.baselines_ |= metrics
+        self.rivals_ |= estimators
 
 
 def _held_out(given: Any, read: TrainingSet) -> TrainingSet | None:

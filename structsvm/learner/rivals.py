@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,14 +29,6 @@ from structsvm.support.quiet import without_warnings
 USUAL = ("quick", "all")
 
 
-@dataclass(frozen=True, eq=False)
-class Tuned:
-    """Rivals of both kinds, by name."""
-
-    metrics: dict[str, Metric]
-    estimators: dict[str, Any]
-
-
 def which_rivals(rivals: Any) -> str | list[str] | None:
     """The rivals that were asked for; None for none.
 
@@ -62,8 +53,8 @@ def tune(
     measured: TrainingSet,
     seen: Callable[[], TrainingSet],
     features: RecordingTransformer | None,
-) -> Tuned:
-    """Tune rivals of a metric.
+) -> tuple[dict[str, Metric], dict[str, Any]]:
+    """Tune rivals of a metric: those that are metrics, and the other estimators, by name.
 
     Parameters
     ----------
@@ -84,7 +75,7 @@ def tune(
         When one that was asked for by name cannot be tuned. Of the others a warning says so.
     """
     if all(truth.n_clusters == 1 for truth in measured.parts.truths):
-        return Tuned({}, {})  # no labelled stretch has a change: nothing to tune on
+        return {}, {}  # no labelled stretch has a change: nothing to tune on
     names, others = asked_for(which, measured, features)
     metrics: dict[str, Metric] = {}
     part = len(names) / max(len(names) + len(others), 1)
@@ -95,7 +86,7 @@ def tune(
                 name, parts.problem, parts.samples, parts.truths, weights=parts.weights
             )
     with share("tuning rivals", part, 1.0):
-        return Tuned(metrics, fit_rivals(others, measured, named=not isinstance(which, str)))
+        return metrics, fit_rivals(others, measured, named=not isinstance(which, str))
 
 
 def asked_for(

@@ -22,6 +22,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, has_rows
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import check_weights
+from structsvm.partitions.traits import Words
 from structsvm.partitions.values import label_values
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import asked
@@ -224,7 +225,7 @@ class TrainingSet:
     @property
     def truths(self) -> list[EquivalenceMatrix]:
         """The partitions, all of which have to be known."""
-        return complete_labels(self.labels, self.problem)
+        return _complete(self.labels, self.problem.traits.words)
 
     @property
     def has_rows(self) -> bool:
@@ -277,19 +278,12 @@ def names_of_labels(y: Any) -> list[str]:
     return [str(int(v) if isinstance(v, float) and v.is_integer() else v) for v in values]
 
 
-def complete_labels(labels: Sequence[Known], problem: PartitionProblem) -> list[EquivalenceMatrix]:
-    """The partitions of samples of which everything is known.
-
-    Raises
-    ------
-    DataError
-        When something is not, naming the sample.
-    """
+def _complete(labels: Sequence[Known], words: Words) -> list[EquivalenceMatrix]:
+    """The partitions of samples of which everything is known."""
     for i, known in enumerate(labels):
         if known.truth is None:
             raise DataError(
-                f"{problem.traits.words.whole} {i}: is labelled in part only (-1 marks "
-                f"{problem.traits.words.item}s without a label), which is enough to learn from "
-                "but not for this"
+                f"{words.whole} {i}: is labelled in part only (-1 marks {words.item}s without a "
+                "label), which is enough to learn from but not for this"
             )
     return [known.truth for known in labels if known.truth is not None]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from structsvm.parallel.once import together
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Floats, Ints, sums_of_runs
 
 MAX_STEPS = 60
 
@@ -149,11 +149,16 @@ def _condensed(
     F, weights, groups = F[rows], weights[rows], groups[rows] - begin
     starts, cap = starts[begin:end] - rows.start, cap[begin:end]
     total = np.add.reduceat(weights, starts)
-    sums = np.add.reduceat(F * weights[:, None], starts, axis=0)
+    spread = F * weights[:, None]
+    sums = sums_of_runs(spread, starts)
     means = sums / total[:, None]
-    spread = (F - means[groups]) * np.sqrt(weights)[:, None]
-    offset = means * np.sqrt(total * cap / (total + cap))[:, None]
-    return total, sums, spread.T @ spread + offset.T @ offset
+    np.take(means, groups, axis=0, out=spread, mode="clip")  # "raise" would copy
+    np.subtract(F, spread, out=spread)
+    spread *= np.sqrt(weights)[:, None]
+    means *= np.sqrt(total * cap / (total + cap))[:, None]
+    covariance = spread.T @ spread
+    covariance += means.T @ means
+    return total, sums, covariance
 
 
 class _System:
@@ -167,13 +172,15 @@ class _System:
         found = together(_condensed, _ranges(starts, *F.shape), columns)
         self.delta = np.concatenate([total for total, _, _ in found]) + self.cap
         self.sums = np.concatenate([sums for _, sums, _ in found])
-        S = np.add.reduce([covariance for _, _, covariance in found])
+        S = found[0][2]
+        for _, _, covariance in found[1:]:
+            S += covariance
         S.flat[:: len(S) + 1] += 1.0
         # LAPACK itself, which takes no empty matrix: SciPy's wrappers cost more than small systems.
-        self.factor: Floats = S
+        self.factor: Floats = S  # it is symmetric, and LAPACK reads columns
         self.is_regular = True
         if S.size:
-            self.factor, info = dpotrf(S, lower=1, overwrite_a=1)
+            self.factor, info = dpotrf(S.T, lower=1, overwrite_a=1)
             self.is_regular = info == 0
 
     def solve(self, residual: Floats, xz: Floats, sy: Floats) -> _Iterate:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from structsvm.errors import DataError, LearningError
+from structsvm.errors import LearningError
 from structsvm.evaluation.verdict import (
     Contrast,
     Verdict,
@@ -28,6 +28,7 @@ from structsvm.model_selection.trials import (
     Fold,
     SeenFold,
     Trial,
+    Unseen,
     see,
     try_path,
     try_rival,
@@ -48,7 +49,6 @@ FEWEST_INNER = 2
 
 Make = Callable[[Candidate], Settings]
 Sight = tuple[int, str | None]
-Unseen = DataError | LearningError
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +277,7 @@ def _tried(
         with share("tuning what is not learned", made, tried):
             tuned = [(c, part) for part in parts for c in others if c.baseline is not None]
             jobs = [(c, seen[part.number, _sight(asked[c])], part) for c, part in tuned]
-            trials = parallel(delayed(_try_tuned)(*job) for job in stage("metrics", jobs))
+            trials = parallel(delayed(try_tuned)(*job) for job in stage("metrics", jobs))
         with share("tuning what is not learned", tried, end):
             fitted = [(c, part) for part in parts for c in rivals]
             trials += parallel(
@@ -291,7 +291,7 @@ def _tried(
                 ([asked[c] for c in kind], seen[part.number, _sight(asked[kind[0]])], part)
                 for part, kind in paths
             ]
-            rows = parallel(delayed(_try_path)(*job) for job in stage("folds", jobs_of_paths))
+            rows = parallel(delayed(try_path)(*job) for job in stage("folds", jobs_of_paths))
     for (part, kind), row in zip(paths, rows, strict=True):
         for c, trial in zip(kind, row, strict=True):
             found[part.number, c] = trial
@@ -315,7 +315,7 @@ def _refuse_unseen(
 ) -> None:
     """Refuse features that the untrained metric, which the others have to beat, cannot see."""
     for (fold, sight), found in seen.items():
-        if sight == _sight(untrained) and isinstance(found, DataError | LearningError):
+        if sight == _sight(untrained) and isinstance(found, Unseen):
             found.add_note(f"in fold {fold}")
             raise found
 
@@ -323,18 +323,6 @@ def _refuse_unseen(
 def _sight(settings: Settings) -> Sight:
     """The same for settings that see a recording alike."""
     return id(settings.features), settings.standardize
-
-
-def _try_tuned(candidate: Candidate, seen: SeenFold | Unseen, part: Fold) -> Trial:
-    if isinstance(seen, DataError | LearningError):
-        return part.failed(seen)
-    return try_tuned(candidate, seen)
-
-
-def _try_path(path: Sequence[Settings], seen: SeenFold | Unseen, part: Fold) -> list[Trial]:
-    if isinstance(seen, DataError | LearningError):
-        return [part.failed(seen) for _ in path]
-    return try_path(path, seen)
 
 
 def _means(losses: Floats, weights: Floats) -> list[float]:

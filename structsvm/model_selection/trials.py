@@ -31,6 +31,9 @@ from structsvm.support.quiet import without_warnings
 
 Found = TypeVar("Found")
 
+Unseen = DataError | LearningError
+"""Why the metrics of a fold cannot see it."""
+
 SEEING = ("features", "standardize")
 """Settings of a candidate that say what its metric sees."""
 
@@ -111,7 +114,7 @@ class SeenFold:
         return self.fold.losses([[metric.decode(problem, x, None) for x, _ in pairs], told])
 
 
-def see(settings: Settings, fold: Fold) -> SeenFold | DataError | LearningError:
+def see(settings: Settings, fold: Fold) -> SeenFold | Unseen:
     """The fold as metrics with these features see it, or why they cannot see it."""
     start = time.perf_counter()
     try:
@@ -139,8 +142,10 @@ def tuned_metric(candidate: Candidate, data: TrainingSet) -> Metric:
     )
 
 
-def try_tuned(candidate: Candidate, seen: SeenFold) -> Trial:
+def try_tuned(candidate: Candidate, seen: SeenFold | Unseen, fold: Fold) -> Trial:
     """A candidate that is tuned only."""
+    if isinstance(seen, Unseen):
+        return fold.failed(seen)
     start = time.perf_counter()
     metric = seen.untrained
     if candidate.baseline != "untrained":
@@ -166,7 +171,7 @@ def try_rival(rival: Rival, fold: Fold) -> Trial:
     return Trial(fold.losses(found), seconds)
 
 
-def try_path(path: Sequence[Settings], seen: SeenFold) -> list[Trial]:
+def try_path(path: Sequence[Settings], seen: SeenFold | Unseen, fold: Fold) -> list[Trial]:
     """One kind of learned metric along a path of ``lam``, the largest first.
 
     Each ``lam`` begins with the cuts of the one before; its certificate is its own.
@@ -176,6 +181,8 @@ def try_path(path: Sequence[Settings], seen: SeenFold) -> list[Trial]:
     path : sequence of Settings
         The same but for ``lam``.
     """
+    if isinstance(seen, Unseen):
+        return [fold.failed(seen) for _ in path]
     # One recording in a fold, or a feature that is constant there, is told once for all.
     with without_warnings(DataWarning, ConvergenceWarning):
         data = seen.train

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
-from structsvm.modeling.planes import Answer
+from structsvm.modeling.planes import Answer, Part
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import read_only, shown
 
@@ -16,49 +17,78 @@ TOLERANCE = 1e-9
 """Rounding allowed in a sign that was declared, relative to the size of the numbers."""
 
 
-def read_answer(
-    name: str,
-    oracle: Callable[..., Any],
-    point: Floats,
-    parameters: tuple[Any, ...],
-    shapes: Sequence[tuple[int, ...]],
-    n_terms: int | None,
-    sign: str | None,
-    monotonicity: str | None,
-) -> Answer:
-    """Call an oracle at an argument, flattened, (d,); ``n_terms`` None for one of a scalar.
+@dataclass(frozen=True, eq=False)
+class OraclePart(Part):
+    """One oracle, of one term or of all terms of its atom, and what was declared of it."""
 
-    Raises
-    ------
-    PluginError
-        When the answer has another form or shape, or the oracle writes to its argument.
-    OracleError
-        When it is not finite, an upper bound is below its value, or it is not as was declared.
-    """
-    answer = _called(name, oracle, _shaped(point, shapes), parameters)
-    if not isinstance(answer, tuple | list) or len(answer) not in (2, 3):
-        raise PluginError(
-            f"{name}: the oracle returned {shown(answer)}: return (value, slope), or "
-            "(value, slope, upper)"
-        )
-    K = 1 if n_terms is None else n_terms
-    values = _numbers(name, "value", answer[0], () if n_terms is None else (K,)).reshape(K)
-    slopes = _slopes(name, answer[1], shapes, n_terms)
-    slacks = np.zeros(K)
-    if len(answer) == 3:
-        uppers = _numbers(name, "upper bound", answer[2], () if n_terms is None else (K,))
-        slacks = uppers.reshape(K) - values
-        wrong = np.flatnonzero(slacks < -TOLERANCE * np.maximum(1.0, np.abs(values)))
-        if wrong.size:
-            k = int(wrong[0])
-            raise OracleError(
-                f"{name}: the oracle returned the upper bound {values[k] + slacks[k]!r}"
-                f"{_of(k, n_terms)}, which is below its value {values[k]!r}"
+    atom: int
+    terms: range
+    name: str
+    """What messages call it."""
+    oracle: Callable[..., Any]
+    n_terms: int | None
+    """None for an oracle of a scalar."""
+    shapes: Sequence[tuple[int, ...]]
+    """Of the arguments."""
+    sign: str | None
+    monotonicity: str | None
+
+    def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Answer:
+        """Call the oracle at an argument, flattened, (d,), and check what it says.
+
+        Raises
+        ------
+        PluginError
+            When the answer has another form or shape, or the oracle writes to its argument.
+        OracleError
+            When it is not finite, an upper bound is below its value, or it is not as was declared.
+        """
+        name, n_terms = self.name, self.n_terms
+        answer = _called(name, self.oracle, _shaped(point, self.shapes), parameters)
+        if not isinstance(answer, tuple | list) or len(answer) not in (2, 3):
+            raise PluginError(
+                f"{name}: the oracle returned {shown(answer)}: return (value, slope), or "
+                "(value, slope, upper)"
             )
-        slacks = np.maximum(slacks, 0.0)
-    _check_declared(name, values, slopes, n_terms, sign, monotonicity)
-    size = float(np.abs(values).sum() + (np.abs(slopes) @ np.abs(point)).sum())
-    return Answer(values, slopes, slacks, size, K, 0.0)
+        K = 1 if n_terms is None else n_terms
+        values = _numbers(name, "value", answer[0], () if n_terms is None else (K,)).reshape(K)
+        slopes = _slopes(name, answer[1], self.shapes, n_terms)
+        slacks = np.zeros(K)
+        if len(answer) == 3:
+            uppers = _numbers(name, "upper bound", answer[2], () if n_terms is None else (K,))
+            slacks = uppers.reshape(K) - values
+            wrong = np.flatnonzero(slacks < -TOLERANCE * np.maximum(1.0, np.abs(values)))
+            if wrong.size:
+                k = int(wrong[0])
+                raise OracleError(
+                    f"{name}: the oracle returned the upper bound {values[k] + slacks[k]!r}"
+                    f"{_of(k, n_terms)}, which is below its value {values[k]!r}"
+                )
+            slacks = np.maximum(slacks, 0.0)
+        self._check_declared(values, slopes)
+        size = float(np.abs(values).sum() + (np.abs(slopes) @ np.abs(point)).sum())
+        return Answer(values, slopes, slacks, size, K, 0.0)
+
+    def _check_declared(self, values: Floats, slopes: Floats) -> None:
+        """Refuse what contradicts the sign and the monotonicity that were declared."""
+        for word, factor in (("nonneg", 1.0), ("nonpos", -1.0)):
+            if self.sign == word:
+                scale = max(1.0, float(np.abs(values).max()))
+                wrong = np.flatnonzero(factor * values < -TOLERANCE * scale)
+                if wrong.size:
+                    k = int(wrong[0])
+                    raise OracleError(
+                        f"{self.name}: declared sign={word!r}, and the oracle returned the value "
+                        f"{values[k]!r}{_of(k, self.n_terms)}"
+                    )
+        for word, factor in (("increasing", 1.0), ("decreasing", -1.0)):
+            if self.monotonicity == word:
+                scale = max(1.0, float(np.abs(slopes).max(initial=0.0)))
+                if (factor * slopes < -TOLERANCE * scale).any():
+                    raise OracleError(
+                        f"{self.name}: declared monotonicity={word!r}, and the oracle returned a "
+                        "slope of the other sign"
+                    )
 
 
 def _called(
@@ -126,35 +156,6 @@ def _numbers(name: str, what: str, given: Any, shape: tuple[int, ...]) -> Floats
         wrong = array.ravel()[int(np.flatnonzero(~np.isfinite(array.ravel()))[0])]
         raise OracleError(f"{name}: the oracle returned {wrong} in its {what}: return numbers")
     return array.reshape(shape)
-
-
-def _check_declared(
-    name: str,
-    values: Floats,
-    slopes: Floats,
-    n_terms: int | None,
-    sign: str | None,
-    monotonicity: str | None,
-) -> None:
-    """Refuse what contradicts the sign and the monotonicity that were declared."""
-    for word, factor in (("nonneg", 1.0), ("nonpos", -1.0)):
-        if sign == word:
-            scale = max(1.0, float(np.abs(values).max()))
-            wrong = np.flatnonzero(factor * values < -TOLERANCE * scale)
-            if wrong.size:
-                k = int(wrong[0])
-                raise OracleError(
-                    f"{name}: declared sign={word!r}, and the oracle returned the value "
-                    f"{values[k]!r}{_of(k, n_terms)}"
-                )
-    for word, factor in (("increasing", 1.0), ("decreasing", -1.0)):
-        if monotonicity == word:
-            scale = max(1.0, float(np.abs(slopes).max(initial=0.0)))
-            if (factor * slopes < -TOLERANCE * scale).any():
-                raise OracleError(
-                    f"{name}: declared monotonicity={word!r}, and the oracle returned a slope of "
-                    "the other sign"
-                )
 
 
 def _of(k: int, n_terms: int | None) -> str:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from cvxpy.atoms.atom import Atom
 
 from structsvm.errors import SettingsError
-from structsvm.modeling.answers import read_answer
+from structsvm.modeling.answers import OraclePart
 from structsvm.modeling.planes import Answer, Part, Plane, Pool
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole, refuse_unlisted
@@ -253,12 +253,13 @@ class OracleMax(OracleAtom):
         """One part for each oracle."""
         shapes = [arg.shape for arg in self.args]
         d = self.declared
+        said = shapes, d.sign, d.monotonicity
         if isinstance(d.oracle, tuple):
             return [
-                OraclePart(atom, range(k, k + 1), oracle, shapes, None, d)
+                OraclePart(atom, range(k, k + 1), f"{d.label}, oracle {k}", oracle, None, *said)
                 for k, oracle in enumerate(d.oracle)
             ]
-        return [OraclePart(atom, range(self.n_terms), d.oracle, shapes, d.n_terms, d)]
+        return [OraclePart(atom, range(self.n_terms), d.label, d.oracle, d.n_terms, *said)]
 
     def groups(self, slack: str) -> list[int]:
         """Each term by itself, whatever the slack: none is a sum."""
@@ -272,43 +273,6 @@ class OracleMax(OracleAtom):
     def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
         """Defined everywhere."""
         return []
-
-
-@dataclass(frozen=True, eq=False)
-class OraclePart(Part):
-    """One oracle, of one term or of all terms of its atom."""
-
-    atom: int
-    terms: range
-    oracle: Callable[..., Any]
-    shapes: list[tuple[int, ...]]
-    n_terms: int | None
-    declared: Declared
-
-    def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Answer:
-        """Call the oracle, and check what it says."""
-        declared = self.declared
-        name = (
-            declared.label
-            if self.n_terms or declared.n_terms is None
-            else (f"{declared.label}, oracle {self.terms.start}")
-        )
-        return read_answer(
-            name,
-            self.oracle,
-            point,
-            parameters,
-            self.shapes,
-            self.n_terms,
-            declared.sign,
-            declared.monotonicity,
-        )
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What travels to a worker: the pool stays here."""
-        d = self.declared
-        lean = Declared(None, d.n_terms, d.sign, d.monotonicity, (), d.label)
-        return {**self.__dict__, "declared": lean}
 
 
 def as_expressions(x: Any, label: str) -> list[cp.Expression]:

@@ -21,7 +21,7 @@ class Mender:
     """
 
     def __init__(self, rewritten: Rewritten, variables: list[cp.Variable]) -> None:
-        given = {v.id for held in rewritten.held for arg in held.arguments for v in arg.variables()}
+        given = rewritten.given
         self.free = [v for v in variables if v.id not in given]
         heights = [held.heights for held in rewritten.held]
         fixed = [*(v for v in variables if v.id in given), *heights]
@@ -36,9 +36,8 @@ class Mender:
     @classmethod
     def of(cls, rewritten: Rewritten, variables: list[cp.Variable]) -> Mender | None:
         """None where no constraint holds both an atom and a variable that is in no argument."""
-        given = {v.id for held in rewritten.held for arg in held.arguments for v in arg.variables()}
         heights = {held.heights.id for held in rewritten.held}
-        free = {v.id for v in variables} - given
+        free = {v.id for v in variables} - rewritten.given
         for constraint in rewritten.constraints:
             inside = {v.id for v in constraint.variables()}
             if inside & heights and inside & free:

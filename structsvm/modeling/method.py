@@ -250,12 +250,11 @@ def is_unbounded(prepared: Prepared, program: CvxpyProgram) -> bool:
     """
     assert program.first is not None
     w, heights = program.first
-    pieces = iter(np.split(heights, np.cumsum(prepared.sizes)[:-1]))
     fixed: list[cp.Constraint] = []
-    prepared.put(w)
+    prepared.put(w, heights)
     for held in prepared.held:
         fixed += [arg == arg.value for arg in held.arguments if not arg.is_constant()]
-        fixed.append(held.heights == next(pieces))
+        fixed.append(held.heights == held.heights.value)
     problem = cp.Problem(prepared.master.objective, [*prepared.master.constraints, *fixed])
     try:
         with without_warnings(Warning):
@@ -271,17 +270,13 @@ def _restricted(
     """What solves the restricted problems."""
     name = None if solver is None else solver.upper()
     if prepared.is_mixed_integer:
-        return ByName(prepared, name or preferred(), options)
+        usual = "HIGHS" if "HIGHS" in mixed_integer_solvers() else None
+        return ByName(prepared, name or usual, options)
     if name is None and (fast := FastMaster.of(prepared, start, options)) is not None:
         return fast
     if name in (None, "CLARABEL"):
         return Conic(prepared, start, options)
     return ByName(prepared, name, options)
-
-
-def preferred() -> str | None:
-    """The mixed-integer solver to take, if there is a choice."""
-    return "HIGHS" if "HIGHS" in mixed_integer_solvers() else None
 
 
 def _finish(problem: Any, status: str, value: float, certified: Certified) -> None:

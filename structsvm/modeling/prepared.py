@@ -66,7 +66,7 @@ class Prepared:
         pieces = []
         for v in self.variables:
             value = v.value if values_count and v.value is not None else np.zeros(v.shape)
-            pieces.append(_column(v.project(_array(value))))
+            pieces.append(column(v.project(column(value).reshape(v.shape, order="F"))))
         return np.concatenate(pieces)
 
     def tidy(self, w: Floats) -> Floats:
@@ -74,13 +74,13 @@ class Prepared:
         pieces = []
         for v, piece in zip(self.variables, self.split(w), strict=True):
             if any(v.attributes.values()):
-                piece = _column(v.project(piece.reshape(v.shape, order="F")))
+                piece = column(v.project(piece.reshape(v.shape, order="F")))
             pieces.append(piece)
         return np.concatenate(pieces)
 
     def values(self) -> Floats:
         """The values of the variables as they are."""
-        return np.concatenate([_column(v.value) for v in self.variables])
+        return np.concatenate([column(v.value) for v in self.variables])
 
     def split(self, w: Floats) -> list[Floats]:
         """The entries of each variable."""
@@ -127,7 +127,7 @@ class Prepared:
                 rows.append(first + part.col)
                 columns.append(places[v.id] + part.row)
                 entries.append(part.data)
-            offsets.append(_column(arg.value))
+            offsets.append(column(arg.value))
             first += arg.size
         if not rows:
             return sp.csr_array((first, self.dim)), np.concatenate(offsets)
@@ -163,15 +163,7 @@ def _own_entries(variable: cp.Variable) -> tuple[Ints, Ints]:
     return entries, entries
 
 
-def entries(variable: cp.Variable) -> Floats:
-    """The value of a variable, column by column."""
-    return _column(variable.value)
-
-
-def _array(value: Any) -> Floats:
+def column(value: Any) -> Floats:
+    """The entries of an array, sparse or dense, column by column."""
     dense = value.toarray() if sp.issparse(value) else value
-    return np.asarray(dense, dtype=np.float64)
-
-
-def _column(value: Any) -> Floats:
-    return _array(value).ravel(order="F")
+    return np.asarray(dense, dtype=np.float64).ravel(order="F")

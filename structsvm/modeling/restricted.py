@@ -15,7 +15,7 @@ from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.bounds import CONIC
 from structsvm.masters.working_set import WorkingSet
 from structsvm.modeling.conic import ConicAnswer, ConicProgram, InfeasibleError, UnboundedError
-from structsvm.modeling.prepared import Prepared, entries
+from structsvm.modeling.prepared import Prepared
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
 
@@ -225,13 +225,13 @@ class ByName(Restricted):
             )
         if problem.value is None or not np.isfinite(problem.value):
             raise MasterError(f"{name} could not solve the restricted problem: {problem.status}")
-        w = np.concatenate([entries(v) for v in self.prepared.variables])
         dual = stack.dual_value
         multipliers = np.zeros(len(cuts)) if dual is None else np.maximum(np.atleast_1d(dual), 0.0)
         gap = MIP_GAP if self.prepared.is_mixed_integer else 0.0
         value = float(problem.value)
         bound = value - gap * max(1.0, abs(value)), f"as claimed by {name}"
-        return Restriction(self.prepared.tidy(w), multipliers, bound, name.lower())
+        w = self.prepared.tidy(self.prepared.values())
+        return Restriction(w, multipliers, bound, name.lower())
 
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
         """None: not every solver takes squares."""

@@ -42,6 +42,11 @@ class Rewritten:
         """As cvxpy solves it."""
         return cp.Problem(cp.Minimize(self.objective), self.constraints)
 
+    @property
+    def given(self) -> set[int]:
+        """The numbers of the variables in arguments of atoms."""
+        return {v.id for held in self.held for arg in held.arguments for v in arg.variables()}
+
 
 def atoms_of(problem: cp.Problem) -> list[OracleAtom]:
     """The atoms that only oracles know, each once, those inside of others first."""

@@ -20,7 +20,7 @@ from structsvm.masters.auto import AutoMaster
 from structsvm.masters.base import Request, checked
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.working_set import WorkingSet
-from structsvm.modeling.prepared import Prepared
+from structsvm.modeling.prepared import Prepared, column
 from structsvm.modeling.restricted import Conic, Restricted, Restriction
 from structsvm.problem import Regularized
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
@@ -193,16 +193,9 @@ def _value(prepared: Prepared, at: Floats) -> float:
 def _gradient(prepared: Prepared) -> Floats:
     """Its gradient at zero."""
     _value(prepared, np.zeros(prepared.dim + prepared.n_groups))
-    found = {v.id: g for v, g in prepared.rewritten.objective.grad.items()}
+    found = {v.id: g for v, g in prepared.rewritten.objective.grad.items() if g is not None}
     parts = [*prepared.variables, *(held.heights for held in prepared.held)]
-    return np.concatenate([_column(found.get(v.id), v.size) for v in parts])
-
-
-def _column(gradient: Any, size: int) -> Floats:
-    if gradient is None:
-        return np.zeros(size)
-    dense = gradient.toarray() if sp.issparse(gradient) else gradient
-    return np.asarray(dense, dtype=np.float64).reshape(size)
+    return np.concatenate([column(found.get(v.id, np.zeros(v.size))) for v in parts])
 
 
 def _part(slope: Floats, bend: float, space: WeightSpace) -> tuple[Regularizer, float] | None:

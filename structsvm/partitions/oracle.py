@@ -174,7 +174,7 @@ class Constraint:
         if clash:
             raise OracleError(f"boundary {clash[0]} is both forced and forbidden")
         for region in self.regions:
-            region_fits(region, n_samples)
+            _region_fits(region, n_samples)
         n_forced, n_forbidden = len(set(self.forced)), len(set(self.forbidden))
         if K is not None and K < n_forced + 1:
             raise OracleError(f"{n_forced} forced boundaries make more than {K} segments")
@@ -237,14 +237,8 @@ class Constraint:
         return None
 
 
-def region_fits(region: Region, n_samples: int) -> None:
-    """Check that some segmentation of ``n_samples`` samples has so many changes in the region.
-
-    Raises
-    ------
-    OracleError
-        If none has.
-    """
+def _region_fits(region: Region, n_samples: int) -> None:
+    """Check that some segmentation of ``n_samples`` samples has so many changes in the region."""
     if not 0 <= region.start < region.end <= n_samples:
         raise OracleError(f"{region} is not part of a recording of {n_samples} samples")
     if region.changes < 0 or (region.or_more and region.changes > 1):

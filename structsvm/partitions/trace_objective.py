@@ -147,8 +147,8 @@ class TraceObjective:
             scores[:t, t] = gram - self.truth_weight * shared + self.shift
         return scores
 
-    def matvec(self, v: Floats) -> Floats:
-        """Return ``A v`` for ``v`` of shape (T,) or (T, n), in O(T (r + 1)).
+    def dense(self) -> Floats:
+        """Return ``A`` as an array, (T, T), for tests and teaching.
 
         Raises
         ------
@@ -157,6 +157,7 @@ class TraceObjective:
         """
         if self.gaps:
             raise OracleError("an objective with missing values has no matrix: use value()")
+        v = np.eye(self.n_samples)
         inner = self.Z.T @ v
         if self.signs is not None:
             inner = (inner.T * self.signs).T
@@ -165,7 +166,3 @@ class TraceObjective:
             U = self.truth.factor()
             result = result - self.truth_weight * (U @ (U.T @ v))
         return np.asarray(result)
-
-    def dense(self) -> Floats:
-        """Return ``A`` as an array, (T, T), for tests and teaching."""
-        return self.matvec(np.eye(self.n_samples))

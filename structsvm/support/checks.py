@@ -44,11 +44,6 @@ def is_whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def is_seed(value: Any) -> TypeGuard[int]:
-    """Whether this seeds a generator: an integer from 0 to 2^32 - 1."""
-    return is_whole(value) and 0 <= value <= LARGEST_SEED
-
-
 def refuse_bad_seed(value: Any) -> None:
     """Check that a ``random_state`` seeds a generator.
 
@@ -57,7 +52,7 @@ def refuse_bad_seed(value: Any) -> None:
     SettingsError
         If it does not.
     """
-    if not is_seed(value):
+    if not (is_whole(value) and 0 <= value <= LARGEST_SEED):
         raise SettingsError(
             f"random_state must be an integer from 0 to {LARGEST_SEED}, got {value!r}"
         )

@@ -1,58 +1,19 @@
-"""Decoding for clustering: K-means++ or Ward, then Hartigan moves.
-
-With K known, K-means++ with restarts; otherwise Ward's tree, cut where a merge begins to cost more
-than the price of a cluster. Hartigan moves improve either. On brute-forced cases this finds the
-optimum 97 to 98 times in 100 (docs/oracles.md).
-"""
+"""The price of a cluster that suits labelled tables, from one Ward tree for each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.oracles._clusters.starts import ward_levels
-from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.partitions.deferred import Data, of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import Calibration
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle
-from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats
-
-
-@dataclass(frozen=True)
-class ClusterDecoder(Oracle):
-    """Partitions of a set, and the penalty that suits labelled ones.
-
-    Parameters
-    ----------
-    n_init : int
-        Restarts of K-means++.
-    random_state : int
-    """
-
-    takes = frozenset({"n_clusters", "links"})
-
-    n_init: int = 10
-    random_state: int = 0
-
-    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
-        """A partition of large ``Tr(A M)``; with K given, into K non-empty clusters.
-
-        Raises
-        ------
-        OracleError
-            When the constraint cannot be satisfied.
-        """
-        search = ClusteringOracle(
-            n_init=self.n_init, relaxation=False, random_state=self.random_state
-        )
-        return search.maximize(objective, constraint)
 
 
 def calibrate_tree(
