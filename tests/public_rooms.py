@@ -17,7 +17,6 @@ ROOMS = (
     "structsvm.plotting",
     "structsvm.problems",
     "structsvm.regularizers",
-    "structsvm.report",
     "structsvm.rivals",
     "structsvm.solvers",
     "structsvm.testing",

@@ -33,7 +33,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.features import Lags
 from structsvm.graphs import FeatureGraph
 from structsvm.io import arrays_and_labels
-from structsvm.report import report_page
+from structsvm.plotting import report_page
 from structsvm.solvers import CuttingPlane, Stopping
 
 MAY_GROW = {"memory": 8.0, "files": 0.0, "threads": 0.0, "processes": 0.0, "temporary": 0.0}

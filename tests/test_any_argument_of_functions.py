@@ -23,8 +23,8 @@ from structsvm import (
 from structsvm.datasets import digits_recordings, relevant_changes
 from structsvm.interop import breakpoints_to_labels, labels_to_breakpoints
 from structsvm.io import arrays_and_labels, find_recordings, read_recording, read_recordings
+from structsvm.plotting import feature_weights, report_page
 from structsvm.problems import Clustering
-from structsvm.report import feature_weights, report_page
 
 XS, YS = arrays_and_labels(
     relevant_changes(3, n_samples=200, n_features=2, n_relevant=1, random_state=0)

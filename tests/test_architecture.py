@@ -27,8 +27,9 @@ FLOORS = (
     {"interop", "learner", "modeling", "plugins"},
     {"datasets", "evaluation", "io", "testing"},
     {"model_selection"},
-    {"diagnosis", "plotting"},
-    {"compare", "report"},
+    {"diagnosis"},
+    {"plotting"},
+    {"compare"},
     {"__init__", "__main__", "cli"},
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

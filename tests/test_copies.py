@@ -85,7 +85,7 @@ def test_an_evaluation_is_the_same_with_copies(learner):
 
 
 def test_the_report_tells_of_copies(learner):
-    from structsvm.report import report_page
+    from structsvm.plotting import report_page
 
     data = recordings(5, seed=1)
     page = report_page(learner, *repeated(data, [0, 1, 2, 3, 4, 4]))

@@ -17,17 +17,15 @@ from structsvm.errors import SettingsError
 from structsvm.evaluation.evaluate import score_titles
 from structsvm.graphs import GraphOfImage
 from structsvm.plotting import (
+    certificate_in_words,
+    eigenvalues,
+    feature_weights,
     plot_clusters,
     plot_gap,
     plot_metric,
     plot_segmentation,
     plot_spectrum,
     plot_weights,
-)
-from structsvm.report import (
-    certificate_in_words,
-    eigenvalues,
-    feature_weights,
     report_page,
     scaled_metric,
 )

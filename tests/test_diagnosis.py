@@ -23,7 +23,7 @@ from structsvm.diagnosis import fit
 from structsvm.features import Components
 from structsvm.graphs import FeatureGraph
 from structsvm.io import arrays_and_labels
-from structsvm.report import report_page
+from structsvm.plotting import report_page
 from structsvm.solvers import CuttingPlane, Stopping
 
 XS, YS = arrays_and_labels(

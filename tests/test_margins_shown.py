@@ -10,8 +10,7 @@ import pytest
 from structsvm import MetricLearner, margin_rates
 from structsvm.datasets import relevant_changes
 from structsvm.io import Recording, TimeAxis, arrays_and_labels
-from structsvm.plotting import plot_metric, plot_segmentation
-from structsvm.report import report_page
+from structsvm.plotting import plot_metric, plot_segmentation, report_page
 
 mpl.use("Agg")
 RECORDINGS = relevant_changes(6, n_samples=200, n_features=3, n_relevant=1, random_state=0)

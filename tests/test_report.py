@@ -15,8 +15,8 @@ from structsvm.errors import DataError
 from structsvm.features import HermiteMoments
 from structsvm.graphs import GraphOfImage
 from structsvm.io import arrays_and_labels
-from structsvm.report import feature_weights, report_page
-from structsvm.report.traces import envelope
+from structsvm.plotting import feature_weights, report_page
+from structsvm.plotting.report.traces import envelope
 
 TRAIN, TEST = (
     relevant_changes(6, n_samples=200, n_features=5, n_relevant=2, jump=2.5, random_state=s)

@@ -17,7 +17,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.features import StateScores
 from structsvm.graphs import GraphOfImage
 from structsvm.io import arrays_and_labels
-from structsvm.report import report_page
+from structsvm.plotting import report_page
 
 TRAIN, TEST = (
     relevant_changes(6, n_samples=200, n_features=5, n_relevant=2, jump=2.5, random_state=s)

@@ -5,7 +5,7 @@ import pytest
 
 from structsvm import ChangePoint, MetricLearner, evaluate
 from structsvm.learner.rivals import ask
-from structsvm.report.held_out import HeldOut
+from structsvm.plotting.report.held_out import HeldOut
 from structsvm.rivals import FrameClassifier
 
 NAMES = np.repeat(["rest", "walk", "rest"], [10, 15, 10])

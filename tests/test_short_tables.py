@@ -10,7 +10,7 @@ from structsvm import Clustering, MetricLearner, evaluate, evaluate_rows
 from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
 from structsvm.io import arrays_and_labels
-from structsvm.report import feature_weights
+from structsvm.plotting import feature_weights
 from structsvm.support.tables import ShortTable
 
 XS, YS = arrays_and_labels(

@@ -17,8 +17,7 @@ from structsvm.io import (
     write_recording,
 )
 from structsvm.io.times import time_axis
-from structsvm.plotting import plot_segmentation
-from structsvm.report import report_page
+from structsvm.plotting import plot_segmentation, report_page
 
 RECORDINGS = relevant_changes(3, n_samples=200, n_features=3, n_relevant=2, random_state=0)
 XS, YS = arrays_and_labels(RECORDINGS)

@@ -10,8 +10,8 @@ from structsvm import MetricLearner, MetricLearnerCV, PartialLabels, evaluate, l
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
 from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
 from structsvm.partitions import EquivalenceMatrix, Rival, Sample, partition_loss
+from structsvm.plotting import report_page
 from structsvm.problems import Clustering
-from structsvm.report import report_page
 from structsvm.rivals import BoundaryClassifier, FrameClassifier, rivals_of_recordings
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])

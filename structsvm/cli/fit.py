@@ -67,8 +67,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     SettingsError
         When an option does not suit the problem.
     """
-    stem = stem_of(Path(args.paths[0]).resolve())
-    args.output = args.output or Path(f"{stem}.structsvm")
+    if args.output is None:
+        args.output = Path(f"{stem_of(Path(args.paths[0]).resolve())}.structsvm")
     check_output(args, args.output, replaceable=_resumed(args))
     if args.checkpoint is not None:
         check_output(args, args.checkpoint, replaceable=True)

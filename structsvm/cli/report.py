@@ -9,7 +9,7 @@ from structsvm.cli.outputs import check_output
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import printable
 from structsvm.learner.files import load_metric_learner
-from structsvm.report import report_page
+from structsvm.plotting import report_page
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.limits import amount
 

@@ -41,8 +41,8 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.splits import CLUSTERS, ROWS, STATES, fewest_rows
-from structsvm.report.held_out import HeldOut
-from structsvm.report.page import page_of
+from structsvm.plotting.report.held_out import HeldOut
+from structsvm.plotting.report.page import page_of
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted

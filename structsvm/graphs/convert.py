@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -13,7 +14,7 @@ from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.graphs.image_files import is_picture, pixels_of
 from structsvm.graphs.images import GraphOfImage, from_image
-from structsvm.partitions.values import no_array, refuse_hidden
+from structsvm.partitions.values import refuse_hidden
 from structsvm.support.arrays import Floats
 
 NODE_FEATURES = ("features", "feature", "x", "mean color")
@@ -149,19 +150,13 @@ def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -
     >>> from_adjacency(path, np.array([[0.0], [1.0], [9.0]])).edges.tolist()
     [[0, 1], [1, 2]]
     """
-    reason = no_array(features)
-    if reason is not None:
-        raise DataError(f"the feature matrix {reason}")
-    refuse_hidden(features, "the feature matrix")
-    try:
-        X = np.asarray(features, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise DataError("features must be numbers, of shape (T, P)") from None
+    nodes = FeatureGraph(features)
+    T, P = nodes.X.shape
     refuse_hidden(adjacency, "the adjacency matrix")
     A = sp.coo_array(adjacency)
-    if X.ndim != 2 or A.shape != (X.shape[0], X.shape[0]):
+    if A.shape != (T, T):
         raise DataError(
-            f"adjacency of shape {A.shape} and features of shape {X.shape}: expected (T, T), (T, P)"
+            f"adjacency of shape {A.shape} and features of shape {T, P}: expected (T, T), (T, P)"
         )
     if A.data.dtype.kind == "f" and not np.isfinite(A.data).all():
         raise DataError(
@@ -171,12 +166,12 @@ def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -
     i, j = A.coords[0][there], A.coords[1][there]
     off = i != j
     edges = unique_edges(np.vstack([i[off], j[off]]).astype(np.int64))
-    both = np.unique(i[off] * X.shape[0] + j[off]).size
+    both = np.unique(i[off] * T + j[off]).size
     if both != 2 * edges.shape[1]:
         raise DataError("the adjacency matrix is not symmetric: give A + A.T")
-    marked = np.zeros(X.shape[1], dtype=np.bool_)
+    marked = np.zeros(P, dtype=np.bool_)
     marked[list(spatial)] = True
-    return FeatureGraph(X, edges, spatial=marked)
+    return replace(nodes, edges=edges, spatial=marked)
 
 
 def _feature_key(graph: Any, node: Any) -> str | list[str]:

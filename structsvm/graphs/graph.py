@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from structsvm.errors import DataError, DataWarning, warn
-from structsvm.partitions.values import refuse_hidden
+from structsvm.partitions.values import refuse_hidden, refuse_no_array
 from structsvm.support.arrays import Floats, Ints
 
 ALIKE = 1e-5
@@ -65,6 +65,7 @@ class FeatureGraph:
 
     def __post_init__(self) -> None:
         """Fill in what was not given; refuse what is not a graph."""
+        refuse_no_array(self.X, "the feature matrix")
         refuse_hidden(self.X, "the feature matrix")
         try:
             X = np.array(self.X, dtype=np.float64)

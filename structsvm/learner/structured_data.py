@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError
 from structsvm.partitions.samples import check_weights
 from structsvm.partitions.traits import Words
-from structsvm.partitions.values import no_array, refuse_hidden
+from structsvm.partitions.values import refuse_hidden, refuse_no_array
 from structsvm.support.arrays import Floats
 
 WORDS = Words("sample", "labelling", "item")
@@ -103,9 +103,7 @@ def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> LabelledData:
 
 def _listed(values: Any, name: str) -> tuple[list[Any], NDArray[Any] | None]:
     """The items of a sequence, and the array they are the rows of, if it was one."""
-    reason = no_array(values)
-    if reason is not None:
-        raise DataError(f"{name} {reason}")
+    refuse_no_array(values, name)
     array = np.asarray(values) if hasattr(values, "__array__") else None
     try:
         found = list(values if array is None else array)

@@ -101,7 +101,7 @@ def acceptable(tol: float) -> float:
 
 def clean_multipliers(multipliers: Floats, cuts: WorkingSet) -> Floats:
     """Clip to ``>= 0`` and scale every group down to a sum of at most 1."""
-    alpha = np.maximum(np.nan_to_num(multipliers, posinf=0.0, neginf=0.0), 0.0)
+    alpha = np.maximum(np.where(np.isfinite(multipliers), multipliers, 0.0), 0.0)
     sums = np.bincount(cuts.groups, weights=alpha, minlength=cuts.n_groups)
     return np.asarray(alpha / np.maximum(sums, 1.0)[cuts.groups])
 

@@ -152,7 +152,7 @@ class _Program:
 
     def sums(self, x: Floats) -> Floats:
         """Sums over groups."""
-        return np.add.reduceat(x, self.starts, axis=0) if x.size else x[: self.starts.size]
+        return np.add.reduceat(x, self.starts) if x.size else x[: self.starts.size]
 
     @cached_property
     def members(self) -> Floats:
@@ -248,7 +248,7 @@ def _mu(everything: Floats, pairs: int) -> float:
 
 def _start(p: _Program) -> _Iterate:
     """The barycentres of the simplices, scaled, and the weight that is central given them."""
-    counts = np.diff(p.starts, append=p.o.size)
+    counts = p.sums(np.ones(p.o.size))
     alpha = (1.0 / (1.0 + counts))[p.groups]
     slope = alpha.dot(p.psi)
     # The dual, along the way from zero to the barycentres, is about s <alpha, o> - s^2 / 2 steep.

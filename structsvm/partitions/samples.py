@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
@@ -15,7 +14,7 @@ from structsvm.partitions.deferred import Data, Deferred, of_each
 from structsvm.partitions.gaps import blocks, filled, has_gaps, magnitudes, means, scales
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.partitions.traits import RECORDINGS, Words
-from structsvm.partitions.values import no_array, refuse_hidden
+from structsvm.partitions.values import refuse_hidden, refuse_no_array
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import by_rows, largest, largest_of_all, mapping_of, mean_and_spread
 from structsvm.support.checks import refuse_unlisted
@@ -66,9 +65,7 @@ def check_samples(
     names = None if feature_names is None else checked_names(feature_names)
     arrays = []
     for i, X in enumerate(samples):
-        reason = no_array(X)
-        if reason is not None:
-            raise DataError(f"{words.whole} {i} {reason}")
+        refuse_no_array(X, f"{words.whole} {i}")
         columns = _column_names(X)
         if columns is not None:
             names = columns if names is None else names
@@ -224,9 +221,7 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
     """
     if sample_weight is None:
         return np.ones(n)
-    reason = no_array(sample_weight)
-    if reason is not None:
-        raise DataError(f"sample_weight {reason}")
+    refuse_no_array(sample_weight, "sample_weight")
     refuse_hidden(sample_weight, "sample_weight")
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
@@ -383,13 +378,9 @@ def as_list(Xs: Any, words: Words = RECORDINGS) -> list[Any]:
     DataError
         When this is no list of arrays.
     """
-    reason = no_array(Xs)
-    if reason is not None:
-        raise DataError(f"expected a list of {words.whole}s, arrays of shape (T, P); this {reason}")
+    refuse_no_array(Xs, f"expected a list of {words.whole}s, arrays of shape (T, P); this")
     if _column_names(Xs) is not None:
         return [Xs]
-    if sp.issparse(Xs):
-        raise DataError("expected a list of arrays, this is a sparse matrix: give X.toarray()")
     if hasattr(Xs, "__array__"):  # tensors and the like, which numpy can read
         Xs = np.asanyarray(Xs)  # what a mask hides stays hidden
         if Xs.ndim == 2:

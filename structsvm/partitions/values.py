@@ -14,17 +14,25 @@ from structsvm.errors import DataError
 from structsvm.support.arrays import Bools
 
 
-def no_array(X: Any) -> str | None:
-    """Why this is no array or data frame and what makes it one; None if it may be one."""
+def refuse_no_array(X: Any, which: str) -> None:
+    """Refuse what is no array or data frame.
+
+    Raises
+    ------
+    DataError
+        Saying what makes it one.
+    """
+    reason = ""
     if sp.issparse(X):
-        return "is a sparse matrix: give X.toarray()"
-    if hasattr(type(X), "collect") and hasattr(type(X), "columns"):  # asking one for them warns
-        return f"is a {type(X).__name__}, which has not been read yet: give X.collect()"
-    if isinstance(X, str | bytes | PathLike):
-        return f"is {X!r}, a text: give arrays; structsvm.io.read_recordings(path) reads files"
-    if isinstance(X, Mapping | Set):
-        return f"is a {type(X).__name__}: give arrays or data frames"
-    return None
+        reason = "a sparse matrix: give X.toarray()"
+    elif hasattr(type(X), "collect") and hasattr(type(X), "columns"):  # asking one for them warns
+        reason = f"a {type(X).__name__}, which has not been read yet: give X.collect()"
+    elif isinstance(X, str | bytes | PathLike):
+        reason = f"{X!r}, a text: give arrays; structsvm.io.read_recordings(path) reads files"
+    elif isinstance(X, Mapping | Set):
+        reason = f"a {type(X).__name__}: give arrays or data frames"
+    if reason:
+        raise DataError(f"{which} is {reason}")
 
 
 def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
@@ -82,9 +90,8 @@ def label_values(y: Any) -> NDArray[Any]:
     DataError
         For what is no array of labels: rows of several lengths, masked or complex values.
     """
-    reason = no_array(y)
-    if reason is not None and not isinstance(y, Mapping | Set):
-        raise DataError(f"labels: this {reason}")
+    if not isinstance(y, Mapping | Set):
+        refuse_no_array(y, "labels: this")
     try:
         values = np.asanyarray(y)
         if isinstance(y, list | tuple) and values.dtype.kind in "USO" and values.ndim == 1:

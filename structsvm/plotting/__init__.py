@@ -1,7 +1,7 @@
-"""Pictures of segmentations, of metrics and of learning; what a learner has learned, in words.
+"""What a learner has learned and what that is worth: in pictures, in words and as a report.
 
-Every function draws on the axes given as ``ax``, or on new ones, and returns them; matplotlib is
-imported when the first picture is drawn.
+Every ``plot`` function draws on the axes given as ``ax``, or on new ones, and returns them;
+matplotlib is imported when the first picture is drawn.
 """
 
 from structsvm.support.lazy import lazy

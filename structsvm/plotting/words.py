@@ -31,7 +31,7 @@ def feature_weights(learner: MetricLearner) -> Floats:
     >>> from structsvm import MetricLearner
     >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.report import feature_weights
+    >>> from structsvm.plotting import feature_weights
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
@@ -54,7 +54,7 @@ def scaled_metric(learner: MetricLearner) -> Floats:
     >>> from structsvm import MetricLearner
     >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.report import scaled_metric
+    >>> from structsvm.plotting import scaled_metric
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
@@ -73,7 +73,7 @@ def eigenvalues(learner: MetricLearner) -> Floats:
     >>> from structsvm import MetricLearner
     >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.report import eigenvalues
+    >>> from structsvm.plotting import eigenvalues
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
@@ -99,7 +99,7 @@ def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floa
     >>> from structsvm import MetricLearner
     >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.report import heaviest_directions
+    >>> from structsvm.plotting import heaviest_directions
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
@@ -130,7 +130,7 @@ def spectrum_in_words(learner: MetricLearner) -> str:
     >>> from structsvm import MetricLearner
     >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.report import spectrum_in_words
+    >>> from structsvm.plotting import spectrum_in_words
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
@@ -156,7 +156,7 @@ def certificate_in_words(solution: Solution) -> str:
     >>> from structsvm import MetricLearner
     >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.report import certificate_in_words
+    >>> from structsvm.plotting import certificate_in_words
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
@@ -212,7 +212,7 @@ def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
     >>> from structsvm import MetricLearner
     >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.report import training_in_words
+    >>> from structsvm.plotting import training_in_words
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
@@ -236,7 +236,7 @@ def question_in_words(learner: MetricLearner) -> str:
     --------
     >>> from sklearn.datasets import load_iris
     >>> from structsvm import Clustering, MetricLearner
-    >>> from structsvm.report import question_in_words
+    >>> from structsvm.plotting import question_in_words
     >>> learner = MetricLearner(Clustering()).fit(*load_iris(return_X_y=True))
     >>> print(question_in_words(learner))
     made for further rows of the clusters it was learned from, not for new clusters
@@ -257,7 +257,7 @@ def unit_in_words(learner: MetricLearner) -> str:
     >>> from structsvm import MetricLearner
     >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.report import unit_in_words
+    >>> from structsvm.plotting import unit_in_words
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)

@@ -13,6 +13,8 @@ from structsvm.evaluation.evaluate import perfect_in_words, score_titles
 from structsvm.evaluation.verdict import rival_in_words, rival_title
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.plotting.report.held_out import HeldOut
+from structsvm.plotting.report.pictures import Pictures
 from structsvm.plotting.words import (
     certificate_in_words,
     eigenvalues,
@@ -25,8 +27,6 @@ from structsvm.plotting.words import (
     unit_in_words,
 )
 from structsvm.plugins import problem_name
-from structsvm.report.held_out import HeldOut
-from structsvm.report.pictures import Pictures
 from structsvm.support.plain import counted, finite
 
 WEIGHTS, CELLS = 20, 40

@@ -13,10 +13,10 @@ from structsvm.diagnosis import Diagnosis, diagnose_measured
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.sample import Sample
-from structsvm.report.content import content, notes
-from structsvm.report.held_out import HeldOut
-from structsvm.report.pictures import Pictures
-from structsvm.report.support import support_section
+from structsvm.plotting.report.content import content, notes
+from structsvm.plotting.report.held_out import HeldOut
+from structsvm.plotting.report.pictures import Pictures
+from structsvm.plotting.report.support import support_section
 from structsvm.support.typed import refuse_other_types
 from structsvm.support.version import __version__
 
@@ -90,7 +90,7 @@ def report_page(
     >>> from structsvm import MetricLearner
     >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.report import report_page
+    >>> from structsvm.plotting import report_page
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
@@ -162,7 +162,7 @@ def _filled(**fields: str) -> str:
 
 
 def _asset(name: str) -> str:
-    return (files("structsvm.report") / "assets" / name).read_text(encoding="utf-8")
+    return (files("structsvm.plotting.report") / "assets" / name).read_text(encoding="utf-8")
 
 
 def _embedded(data: Any) -> str:

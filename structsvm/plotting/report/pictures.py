@@ -20,10 +20,10 @@ from structsvm.partitions.matching import matched_labels
 from structsvm.partitions.traits import IMAGES, Words
 from structsvm.plotting.clusters import cluster_names
 from structsvm.plotting.cuts import overlay
+from structsvm.plotting.report.held_out import HeldOut
+from structsvm.plotting.report.traces import envelope
 from structsvm.plotting.states import HATCHES, NO_STATE, StateMark, state_marks
 from structsvm.plotting.words import feature_weights, heaviest_directions
-from structsvm.report.held_out import HeldOut
-from structsvm.report.traces import envelope
 from structsvm.support.extras import require
 
 TRACES = 3
