@@ -84,13 +84,14 @@ KERNEL_CANDIDATES = (
         lams=(10.0, 1.0),
     ),
 )
-"""Metrics of similarities to some rows, which tell clusters apart that no metric of the columns
-does."""
+"""Full metrics of similarities to some rows, for clusters that no metric of the columns separates.
+Their features depend on the table."""
 LANDMARKS = 100
 """Rows to which similarities are measured, at most."""
 ROWS_PER_LANDMARK = 5
+"""Rows of the table for each of these, at least."""
 FEWEST_ROWS = 100
-"""From which on there are enough of them."""
+"""Rows of the table from which on similarities are in the menu."""
 
 ORACLES = ("auto", "relaxed", "rounded", "semidefinite")
 

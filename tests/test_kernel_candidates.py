@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from structsvm import Clustering, MetricLearnerCV, load, save
 from structsvm.cli.show import describe
-from structsvm.errors import VerdictWarning
+from structsvm.errors import SettingsError, VerdictWarning
 from structsvm.features import Columns
 
 
@@ -72,3 +72,10 @@ def test_show_names_the_features_on_one_line(search, tmp_path):
     settings = describe(load(tmp_path / "rings.structsvm"), tmp_path)["problem"]["settings"]
     assert "Nystroem(" in settings["transformer"]
     assert "\n" not in settings["transformer"]
+
+
+def test_a_candidate_that_is_not_in_the_menu_is_refused_by_name():
+    X, y = rings(60)
+    asked = MetricLearnerCV(Clustering(), split="rows", candidates=("untrained", "full", "kernel"))
+    with pytest.raises(SettingsError, match="no candidate 'kernel' for these data; there are cent"):
+        asked.fit(X, y)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import SettingsError
-from structsvm.partitions.candidates import Candidate, named_candidate
+from structsvm.partitions.candidates import LEARNED, Candidate, named_candidate
+from structsvm.rivals.metrics import NAMES
 from structsvm.support.checks import is_positive
 
 
@@ -60,11 +61,18 @@ def menu(
     Raises
     ------
     SettingsError
-        When there is nothing to compare, two have the same name, or a strength is none.
+        When a name stands for none, there is nothing to compare, two have the same name, or a
+        strength is none.
     """
     check_candidates(candidates)
     check_lams(lams)
     by_name = {candidate.name: candidate for candidate in known}
+    names_known = sorted({*by_name, *LEARNED, *NAMES})
+    for c in candidates:
+        if isinstance(c, str) and c not in names_known:
+            raise SettingsError(
+                f"there is no candidate {c!r} for these data; there are {', '.join(names_known)}"
+            )
     found = [
         by_name.get(c, named_candidate(c)) if isinstance(c, str) else c
         for c in dict.fromkeys(candidates)
