@@ -211,7 +211,7 @@ def test_not_fitted():
     [
         ({"candidates": ("diagonal",)}, "must name 'untrained'"),
         ({"candidates": ("untrained", "rca")}, "at least one that is learned"),
-        ({"candidates": ("untrained", "lfda", "full")}, "no candidate 'lfda' for these data; there are "),
+        ({"candidates": ("untrained", "lfda", "full")}, "no candidate 'lfda' for these data"),
         ({"candidates": "full"}, "candidates must be a list of names, got 'full'"),
         ({"lams": ()}, "one or more numbers"),
         ({"lams": (0.1, -1.0)}, "> 0"),
