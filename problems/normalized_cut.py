@@ -268,7 +268,7 @@ class NormalizedCut(PartitionProblem):
         weights: Floats | None = None,
     ) -> LearningUnits:
         """The features in the untrained metric, which is the identity then."""
-        return LearningUnits(untrained.factor, 1.0)
+        return LearningUnits(untrained.factor)
 
     def objective(self, metric: str, n_features: int) -> Objective:
         """Return the objective, a composite risk of P features."""
