@@ -14,7 +14,7 @@ from structsvm.errors import DataError, DataWarning, warn
 from structsvm.partitions.candidates import Candidate, Rival, named_candidate
 from structsvm.partitions.deferred import all_derived
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
+from structsvm.partitions.feature_maps import SECOND_MOMENT, FeatureMap, Loss
 from structsvm.partitions.gaps import InMetric, has_gaps
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, covering, margin_f1, partition_loss
@@ -89,14 +89,17 @@ class PartitionProblem(Contract):
     @property
     @hook
     def feature_map(self) -> FeatureMap:
-        """phi, the joint features of a sample and a partition."""
+        """phi, the joint features of a sample and a partition: ``X^T M X / T`` by default."""
         return SECOND_MOMENT
 
     @property
     @hook
     def loss(self) -> Loss:
-        """What predicting one partition costs when another is true, before ``kappa``."""
-        return SQUARED_DISTANCE
+        """What predicting one partition costs when another is true, before ``kappa``.
+
+        By default ``|M - M_i|_F^2``.
+        """
+        return partition_loss
 
     # ---- what comes in and goes out
 
