@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -34,7 +33,7 @@ from structsvm.partitions.sample import Sample, all_made_by
 from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
-from structsvm.partitions.units import LearningUnits, whitened, within_whitening
+from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import Contract, asked, hook
 
@@ -216,7 +215,7 @@ class PartitionProblem(Contract):
         whitening = None
         if shrinkage is not None:
             whitening = within_whitening([s.data for s in samples], truths, shrinkage, weights)
-            samples = all_made_by(samples, partial(whitened, whitening=whitening))
+            samples = all_made_by(samples, LearningUnits(whitening))
         unit = self.unit(samples, truths, weights)
         if unit is None and whitening is not None:
             identity = np.eye(whitening.shape[0])
