@@ -12,6 +12,7 @@ import numpy as np
 from structsvm.errors import SettingsError
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_positive
+from structsvm.support.contract import hook
 from structsvm.weights import Free, Product, WeightSpace
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Regularizer(ABC):
     def scaled(self, factor: float) -> Regularizer:
         """Return the regularizer ``factor * Omega``."""
 
+    @hook
     def as_quadratic(self, space: WeightSpace) -> Quadratic | None:
         """Omega as a separable quadratic, which fast masters need; None if it is not one."""
         return None
@@ -81,10 +83,12 @@ class Regularizer(ABC):
         """A lower bound of Omega over the cone: 0, or minus infinity when its sign is not known."""
 
     @property
+    @hook
     def has_closed_form(self) -> bool:
         """Whether :meth:`minimum` and :meth:`max_scale` are exact formulas."""
         return False
 
+    @hook
     def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
         """``min Omega(w) + <slope, w>`` over the cone, subject to ``Omega(w) <= upper``.
 
@@ -92,6 +96,7 @@ class Regularizer(ABC):
         """
         return -np.inf
 
+    @hook
     def max_scale(self, slope: Floats, space: WeightSpace) -> float:
         """Largest s in [0, 1] for which ``Omega(w) + s <slope, w>`` is bounded on the cone."""
         return 1.0
