@@ -38,7 +38,8 @@ def spread(words: str, task: Task, parts: Sequence[Any], argument: Any) -> list[
     """
     backend = _backend.get()
     if isinstance(backend, Serial) or len(parts) < 2:
-        return _here(words, task, parts, argument)
+        with single_threaded():
+            return [task(part, argument) for part in stage(words, parts)]
     with backend.open(parts) as session:
         return session.map(task, argument)
 
@@ -66,8 +67,3 @@ def together(parts: Sequence[Any]) -> Iterator[Callable[[Task, Any], list[Any]]]
         return
     with Threads(n_jobs).open(parts) as session:
         yield session.map
-
-
-def _here(words: str, task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
-    with single_threaded():
-        return [task(part, argument) for part in stage(words, parts)]
