@@ -83,6 +83,8 @@ class TimeAxis:
                 value: Any = np.datetime64(stamp.tz_localize(None).to_datetime64())
             else:
                 value = float(moment)
+                if np.isnan(value):
+                    raise ValueError
         except (TypeError, ValueError):
             kind = "date" if self.values.dtype.kind == "M" else "number"
             raise DataError(f"{moment!r} is no {kind}, as {self.name!r} is") from None
