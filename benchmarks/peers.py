@@ -341,7 +341,7 @@ def diagonal_metric() -> list[Goal]:
 
 
 def smallest_in_draws() -> list[Goal]:
-    """The smallest problem in DRAWS draws, gap 1e-7: how many calls it takes is a matter of luck."""
+    """The smallest problem in DRAWS draws, to 1e-7: one draw says little about calls."""
     goals = []
     for nonnegative in (False, True):
         pairs = []
