@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from structsvm.parallel.auto import Auto
 from structsvm.parallel.base import Backend, Serial, Task
 from structsvm.parallel.limits import single_threaded
 from structsvm.parallel.local import Threads
@@ -49,10 +48,8 @@ def spread_in_threads(task: Task, parts: Sequence[Any], argument: Any) -> list[A
 
     The task lets go of the interpreter's lock most of the time.
     """
-    n_jobs = getattr(_backend.get(), "n_jobs", None)
-    backend = Serial() if n_jobs is None else Auto(n_jobs)
-    with backend.open(parts) as session:
-        return session.map(task, argument)
+    with together(parts) as of_parts:
+        return of_parts(task, argument)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.partitions.deferred import Data, all_derived, batches_of, in_memory, of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import InMetric, has_gaps, means
+from structsvm.partitions.gaps import InMetric, means
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, BatchOracle, Constraint, Oracle
 from structsvm.partitions.price_path import decode_between
@@ -244,9 +244,8 @@ def _loss_curve(
         if isinstance(oracle, BatchOracle):
             found = oracle.price_path(Z, penalties)
         else:
-            gaps = has_gaps(Z)
             found = decode_between(
-                lambda p: oracle.ask(TraceObjective(Z, shift=-p, gaps=gaps)).y, penalties
+                lambda p: oracle.ask(TraceObjective(Z, shift=-p, gaps=True)).y, penalties
             )
         losses = {id(M): loss(M) for M in found}
     return np.array([losses[id(M)] for M in found])
