@@ -25,7 +25,6 @@ from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.deferred import derived, of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
 from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
@@ -170,16 +169,6 @@ class Clustering(PartitionProblem):
             kappa=self.kappa,
             shrinkage=0.5,
         )
-
-    @property
-    def feature_map(self) -> FeatureMap:
-        """The feature map ``X^T M X / T``."""
-        return SECOND_MOMENT
-
-    @property
-    def loss(self) -> Loss:
-        """The loss ``|M - M_i|_F^2``."""
-        return SQUARED_DISTANCE
 
     def decoder(self, sample: Sample) -> Oracle:
         """Return the oracle: K-means++ or Ward, then Hartigan moves."""

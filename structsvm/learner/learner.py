@@ -65,6 +65,8 @@ SHOWN = 10
 SCORED = 0.8
 """What part of the time goes into features that classifiers make, about."""
 CONTAINERS = ("default", "pandas", "polars")
+BESIDES = ("columns_", "margin_rates_")
+"""What a fitted learner may be given besides, which is of what it was learned from."""
 DATA = {"Xs": UNUSED, "ys": UNUSED}
 """Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""
 
@@ -971,7 +973,8 @@ class MetricLearner(ProblemParameters):
         self.n_features_in_ = read.n_features
         self.n_iter_ = result.solution.n_iter
         self.converged_ = result.solution.status.converged
-        self.__dict__.pop("feature_names_in_", None)
+        for name in ("feature_names_in_", *BESIDES):
+            self.__dict__.pop(name, None)
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
 

@@ -1,4 +1,4 @@
-"""Circular change-points: the last and the first segment may be one."""
+"""Circular change points: the last and the first segment may be one."""
 
 from dataclasses import dataclass
 from typing import Any
