@@ -186,7 +186,7 @@ class TestMoreThanFits:
         monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(4 * SIZE))
         data = self.read(NAMES)
         part = even_part(data, 4 * SIZE)
-        with pytest.warns(DataWarning, match=r"learns from 4 of 6 recordings.* 25.6 kB.*BYTES"):
+        with pytest.warns(DataWarning, match=r"is fitted on 4 of 6 recordings.* 25.6 kB.*BYTES"):
             inputs, seen = Inputs.fit(features, None, data)
         others = sorted({*range(6)} - {*part.tolist()})
         for i, sample in zip(others, inputs.seen(data.at(others)).samples, strict=True):
@@ -201,7 +201,7 @@ class TestMoreThanFits:
     def test_a_classifier_says_so(self, monkeypatch):
         monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(4 * SIZE))
         learner = learner_of(None).fit(Sequence(XS), NAMES)
-        with pytest.warns(DataWarning, match="frame-logistic learns from 4 of 6 recordings, drawn"):
+        with pytest.warns(DataWarning, match="frame-logistic is fitted on 4 of 6 rec"):
             learner.fit_baselines(Sequence(XS), NAMES, names=["frame-logistic"])
         part = even_part(self.read(NAMES), 4 * SIZE)
         expected = learner_of(None).fit([XS[i] for i in part], [NAMES[i] for i in part])
@@ -215,9 +215,9 @@ class TestMoreThanFits:
         monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(2 * SIZE))
         names = [np.where(np.arange(y.size) < 100, f"alone {i}", y) for i, y in enumerate(NAMES)]
         with (
-            pytest.warns(DataWarning, match="learns from 2 of 6"),
+            pytest.warns(DataWarning, match="fitted on 2 of 6"),
             pytest.raises(
-                DataError, match=r"only in recording 1.*of 2 of 6 recordings, .*: \d, \d;"
+                DataError, match=r"only in recording 1.*among 2 of 6 recordings, .*: \d, \d;"
             ),
         ):
             learner_of(LOGISTIC).fit(Sequence(XS), names)

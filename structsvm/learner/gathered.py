@@ -24,12 +24,10 @@ SEED = 0
 def learn_in_memory(
     data: TrainingSet, name: str, learn: Callable[[TrainingSet], Learned]
 ) -> tuple[Ints, Learned]:
-    """What is learned from samples in memory: from all of them, or from a part that fits.
+    """What is learned from samples in memory: from all of them, or from an even subset.
 
-    Samples that are read when they are needed are read by their workers and brought together: whole
-    ones, as many as :func:`structsvm.storage.limits.gathered_bytes` says. Where not all fit, they
-    are drawn evenly from the groups, and so that each label is in two groups, if it can be. A
-    warning says so.
+    Samples that are read when they are needed are collected from the workers, whole ones, up to
+    :func:`structsvm.storage.limits.gathered_bytes`. If not all fit, a warning says how many do.
 
     Parameters
     ----------
@@ -62,8 +60,8 @@ def learn_in_memory(
     words = data.problem.traits.words
     drawn = f"{which.size} of {words.wholes(len(data))}"
     warn(
-        f"{name} learns from {drawn}, drawn evenly: no more fit into "
-        f"{amount(gathered_bytes())}, which {GATHERED_VARIABLE} says (in bytes)",
+        f"{name} is fitted on {drawn}, an even subset: at most {amount(gathered_bytes())} of them "
+        f"are in memory at once; to use more, set {GATHERED_VARIABLE} to more bytes",
         DataWarning,
     )
     try:
@@ -71,8 +69,8 @@ def learn_in_memory(
     except (DataError, LearningError) as error:
         shown = ", ".join(map(str, which[:20].tolist())) + (", ..." if which.size > 20 else "")
         raise type(error)(
-            f"{error} (of {drawn}, which are in place of 0, 1, ...: {shown}; more fit with a "
-            f"larger {GATHERED_VARIABLE})"
+            f"{error} (numbered among {drawn}, the even subset that it is fitted on: {shown}; "
+            f"to use more, set {GATHERED_VARIABLE} to more bytes)"
         ) from error
 
 
