@@ -12,7 +12,7 @@ import numpy as np
 
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
-from structsvm.partitions.deferred import Data, batches_of, in_memory, of_each
+from structsvm.partitions.deferred import Data, all_derived, batches_of, in_memory, of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.gaps import InMetric, has_gaps, means
 from structsvm.partitions.losses import partition_loss
@@ -150,6 +150,11 @@ class Calibration:
         return self.loss if self.criterion is None else float(self.criterion[self.best])
 
 
+def in_metric(samples: Sequence[Sample], factor: Floats) -> list[Data]:
+    """``X L`` of each sample, in memory or not."""
+    return all_derived([sample.data for sample in samples], InMetric(factor), factor.shape[1])
+
+
 @single_threaded()
 def calibrate(
     oracles: Sequence[Oracle],
@@ -169,7 +174,7 @@ def calibrate(
     oracles : sequence of Oracle
         The decoder of each sample.
     Zs : sequence of arrays (T_i, r)
-        The samples in the metric, ``X L``, in memory or not.
+        The samples in the metric, see :func:`in_metric`.
     weights : array of shape (N,), optional
         Of the samples in every mean; a weight of 2 stands for a sample that is there twice.
     """

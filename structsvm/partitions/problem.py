@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.partitions.candidates import Candidate, Rival, named_candidate
-from structsvm.partitions.deferred import all_derived
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, FeatureMap, Loss
-from structsvm.partitions.gaps import InMetric, has_gaps
+from structsvm.partitions.gaps import has_gaps
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, covering, margin_f1, partition_loss
-from structsvm.partitions.metric import Calibration, Metric, calibrate
+from structsvm.partitions.metric import Calibration, Metric, calibrate, in_metric
 from structsvm.partitions.objective import MetricObjective, Objective
 from structsvm.partitions.oracle import (
     UNCONSTRAINED,
@@ -297,9 +296,7 @@ class PartitionProblem(Contract):
         for i, sample in enumerate(samples):
             with asked(self, "decoder", f"{self.traits.words.whole} {i}"):
                 oracles.append(self.decoder(sample))
-        data = [sample.data for sample in samples]
-        Zs = all_derived(data, InMetric(factor), factor.shape[1])
-        return calibrate(oracles, Zs, truths, weights)
+        return calibrate(oracles, in_metric(samples, factor), truths, weights)
 
     # ---- evaluation
 
