@@ -3,10 +3,12 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from structsvm.errors import DataError, DataWarning
-from structsvm.io import Recording, TimeAxis, with_labels
+from structsvm.io import Recording, TimeAxis, read_recording, with_labels
 
 SHOW = Recording("show", np.zeros((20, 1)), None, ("x",), time=TimeAxis("s", np.arange(20.0) / 2))
 
@@ -54,3 +56,21 @@ TASK = {"data": {"csv": "show.csv"}}
 def test_a_task_without_labels_is_not_one_without_a_change(tmp_path, tasks, message):
     with pytest.raises(DataError, match=message):
         labelled(tmp_path, json.dumps(tasks), "json")
+
+
+@pytest.mark.parametrize(("one", "other"), [("1.1", "1.10"), ("01", "1"), ("7", "7.0")])
+def test_two_texts_that_are_one_number(tmp_path, one, other):
+    path = tmp_path / "codes.csv"
+    path.write_text("\n".join(["x,label", *(f"1,{one}", f"2,{other}", "3,9")]), encoding="utf-8")
+    with pytest.warns(DataWarning, match=f"codes.csv: '{one}' and '{other}' in column 'label' are"):
+        assert len(set(read_recording(path).y)) == 2
+    path.write_text("\n".join(["x,label", *("1,01", "2,02", "3,03")]), encoding="utf-8")
+    assert read_recording(path).y.tolist() == [1, 2, 3]
+
+
+def test_numbers_that_no_float_tells_apart(tmp_path):
+    """As pandas reads whole numbers of which one is missing."""
+    table = pa.table({"x": [1.0, 2.0, 3.0], "label": [None, 2**60, 2**60 + 1]})
+    parquet.write_table(table, tmp_path / "hashes.parquet")
+    with pytest.raises(DataError, match=r"labels that are numbers beyond 2\*\*53"):
+        read_recording(tmp_path / "hashes.parquet", blanks=True)

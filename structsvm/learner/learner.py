@@ -245,7 +245,8 @@ class MetricLearner(ProblemParameters):
             without a label, and a label that is missing (None, NaN, NaT, NA, blank text) is refused
         sample_weight : array of shape (N,), optional
             How much each sample counts, in the objective as in all that is measured on the
-            training labels; 2 stands for one that is there twice, 0 for one that is not.
+            training labels; 2 stands for one that is there twice, 0 for one that is not. As labels
+            and groups, a mapping where the samples are one.
         feature_names : sequence of str, optional
             Taken from data frames when not given.
         groups : sequence of length N, optional
