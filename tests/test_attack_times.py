@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from structsvm.errors import DataWarning
-from structsvm.io import read_recording, with_labels
+from structsvm.io import TimeAxis, intervals_of, read_recording, with_labels
 
 
 def read(folder, texts):
@@ -49,3 +49,10 @@ def test_the_year_comes_first(tmp_path):
         found = read(tmp_path, moments.strftime(style).tolist())
         np.testing.assert_array_equal(found.time.values, moments.to_numpy())
         assert found.time.sample_at(moments[5].strftime(style)) == 5
+
+
+@pytest.mark.parametrize(("kind", "step"), [(np.int8, 60), (np.uint8, 100), (np.int16, 16000)])
+def test_steps_of_small_integers_do_not_overflow(kind, step):
+    times = np.array([0, step, 2 * step], dtype=kind)
+    assert intervals_of(["a", "b", "b"], times)[-1].end == 3 * step
+    assert TimeAxis("t", np.array([-100, 100], dtype=np.int8)).steps.tolist() == [200]

@@ -46,6 +46,13 @@ class TimeAxis:
     day_first: bool = False
     """Whether 1/2/2024 is written for the first of February."""
 
+    def __post_init__(self) -> None:
+        """Widen small numbers, whose steps may be beyond their range."""
+        kind, size = self.values.dtype.kind, self.values.dtype.itemsize
+        if kind in "iuf" and size < 8:
+            wide = self.values.astype(np.float64 if kind == "f" else np.int64)
+            object.__setattr__(self, "values", wide)
+
     def __len__(self) -> int:
         """Return the number of samples, T."""
         return len(self.values)
