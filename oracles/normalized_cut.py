@@ -19,6 +19,8 @@ from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
 
+MOST_CLUSTERS = 20
+"""Where counting clusters ends."""
 DEFLATION = 3.0
 """Taken off the eigenvalue 1 of sqrt(d); the smallest of ``S`` is at least -1."""
 
@@ -138,18 +140,21 @@ def constrained_cut(
         When there are more groups than clusters.
     """
     groups = _groups(constraint)
+    all_apart = _all_apart(groups, constraint)
+    linked = Weights(_linked(W, constraint), None)
     K = n_clusters
-    matrix = _linked(W, constraint)
-    linked = Weights(matrix, None)
-    embedding = decoder.embed(linked, max(20 if K is None else K, len(groups)))
-    if not _all_apart(groups, constraint):
-        return _cut_with_links(decoder, embedding, constraint, K, threshold)
+    embedding = decoder.embed(linked, max(MOST_CLUSTERS if K is None else K, len(groups)))
     if K is None:
         assert threshold is not None
-        K = max(len(groups), decoder.n_clusters(embedding, threshold))
+        least = len(groups) if all_apart else 2 if constraint.apart else 1
+        K = max(least, decoder.n_clusters(embedding, threshold))
+    coordinates = embedding.vectors[:, 1 : max(K, 2)] / np.sqrt(embedding.degrees)[:, None]
+    if not all_apart:
+        objective = TraceObjective(coordinates - coordinates.mean(axis=0))
+        search = ClusteringOracle(relaxation=False, random_state=decoder.random_state)
+        return search.ask(objective, replace(constraint, n_clusters=K)).y
     if len(groups) > K:
         raise OracleError(f"{len(groups)} groups of labelled nodes cannot be {K} clusters")
-    coordinates = embedding.vectors[:, 1 : max(K, 2)] / np.sqrt(embedding.degrees)[:, None]
     free = decoder.partition(embedding, K).labels
     assert free is not None
     centres = np.array([coordinates[list(group)].mean(axis=0) for group in groups])
@@ -162,7 +167,9 @@ def constrained_cut(
         labels[free == k] = len(groups) + number
     for number, group in enumerate(groups):
         labels[list(group)] = number
-    return filled(labels, coordinates, K) if n_clusters is not None else _of(labels)
+    if n_clusters is None:
+        return EquivalenceMatrix.from_labels(labels)
+    return filled(labels, coordinates, K)
 
 
 def _all_apart(groups: list[tuple[int, ...]], constraint: Constraint) -> bool:
@@ -170,28 +177,6 @@ def _all_apart(groups: list[tuple[int, ...]], constraint: Constraint) -> bool:
     home = {i: k for k, group in enumerate(groups) for i in group}
     apart = {frozenset((home[i], home[j])) for i, j in constraint.apart}
     return len(apart) == len(groups) * (len(groups) - 1) // 2
-
-
-def _cut_with_links(
-    decoder: CutDecoder,
-    embedding: Embedding,
-    constraint: Constraint,
-    n_clusters: int | None,
-    threshold: float | None,
-) -> EquivalenceMatrix:
-    """K-means in the embedding, of a partition that keeps the links."""
-    K = n_clusters
-    if K is None:
-        assert threshold is not None
-        K = max(2 if constraint.apart else 1, decoder.n_clusters(embedding, threshold))
-    coordinates = embedding.vectors[:, 1 : max(K, 2)] / np.sqrt(embedding.degrees)[:, None]
-    objective = TraceObjective(coordinates - coordinates.mean(axis=0))
-    search = ClusteringOracle(relaxation=False, random_state=decoder.random_state)
-    return search.ask(objective, replace(constraint, n_clusters=K)).y
-
-
-def _of(labels: Ints) -> EquivalenceMatrix:
-    return EquivalenceMatrix.from_labels(labels)
 
 
 def _groups(constraint: Constraint) -> list[tuple[int, ...]]:

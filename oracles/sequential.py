@@ -104,14 +104,14 @@ class SequentialOracle(BatchOracle):
         boundaries = Boundaries.of(constraint, T)
         if boundaries.counted:
             return _argmax(objective, self._counted(objective, boundaries, constraint.n_clusters))
-        knots, K = boundaries.knots, constraint.n_clusters
-        if K is not None and not boundaries.required.size - 1 <= K < knots.size:
+        K = constraint.n_clusters
+        if K is not None and not boundaries.required.size - 1 <= K < boundaries.knots.size:
             raise OracleError(_no_segmentation(K))
         objective = _without_null_columns(objective)
-        search = SegmentSearch(objective, knots, boundaries.required, boundaries.somewhere)
-        evident = _evident_path(search, constraint.n_clusters)
-        path = self._search(search, constraint.n_clusters) if evident is None else evident
-        y = EquivalenceMatrix.from_breakpoints(knots[path[1:]])
+        search = SegmentSearch(objective, boundaries)
+        evident = _evident_path(search, K)
+        path = self._search(search, K) if evident is None else evident
+        y = EquivalenceMatrix.from_breakpoints(boundaries.knots[path[1:]])
         value = search.value(path) + objective.shift * y.n_clusters + search.table.constant
         rounding = 0.0 if evident is not None else _rounding(objective, value)
         return Argmax(y, value, value + rounding, Quality.EXACT)
@@ -168,8 +168,7 @@ class SequentialOracle(BatchOracle):
             return decode_between(lambda p: self.ask(TraceObjective(Z, shift=-p)).y, prices)
         T = objective.n_samples
         if T > SHORT:
-            everything = np.arange(T + 1, dtype=np.int64)
-            search = SegmentSearch(objective, everything, np.array([0, T]))
+            search = SegmentSearch(objective, Boundaries.of(UNCONSTRAINED, T))
             return decode_between(lambda p: _segmentation(search.pruned(-p)[1]), prices)
         known: dict[bytes, EquivalenceMatrix] = {}
         for path in (paths := price_path(_samples(objective), prices)):
@@ -199,9 +198,8 @@ class SequentialOracle(BatchOracle):
         T = Z.shape[0]
         if not 1 <= most <= T:
             raise OracleError(f"{T} samples have segmentations into 1 to {T} parts, not {most}")
-        everything = np.arange(T + 1, dtype=np.int64)
         objective = _without_null_columns(TraceObjective(Z))
-        search = SegmentSearch(objective, everything, np.array([0, T]))
+        search = SegmentSearch(objective, Boundaries.of(UNCONSTRAINED, T))
         return [_segmentation(path) for path in search.every_layered(most)]
 
     def loss_curves(
@@ -230,12 +228,14 @@ class SequentialOracle(BatchOracle):
     def _is_one_call(self, objective: TraceObjective) -> bool:
         """Whether the search of an objective without null columns is a single compiled call."""
         positive = objective.signs is None or bool((objective.signs > 0).all())
-        evident = objective.Z.shape[1] == 0 or splitting_price(objective, objective.shift) <= 0.0
-        return self.pruning and positive and not evident and work_of(objective.Z) <= ONE_CALL
+        pays = objective.shift > 0.0 and objective.Z.shape[1] == 0
+        pays = pays or splitting_price(objective, objective.shift) <= 0.0
+        return self.pruning and positive and not pays and work_of(objective.Z) <= ONE_CALL
 
     def _search(self, search: SegmentSearch, K: int | None) -> Ints:
         """The knots of the best segmentation, from 0 to m, by dynamic programming."""
-        fast = self.pruning and search.all_positive and (K is None or not search.somewhere)
+        somewhere = search.boundaries.somewhere
+        fast = self.pruning and search.all_positive and (K is None or not somewhere)
         if K is None:
             return search.pruned(search.objective.shift)[1] if fast else search.scanned()
         return path_of_known_length(search, K) if fast else search.layered(K)
@@ -246,7 +246,7 @@ class SequentialOracle(BatchOracle):
         if K is None and self.pruning and positive:
             path = path_in_stages(_without_null_columns(objective), boundaries)
         else:
-            nodes = windows(boundaries.knots, boundaries.low, boundaries.counted)
+            nodes = windows(boundaries)
             path = (
                 best_path(objective, nodes)
                 if K is None
@@ -265,10 +265,10 @@ def _evident_path(search: SegmentSearch, K: int | None) -> Ints | None:
     metric it is at most ``d``: if ``d <= 0``, no boundary pays; without a truth it is ``d``, so
     that for known K every segmentation is as good as the one with the leftmost boundaries.
     """
-    objective, required = search.objective, search.required
-    everything = np.arange(search.knots.size, dtype=np.int64)
+    objective, required = search.objective, search.boundaries.required
+    everything = np.arange(search.boundaries.knots.size, dtype=np.int64)
     null = objective.Z.shape[1] == 0
-    if search.somewhere:
+    if search.boundaries.somewhere:
         required = everything  # no boundary less will always do
         null = False
     if K is not None:
@@ -319,7 +319,8 @@ def _segmentation(path: Ints) -> EquivalenceMatrix:
 def _found(objective: TraceObjective, found: Found) -> Argmax:
     y = EquivalenceMatrix.from_search(found.labels, found.path)
     value = found.score + objective.shift * y.n_clusters + found.constant
-    rounding = _rounding(objective, value) if _may_round(objective, found.scatter) else 0.0
+    uncertain = objective.Z.shape[1] > 0 and _may_round(objective, found.scatter)
+    rounding = _rounding(objective, value) if uncertain else 0.0
     return Argmax(y, value, value + rounding, Quality.EXACT)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.reading import read_arrays
 from structsvm.partitions.sample import Sample
@@ -109,16 +108,6 @@ class ChangePoint(SegmentProblem):
         if self.missing != "mask":
             return traits
         return replace(traits, candidates=("untrained", "diagonal"), baselines=())
-
-    @property
-    def feature_map(self) -> FeatureMap:
-        """The feature map ``X^T M X / T``."""
-        return SECOND_MOMENT
-
-    @property
-    def loss(self) -> Loss:
-        """The loss ``|M - M_i|_F^2``."""
-        return SQUARED_DISTANCE
 
     def allows(self, start: Any, end: Any, n_samples: int) -> Any:
         """Allow segments of at least ``min_length`` and at most ``max_length`` samples."""

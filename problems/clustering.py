@@ -23,13 +23,11 @@ from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.candidates import Candidate, Rival
-from structsvm.partitions.deferred import derived, of_each
+from structsvm.partitions.deferred import of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
-from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
-from structsvm.partitions.metric import Calibration, calibrate, penalties_for
+from structsvm.partitions.metric import Calibration, in_metric, penalties_for
 from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
@@ -171,16 +169,6 @@ class Clustering(PartitionProblem):
             shrinkage=0.5,
         )
 
-    @property
-    def feature_map(self) -> FeatureMap:
-        """The feature map ``X^T M X / T``."""
-        return SECOND_MOMENT
-
-    @property
-    def loss(self) -> Loss:
-        """The loss ``|M - M_i|_F^2``."""
-        return SQUARED_DISTANCE
-
     def decoder(self, sample: Sample) -> Oracle:
         """Return the oracle: K-means++ or Ward, then Hartigan moves."""
         return ClusteringOracle(
@@ -245,11 +233,10 @@ class Clustering(PartitionProblem):
 
         Not by the loss: one single cluster pays K - 1, often less than any other partition.
         """
-        step, rank = InMetric(factor), factor.shape[1]
-        Zs = [derived(sample.data, step, rank) for sample in samples]
+        Zs = in_metric(samples, factor)
         penalties = penalties_for(Zs, truths, weights)
         if penalties is None:
-            return calibrate([self.decoder(x) for x in samples], Zs, truths, weights)
+            return super().calibrate(factor, samples, truths, weights)
         return calibrate_tree(Zs, truths, penalties, weights, self.random_state)
 
     def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:

@@ -24,7 +24,7 @@ from structsvm.graphs.labels import (
 )
 from structsvm.graphs.similarity import Similarity
 from structsvm.oracles._spectra.cut_hinge import CutHinge, NormalizedHinge, PlainHinge, Point
-from structsvm.oracles.normalized_cut import CutDecoder, Embedding, constrained_cut
+from structsvm.oracles.normalized_cut import MOST_CLUSTERS, CutDecoder, Embedding, constrained_cut
 from structsvm.parallel import single_threaded
 from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -49,9 +49,6 @@ from structsvm.weights import Nonnegative, WeightSpace
 INVISIBLE, COLLAPSE = 0.05, 0.5
 """Kappas of the plain objective below which the loss is invisible, and from which on the zero
 metric is the best: with ``2 kappa >= 1`` the constant vector leaves M."""
-
-MOST_CLUSTERS = 20
-"""Where counting clusters ends."""
 
 APPEARANCE_SCALES = 2.0 ** np.arange(-5, 5)
 SPATIAL_SCALES = np.append(0.0, APPEARANCE_SCALES)
@@ -268,7 +265,7 @@ class NormalizedCut(PartitionProblem):
         weights: Floats | None = None,
     ) -> LearningUnits:
         """The features in the untrained metric, which is the identity then."""
-        return LearningUnits(untrained.factor, 1.0)
+        return LearningUnits(untrained.factor)
 
     def objective(self, metric: str, n_features: int) -> Objective:
         """Return the objective, a composite risk of P features."""
@@ -336,9 +333,7 @@ class NormalizedCut(PartitionProblem):
         """
         truths = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
         if self.traits.given_k:
-            counts = {truth.n_clusters for truth in truths}
-            usual = counts.pop() if len(counts) == 1 else None
-            return Calibration(np.empty(0), np.empty(0), n_clusters=usual)
+            return Calibration.of_counts(truth.n_clusters for truth in truths)
         if not truths:
             raise DataError(
                 "links between nodes do not tell the number of clusters: label some nodes, or "

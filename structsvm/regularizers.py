@@ -12,6 +12,7 @@ import numpy as np
 from structsvm.errors import SettingsError
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_positive
+from structsvm.support.contract import hook
 from structsvm.weights import Free, Product, WeightSpace
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class Quadratic:
 class Regularizer(ABC):
     """A convex, nonnegative function Omega of the weight.
 
+    What is not abstract here is for fast masters and dual bounds; by default no formula is known.
+
     Examples
     --------
     >>> import numpy as np
@@ -70,29 +73,33 @@ class Regularizer(ABC):
     def scaled(self, factor: float) -> Regularizer:
         """Return the regularizer ``factor * Omega``."""
 
-    @abstractmethod
+    @hook
     def as_quadratic(self, space: WeightSpace) -> Quadratic | None:
         """Omega as a separable quadratic, which fast masters need; None if it is not one."""
+        return None
 
     @abstractmethod
     def floor(self, space: WeightSpace) -> float:
         """A lower bound of Omega over the cone: 0, or minus infinity when its sign is not known."""
 
     @property
-    @abstractmethod
+    @hook
     def has_closed_form(self) -> bool:
         """Whether :meth:`minimum` and :meth:`max_scale` are exact formulas."""
+        return False
 
-    @abstractmethod
+    @hook
     def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
         """``min Omega(w) + <slope, w>`` over the cone, subject to ``Omega(w) <= upper``.
 
         Possibly a lower bound of it: this is what makes dual certificates valid for any master.
         """
+        return -np.inf
 
-    @abstractmethod
+    @hook
     def max_scale(self, slope: Floats, space: WeightSpace) -> float:
         """Largest s in [0, 1] for which ``Omega(w) + s <slope, w>`` is bounded on the cone."""
+        return 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,27 +303,10 @@ class Custom(Regularizer):
         """Return the regularizer ``factor * Omega``."""
         return replace(self, weight=self.weight * factor)
 
-    def as_quadratic(self, space: WeightSpace) -> Quadratic | None:
-        """Return None, because the expression is not known to be a quadratic."""
-        return None
-
     def floor(self, space: WeightSpace) -> float:
         """0 if the rules of cvxpy can tell that the expression is nonnegative."""
         B, _, _ = space.variable()
         return 0.0 if self._checked(B).is_nonneg() else -np.inf
-
-    @property
-    def has_closed_form(self) -> bool:
-        """False: the minimum needs a conic solver."""
-        return False
-
-    def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
-        """Return minus infinity, because no formula of the minimum is known."""
-        return -np.inf
-
-    def max_scale(self, slope: Floats, space: WeightSpace) -> float:
-        """Return 1, because no formula is known."""
-        return 1.0
 
     def _checked(self, B: Any) -> Any:
         expression = self.expression(B)

@@ -9,7 +9,12 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from structsvm.errors import OracleError
-from structsvm.oracles._clusters.compression import CompressedData, CompressedObjective, compress
+from structsvm.oracles._clusters.compression import (
+    CompressedData,
+    CompressedObjective,
+    CompressedProjector,
+    compress,
+)
 from structsvm.oracles._spectra.lanczos import leading_eigenpairs
 from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.oracles.spectral import SpectralOracle
@@ -117,7 +122,8 @@ def test_compressed_answer_is_consistent(centered: bool) -> None:
             )
             answer = SpectralOracle(centered).maximize_compressed(objective, case.constraint)
             M = answer.y
-            value = np.sum(B * M.gram()) - weight * M.overlap() + objective.shift * M.n_clusters
+            overlap = M.inner(CompressedProjector.of_truth(M.data))
+            value = np.sum(B * M.gram()) - weight * overlap + objective.shift * M.n_clusters
             scale = case.scale * max(1.0, float(np.abs(metric).sum()))
             assert abs(value - answer.value) <= 1e-12 * scale, seed
             assert np.allclose(np.diag(M.gram()), M.gram_diagonal(), atol=1e-12 * scale)

@@ -141,10 +141,6 @@ class CompressedProjector:
         """T."""
         return self.data.n_samples
 
-    def overlap(self) -> float:
-        """``Tr(M M_i)``."""
-        return float(np.sum((self.V.T @ self.data.U) ** 2))
-
     def inner(self, other: CompressedProjector) -> float:
         """``Tr(M M')`` for another projector of the same data.
 

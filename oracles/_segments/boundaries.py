@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,24 +57,24 @@ class Boundaries:
             counted=tuple(sorted(counted, key=lambda r: r.start)),
         )
 
-    @property
-    def low(self) -> Ints:
-        """The first place where a segment that ends at each knot may begin, (m + 1,)."""
-        at = self.knots[self.required]
-        spans = [(t - 1, t + 1) for t in at[1:-1].tolist()]
-        return first_starts(self.knots, (*spans, *self.somewhere))
+    @cached_property
+    def earliest(self) -> Ints:
+        """The first knot where a segment that ends at each knot may begin, (m + 1,).
 
+        It is the last required one before that knot; and with a boundary strictly between a and b,
+        no segment that ends at b or later begins at a or before.
+        """
+        last = np.repeat(self.required[:-1], np.diff(self.required))
+        earliest = np.concatenate(([0], last)).astype(np.int64)
+        for a, b in self.somewhere:
+            later = self.knots >= b
+            earliest[later] = np.maximum(earliest[later], np.searchsorted(self.knots, a + 1))
+        return earliest
 
-def first_starts(knots: Ints, somewhere: tuple[tuple[int, int], ...]) -> Ints:
-    """Where a segment that ends at each knot may begin at the earliest, (m + 1,).
-
-    With a boundary strictly between a and b for every pair, none that ends at b or later begins at
-    a or before.
-    """
-    low = np.zeros(knots.size, dtype=np.int64)
-    for a, b in somewhere:
-        low[knots >= b] = np.maximum(low[knots >= b], a + 1)
-    return low
+    def among(self, chosen: Ints) -> Boundaries:
+        """The same on some of the knots, by their indices, which hold the required ones."""
+        required = np.searchsorted(chosen, self.required)
+        return replace(self, knots=self.knots[chosen], required=required)
 
 
 def _absorb(region: Region, counted: list[Region], allowed: NDArray[np.bool_]) -> bool:

@@ -24,7 +24,7 @@ def counted_path(
     ``best[k, v]`` is the value of the best k segments up to the node v; with an open number of
     segments all layers but the first are one.
     """
-    nodes = windows(boundaries.knots, boundaries.low, boundaries.counted)
+    nodes = windows(boundaries)
     n, layers = nodes.position.size, 1 if K is None else K
     best = np.full((layers + 1, n), -np.inf)
     last = np.full((layers + 1, n), -1, dtype=np.int64)

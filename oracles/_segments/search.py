@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from structsvm.errors import OracleError
-from structsvm.oracles._segments.boundaries import first_starts
+from structsvm.oracles._segments.boundaries import Boundaries
 from structsvm.oracles._segments.scan import backtrack, layers, layers_backtrack, scan
 from structsvm.oracles._segments.table import SegmentTable, build_table, path_value
 from structsvm.oracles._segments.tree import tree_scan
@@ -23,35 +23,20 @@ ROUNDING = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class SegmentSearch:
-    """The best segmentation with boundaries on ``knots``, among them the ``required`` ones.
+    """The best segmentation with boundaries on knots, no number of which is counted.
 
-    A path is a vector of indices into ``knots``, from 0 to m.
+    A path is a vector of indices into the knots, from 0 to m.
     """
 
     objective: TraceObjective
-    knots: Ints
-    """Positions where a boundary may lie, from 0 to T, (m + 1,)."""
-    required: Ints
-    """Indices of the knots where one must lie, from 0 to m."""
-    somewhere: tuple[tuple[int, int], ...] = ()
-    """``(a, b)``: at least one boundary strictly between these positions."""
+    boundaries: Boundaries
 
     @cached_property
     def table(self) -> SegmentTable:
         """The scores of the segments."""
-        table = build_table(self.objective, self.knots)
+        table = build_table(self.objective, self.boundaries.knots)
         release(self.objective.Z)  # read once, and not again
         return table
-
-    @property
-    def earliest(self) -> Ints:
-        """The first knot where a segment that ends at each knot may begin, (m + 1,)."""
-        last = np.repeat(self.required[:-1], np.diff(self.required))
-        forced = np.concatenate(([0], last)).astype(np.int64)
-        if not self.somewhere:
-            return forced
-        low = first_starts(self.knots, self.somewhere)
-        return np.maximum(forced, np.searchsorted(self.knots, low)).astype(np.int64)
 
     @property
     def all_positive(self) -> bool:
@@ -64,12 +49,13 @@ class SegmentSearch:
 
     def scanned(self) -> Ints:
         """The best path, every segment looked at."""
-        return np.asarray(backtrack(scan(self.table, self.earliest)[1]))
+        return np.asarray(backtrack(scan(self.table, self.boundaries.earliest)[1]))
 
     def pruned(self, shift: float) -> tuple[Floats, Ints]:
         """Best value up to each knot and the best path when each segment earns ``shift``."""
         kappa = splitting_price(self.objective, shift)
-        F, previous = tree_scan(self.table._replace(shift=float(shift)), self.earliest, kappa)
+        table, earliest = self.table._replace(shift=float(shift)), self.boundaries.earliest
+        F, previous = tree_scan(table, earliest, kappa)
         return F, np.asarray(backtrack(previous))
 
     def layered(self, K: int) -> Ints:
@@ -80,30 +66,29 @@ class SegmentSearch:
         OracleError
             If no segmentation into K segments keeps the constraint.
         """
-        band = layers(self.table, self.earliest, K)
+        earliest = self.boundaries.earliest
+        band = layers(self.table, earliest, K)
         if not np.isfinite(band[K, -1]):
             raise OracleError(
                 f"no segmentation into {K} segments has its changes where they are known to be: "
                 "ask for another number"
             )
-        return np.asarray(layers_backtrack(self.table, self.earliest, band))
+        return np.asarray(layers_backtrack(self.table, earliest, band))
 
     def every_layered(self, most: int) -> list[Ints]:
         """The best path of each number of segments up to ``most``, with no boundary required."""
-        band = layers(self.table, self.earliest, most, every=True)
-        paths = (
-            layers_backtrack(self.table, self.earliest, band[: K + 1]) for K in range(1, most + 1)
-        )
+        table, earliest = self.table, self.boundaries.earliest
+        band = layers(table, earliest, most, every=True)
+        paths = (layers_backtrack(table, earliest, band[: K + 1]) for K in range(1, most + 1))
         return [np.asarray(path) for path in paths]
 
     def restricted(self, chosen: Ints) -> SegmentSearch:
         """The same search with boundaries on the knots ``chosen``, which hold the required ones."""
-        required = np.searchsorted(chosen, self.required)
-        return SegmentSearch(self.objective, self.knots[chosen], required, self.somewhere)
+        return SegmentSearch(self.objective, self.boundaries.among(chosen))
 
     def reversed(self) -> SegmentSearch:
         """The same search from the last sample to the first."""
-        objective, T, m = self.objective, self.objective.n_samples, self.knots.size - 1
+        objective, T, ahead = self.objective, self.objective.n_samples, self.boundaries
         truth = None
         if objective.truth is not None and objective.has_truth:
             ends = T - objective.truth.boundaries[::-1][1:]
@@ -111,8 +96,13 @@ class SegmentSearch:
         backwards = TraceObjective(
             objective.Z[::-1], truth, objective.truth_weight, objective.shift, objective.signs
         )
-        somewhere = tuple((T - b, T - a) for a, b in self.somewhere)
-        return SegmentSearch(backwards, T - self.knots[::-1], m - self.required[::-1], somewhere)
+        behind = replace(
+            ahead,
+            knots=T - ahead.knots[::-1],
+            required=ahead.knots.size - 1 - ahead.required[::-1],
+            somewhere=tuple((T - b, T - a) for a, b in ahead.somewhere),
+        )
+        return SegmentSearch(backwards, behind)
 
 
 def splitting_price(objective: TraceObjective, shift: float) -> float:
@@ -129,7 +119,8 @@ def path_of_known_length(search: SegmentSearch, K: int) -> Ints:
     through which a path of the priced problem comes within the remaining gap can be part of the
     answer, and the K-layer program runs on those alone.
     """
-    below, above = search.required, np.arange(search.knots.size, dtype=np.int64)
+    boundaries = search.boundaries
+    below, above = boundaries.required, np.arange(boundaries.knots.size, dtype=np.int64)
     while True:
         K1, K2 = below.size - 1, above.size - 1
         V1, V2 = search.value(below), search.value(above)
@@ -153,7 +144,7 @@ def _close_gap(search: SegmentSearch, K: int, price: float, below: Ints, above: 
     enough = search.value(guess) - price * K
     enough -= ROUNDING * max(1.0, abs(enough), abs(price) * K)
     useful = through >= enough
-    useful[search.required] = True
+    useful[search.boundaries.required] = True
     useful[guess] = True
     chosen = np.flatnonzero(useful)
     return np.asarray(chosen[search.restricted(chosen).layered(K)])

@@ -39,13 +39,12 @@ def path_in_stages(objective: TraceObjective, boundaries: Boundaries) -> Ints | 
     """
     knots = boundaries.knots
     table, kappa = build_table(objective, knots), splitting_price(objective, objective.shift)
-    earliest = np.searchsorted(knots, boundaries.low).astype(np.int64)
     tree, stages = blank_tree(table), []
 
     def stage(begin: int, start: Floats, first: int) -> Floats:
         """The best values of the knots from ``begin``, for those from ``first`` after it."""
         F, previous = stage_scan(
-            table, earliest, kappa, start, begin, begin + first, begin + start.size, tree
+            table, boundaries.earliest, kappa, start, begin, begin + first, begin + start.size, tree
         )
         stages.append(_Stage(begin, n_given, previous))
         return F

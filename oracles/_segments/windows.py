@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from structsvm.oracles._segments.boundaries import Boundaries
 from structsvm.oracles._segments.lanes import FAST, LANES, lane_scores
 from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, build_table, end_row
-from structsvm.partitions.oracle import Region
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import pieces, uninterrupted
@@ -43,18 +43,9 @@ class Windows(NamedTuple):
     """... as far as they lie at ``low`` or later, and to the left of it."""
 
 
-def windows(knots: Ints, low: Ints, counted: tuple[Region, ...]) -> Windows:
-    """The graph of the segmentations with so many boundaries in each of these regions.
-
-    Parameters
-    ----------
-    knots : array of shape (m + 1,)
-        Where a boundary may lie, 0 and T among them.
-    low : array of shape (m + 1,)
-        The first place where a segment that ends at each knot may begin.
-    counted : tuple of Region
-        Disjoint, in order, each with exactly ``changes >= 1``.
-    """
+def windows(boundaries: Boundaries) -> Windows:
+    """The graph of the segmentations with so many boundaries in each of the counted regions."""
+    knots = boundaries.knots
     chosen: list[Ints] = []
     first: list[Ints] = []
     stop: list[Ints] = []
@@ -67,7 +58,7 @@ def windows(knots: Ints, low: Ints, counted: tuple[Region, ...]) -> Windows:
         stop.append(highest)
         n += part.size
 
-    for region in counted:
+    for region in boundaries.counted:
         inside = np.flatnonzero((knots > region.start) & (knots < region.end))
         outside = np.arange(at, np.searchsorted(knots, region.start, side="right"))
         add(outside, begin, n + np.arange(outside.size))
@@ -80,7 +71,8 @@ def windows(knots: Ints, low: Ints, counted: tuple[Region, ...]) -> Windows:
     rest = np.arange(at, knots.size)
     add(rest, begin, n + np.arange(rest.size))
     nodes = np.concatenate(chosen)
-    return Windows(knots[nodes], np.concatenate(first), np.concatenate(stop), low[nodes])
+    low = knots[boundaries.earliest[nodes]]
+    return Windows(knots[nodes], np.concatenate(first), np.concatenate(stop), low)
 
 
 def _table(objective: TraceObjective, position: Ints) -> SegmentTable:

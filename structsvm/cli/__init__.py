@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import signal
 import sys
 import threading
@@ -18,6 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     What it needs is imported here, which takes a second or two, so that Ctrl-C is answered during
     that time, too, and ``--version`` at once.
     """
+    _print_whatever_comes()
     try:
         status = _run(sys.argv[1:] if argv is None else list(argv))
     except KeyboardInterrupt:
@@ -39,6 +42,18 @@ def _run(arguments: list[str]) -> int:
         from structsvm.cli.app import run
 
         return run(arguments)
+
+
+def _print_whatever_comes() -> None:
+    r"""Let nothing fail because stdout is closed, or its encoding lacks a letter.
+
+    Such a letter is printed as ``\u65e5``, as Python does on stderr.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _let_nothing_interrupt_the_end() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import sys
@@ -36,14 +37,14 @@ def run(argv: Sequence[str]) -> int:
     Exception
         Anything that nobody foresaw, unless it was raised in a plugin: that is told in one line.
     """
-    parser = build_parser()
-    args = parser.parse_args(argv)
-    args.parser = parser
-    if args.command is None:
-        parser.print_help(sys.stderr)
-        return USAGE
-    terminal = Terminal(as_json=args.json, quiet=args.quiet)
+    parser, terminal, args = build_parser(), Terminal(), argparse.Namespace(verbose=False)
     try:
+        args = parser.parse_args(argv)  # which prints help
+        args.parser = parser
+        if args.command is None:
+            parser.print_help(sys.stderr)
+            return USAGE
+        terminal = Terminal(as_json=args.json, quiet=args.quiet)
         with _messages(terminal, args.verbose):
             command: Any = import_module(f"structsvm.cli.{args.module}")
             code: int = command.run(args, terminal)

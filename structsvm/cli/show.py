@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from structsvm.cli.terminal import Terminal
 from structsvm.diagnosis import diagnose
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.weights import heaviest_features
 from structsvm.plotting.words import (
     certificate_in_words,
-    feature_weights,
     question_in_words,
     spectrum_in_words,
     training_in_words,
@@ -37,14 +38,13 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     found = diagnose(learner)
     plain = describe(learner, args.model) | found.to_dict()
     said = [str(found)] if len(found) else []
-    terminal.report(plain, _facts(learner), _weights(learner, args.top), *said)
+    terminal.report(plain, _facts(learner, plain), _weights(learner, args.top), *said)
     return 0
 
 
 def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
     """A model in plain values; the features by decreasing weight."""
     data, problem, inputs = learner.training_data_, learner.problem_, learner.inputs_
-    weights, names = feature_weights(learner), learner.metric_feature_names_
     spectrum = np.linalg.svd(learner.components_, compute_uv=False) ** 2
     words = problem.traits.words
     settings = settings_of(problem)
@@ -61,10 +61,7 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
         "standardize": inputs.standardizer.kind,
         "n_features": learner.n_features_in_,
         "n_metric_features": learner.n_metric_features_,
-        "weights": [
-            {"feature": names[j], "weight": float(weights[j])}
-            for j in np.argsort(-weights, kind="stable")
-        ],
+        "weights": [{"feature": name, "weight": w} for name, w in heaviest_features(learner)],
         "eigenvalues": [float(value) for value in spectrum],
         **({} if learner.classes_ is None else {"states": learner.classes_.tolist()}),
         "penalty": learner.penalty_,
@@ -120,10 +117,9 @@ def _training_loss(learner: MetricLearner) -> float | None:
     return float(calibration.loss)
 
 
-def _facts(learner: MetricLearner) -> Table:
+def _facts(learner: MetricLearner, plain: Mapping[str, Any]) -> Table:
     table = Table.grid(padding=(0, 2))
     words = words_for(learner.problem_)
-    plain = describe(learner, Path())
     settings = ", ".join(f"{k} {v}" for k, v in plain["problem"]["settings"].items())
     scale = {
         "recording": f"scaled on each {words.whole}",
@@ -182,14 +178,13 @@ def _features(learner: MetricLearner) -> str:
 
 
 def _weights(learner: MetricLearner, n: int) -> Table:
-    weights, names = feature_weights(learner), learner.metric_feature_names_
-    top = np.argsort(-weights, kind="stable")[:n]
-    largest = max(float(weights[top].max(initial=0.0)), 1e-300)
+    weights = heaviest_features(learner)
+    top = weights[:n]
+    largest = max((weight for _, weight in top), default=0.0) or 1.0
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("feature")
     table.add_column("weight", justify="right")
-    table.add_column(f"{top.size} of {weights.size}, untrained 1")
-    for j in top:
-        bar = "━" * round(BAR * weights[j] / largest)
-        table.add_row(names[j], f"{weights[j]:.3g}", bar)
+    table.add_column(f"{len(top)} of {len(weights)}, untrained 1")
+    for name, weight in top:
+        table.add_row(name, f"{weight:.3g}", "━" * round(BAR * weight / largest))
     return table

@@ -26,7 +26,6 @@ __all__ = [
     "rival_in_words",
     "rival_title",
     "standard_error",
-    "strongest_first",
 ]
 
 CONFIDENCE = 0.95
@@ -242,12 +241,6 @@ WORDS = {
 """How sentences call what has another name."""
 
 
-def strongest_first(contrasts: Mapping[str, Contrast]) -> list[Contrast]:
-    """Those against tuned rivals, that of least loss first; the untrained one is none."""
-    rivals = [c for n, c in contrasts.items() if n != "untrained" and not np.isnan(c.mean)]
-    return sorted(rivals, key=lambda c: c.mean)
-
-
 def rival_in_words(rival: str) -> str:
     """A rival as sentences name it."""
     if rival in ACRONYMS:
@@ -313,32 +306,41 @@ class Verdict:
         """Judge by the losses of independent recordings, by metric, nothing having been chosen."""
         rivals_of = (name for name in losses if name != LEARNED)
         contrasts = {name: Contrast.paired(name, losses, draws) for name in rivals_of}
-        rivals = strongest_first(contrasts)
-        return cls(
-            untrained=contrasts["untrained"],
-            rival=rivals[0] if rivals else None,
+        return cls.against(
+            contrasts,
             loss=float(losses[LEARNED].mean()),
             best=None,
             grouped=False,
             words=words,
             measure=measure,
-            others=tuple(rivals[1:]),
             copies=copies,
             seen=seen,
             question=question,
             classifiers=frozenset(classifiers),
         )
 
+    @classmethod
+    def against(cls, contrasts: Mapping[str, Contrast], **told: Any) -> Verdict:
+        """The verdict of contrasts by name, that against "untrained" among them, and the rest."""
+        tuned = [c for n, c in contrasts.items() if n != "untrained" and not np.isnan(c.mean)]
+        tuned.sort(key=lambda c: c.mean)
+        rival = tuned[0] if tuned else None
+        return cls(contrasts["untrained"], rival, others=tuple(tuned[1:]), **told)
+
     @property
     def contrasts(self) -> dict[str, Contrast]:
         """Against the untrained metric and every tuned rival, the best of them first; by name."""
-        return {c.rival: c for c in (self.untrained, self.rival, *self.others) if c is not None}
+        return {c.rival: c for c in (self.untrained, *self._rivals)}
+
+    @property
+    def _rivals(self) -> list[Contrast]:
+        """Against every tuned rival, the best of them first."""
+        return [c for c in (self.rival, *self.others) if c is not None]
 
     @property
     def _level(self) -> Contrast | None:
         """The best of the rivals that are not beaten beyond chance; None if all are."""
-        rivals = [c for c in (self.rival, *self.others) if c is not None]
-        return next((c for c in rivals if not c.is_gain), None)
+        return next((c for c in self._rivals if not c.is_gain), None)
 
     @property
     def enough(self) -> Contrast | None:
@@ -346,9 +348,8 @@ class Verdict:
 
         Then its loss is at most one standard error of the difference above that of the metric.
         """
-        rivals = [c for c in (self.rival, *self.others) if c is not None]
         names = self.classifiers - {EQUAL}
-        best = next((c for c in rivals if c.rival in names), None)
+        best = next((c for c in self._rivals if c.rival in names), None)
         if best is None or not self.is_supported:
             return None
         return best if best.mean <= best.se + 1e-12 else None

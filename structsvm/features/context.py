@@ -247,7 +247,7 @@ class MovingStatistics(RecordingTransformer):
         step = max(1, CHUNK // T)
         for k, w in enumerate(self.windows_.tolist()):
             for columns in (slice(j, j + step) for j in range(0, P, step)):
-                windows = _Windows.of(X[:, columns], w)
+                windows = _Windows(T, w, _BlockSums.of(X[:, columns], w))
                 for i, statistic in enumerate(self.statistics):
                     found[:, k * n + i, columns] = windows.statistic(statistic)
         return found.reshape(T, -1)
@@ -261,28 +261,12 @@ class _Windows:
     width: int
     sums: _BlockSums
 
-    @classmethod
-    def of(cls, X: Floats, width: int) -> _Windows:
-        return cls(len(X), width, _BlockSums.of(X, width))
-
     def statistic(self, name: str) -> Floats:
         """(T, P)."""
         if name == "before_minus_after":
             return self.before - self.after
-        found: Floats = getattr(self, name)
+        found: Floats = getattr(self if name in ("before", "after") else self.around, name)
         return found
-
-    @property
-    def mean(self) -> Floats:
-        return self._around.mean
-
-    @property
-    def spread(self) -> Floats:
-        return self._around.spread
-
-    @property
-    def slope(self) -> Floats:
-        return self._around.slope
 
     @cached_property
     def before(self) -> Floats:
@@ -297,7 +281,7 @@ class _Windows:
         return self.sums.window(t, np.minimum(t + self.width, self.n_samples)).mean
 
     @cached_property
-    def _around(self) -> _Moments:
+    def around(self) -> _Moments:
         t, w = np.arange(self.n_samples), self.width
         start, end = np.maximum(t - (w - 1) // 2, 0), np.minimum(t + w // 2 + 1, self.n_samples)
         return self.sums.window(start, end)
@@ -337,11 +321,10 @@ class _BlockSums:
         return cls(w, first, head, tail)
 
     def window(self, start: Ints, end: Ints) -> _Moments:
-        """The samples ``start, ..., end - 1`` of each window."""
-        return _Moments(*self._parts(start, end))
+        """The samples ``start, ..., end - 1`` of each window.
 
-    def _parts(self, start: Ints, end: Ints) -> tuple[_Part, _Part]:
-        """The end of one block and the beginning of another that make each window."""
+        They are the end of one block, and the beginning of another.
+        """
         w = self.width
         b, last = start // w, (end - 1) // w
         only_head = (b == last) & (start % w == 0)
@@ -350,7 +333,7 @@ class _BlockSums:
         tail = _Part.of(n_tail, start, self.tail[b, start % w], self.first[b], w)
         n_head = np.where(only_tail, 0, end - last * w)
         head = _Part.of(n_head, last * w, self.head[last, n_head], self.first[last], w)
-        return tail, head
+        return _Moments(tail, head)
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,8 @@ class States:
         ------
         DataError
             When there are no names, or not one for each sample, naming the recording; when they
-            are text in one recording and numbers in another; when there are fewer than 2 states.
+            are text in one recording and numbers in another, or do not compare; when there are
+            fewer than 2 states.
         """
         if ys is None:
             raise DataError(
@@ -65,7 +66,13 @@ class States:
         named = [np.array([not is_missing(name) for name in y.tolist()]) for y in vectors]
         _refuse_mixed(vectors, named, words)
         flat = np.concatenate([y[known] for y, known in zip(vectors, named, strict=True)])
-        classes, inverse = np.unique(of_one_kind(flat), return_inverse=True)
+        try:
+            classes, inverse = np.unique(of_one_kind(flat), return_inverse=True)
+        except TypeError as error:
+            raise DataError(
+                f"{user} sorts the names of {words.named}s, and these do not compare ({error}): "
+                "give text or numbers"
+            ) from None
         if classes.size < 2:
             raise DataError(
                 f"{user} needs at least 2 {words.named}s, and the labels name {classes.tolist()}"

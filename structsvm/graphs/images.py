@@ -81,8 +81,8 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
     Parameters
     ----------
     image : array of shape (H, W), (H, W, 1), (H, W, 3), (H, W, 4) or (H, W, C)
-        Grey, RGB (A is dropped) or C channels of any kind: integers over the range of their type,
-        or floats in [0, 1]. Colour is turned into L, a, b.
+        Grey, RGB (A is dropped) or C channels of any kind: uint8 or uint16 over the range of its
+        type, or floats in [0, 1]. Colour is turned into L, a, b.
 
         Superpixels and features of an image of more than a million pixels are those of the image
         reduced by the smallest whole factor that makes it smaller than that: a photograph of 12
@@ -182,6 +182,11 @@ def _in_unit_range(image: NDArray[Any], factor: int = 1) -> Floats:
     if image.dtype == np.bool_:
         return image.astype(np.float64) if factor == 1 else _reduced(image, factor)
     if np.issubdtype(image.dtype, np.integer):
+        if image.dtype not in (np.uint8, np.uint16):
+            raise DataError(
+                f"an image of {image.dtype} from {image.min()} to {image.max()}: nobody knows what "
+                "is white; give uint8 (255), uint16 (65535) or floats (1)"
+            )
         reduced = image if factor == 1 else _reduced(image, factor)
         return np.asarray(reduced / float(np.iinfo(image.dtype).max))
     if not np.issubdtype(image.dtype, np.floating):

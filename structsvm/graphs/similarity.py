@@ -45,10 +45,9 @@ class Similarity:
     """(2, E); None for a complete graph."""
 
     @classmethod
-    def of(cls, graph: FeatureGraph, scale: Floats | None = None) -> Similarity:
-        """The similarity of a graph, its features multiplied by ``scale`` (P,)."""
-        X = graph.X - graph.X.mean(axis=0)
-        return cls(X if scale is None else X * scale, graph.edges)
+    def of(cls, graph: FeatureGraph) -> Similarity:
+        """The similarity of a graph."""
+        return cls(graph.X - graph.X.mean(axis=0), graph.edges)
 
     def __call__(self, L: Floats) -> Weights:
         """``W_B`` with ``B = L L^T``, ``L`` (P, r)."""

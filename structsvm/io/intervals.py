@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.errors import DataError, SettingsError, printable
+from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
 from structsvm.io.times import TimeAxis, time_axis
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.oracle import Region
@@ -120,10 +120,13 @@ def labels_of(
         )
     axis = time_axis(times, len(times))
     found: list[str | None] = [None] * len(axis)
+    lost = []
     for interval in intervals:
         start, end = axis.sample_at(interval.start), axis.sample_at(interval.end)
         if start > end or (start == end and _value(interval.end) < _value(interval.start)):
             raise DataError(f"{interval} ends before it starts")
+        if start == end:
+            lost.append(interval)
         for t in range(start, end):
             if found[t] not in (None, interval.label):
                 raise DataError(
@@ -131,6 +134,13 @@ def labels_of(
                     "sample has one label"
                 )
             found[t] = interval.label
+    if lost:
+        warn(
+            f"{len(lost)} of {counted(len(intervals), 'interval')} hold no sample, the first is "
+            f"{lost[0]}, and samples are at {axis.name} {axis.text(0)} to "
+            f"{axis.text(len(axis) - 1)}: check the unit of time",
+            DataWarning,
+        )
     named = np.array([outside if label is None else label for label in found], dtype=object)
     regions: list[Region] = []
     if tolerance:
@@ -333,6 +343,11 @@ def _from_label_studio(path: Path, text: str) -> dict[str, list[Interval]]:
         tasks = json.loads(text)
         found = {}
         for task in tasks if isinstance(tasks, list) else [tasks]:
+            if not {"annotations", "predictions"} & task.keys():
+                raise DataError(
+                    f"{path}: a task has neither annotations nor predictions: export from Label "
+                    "Studio as JSON, which JSON-MIN is not"
+                )
             made = [a for a in task.get("annotations", ()) if not a.get("was_cancelled")]
             chosen = (made or task.get("predictions") or [{"result": []}])[0]
             values = [r["value"] for r in chosen["result"] if r.get("type") == LABELS]

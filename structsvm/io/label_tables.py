@@ -18,6 +18,7 @@ from structsvm.errors import DataError, DataWarning, printable, warn
 from structsvm.io.intervals import Interval, labels_of, read_intervals
 from structsvm.io.recording import Recording, listed
 from structsvm.io.times import TimeAxis
+from structsvm.partial_labels.labels import UNKNOWN
 from structsvm.support.typed import refuse_other_types
 
 LABEL_KINDS = (".csv", ".tsv", ".txt", ".json")
@@ -75,7 +76,7 @@ def with_labels(
     for recording in recordings:
         names = (recording.name, printable(Path(recording.source or "").stem))
         own = next((marks[name] for name in names if name in marks), None)
-        if own is None:
+        if not own:
             raise DataError(
                 f"{path}: nothing about {recording.name}; it has {listed(list(marks), 5)}: name "
                 "recordings in a column 'recording', or files after them"
@@ -135,16 +136,16 @@ def _labels(recording: Recording, marks: Marks, blanks: bool) -> NDArray[Any]:
     if not stretches:
         return _segments(changes, axis)
     partial = labels_of(stretches, axis)
-    named: Any = partial.labels
+    assert partial.codes is not None
     if partial.is_complete:
-        return np.array(named)
-    blank = [t for t in range(T) if named[t] is None]
+        return np.array(partial.labels)
+    blank = np.flatnonzero(partial.codes == UNKNOWN)
     if not blanks:
         raise DataError(
-            f"{len(blank)} of {T} samples are in no stretch, the first at {axis.name} "
-            f"{axis.text(blank[0])}: label all of them, or learn from partial labels"
+            f"{blank.size} of {T} samples are in no stretch, the first at {axis.name} "
+            f"{axis.text(int(blank[0]))}, or their stretch has no label: label all of them, or "
+            "learn from partial labels"
         )
-    assert partial.codes is not None
     return partial.codes
 
 

@@ -218,12 +218,13 @@ def table_recordings(
     X = _feature_array(frame, features, origin)
     y = None
     if columns.label is not None and columns.label in headers:
-        column = _numbered(_without_blanks(frame[columns.label], how.missing_labels))
+        known = _without_blanks(frame[columns.label], how.missing_labels)
+        column = _numbered(known, origin, columns.label)
         if how.need_labels or how.blanks or not column.isna().any():  # else it is as good as none
             y = _label_column(origin, columns.label, column, how.blanks)
     chunks = None
     if columns.chunk is not None:
-        chunks = _codes(_numbered(_without_blanks(frame[columns.chunk])))
+        chunks = _codes(_numbered(_without_blanks(frame[columns.chunk]), origin, columns.chunk))
     whole = Recording(name, X, y, features, str(path), chunks, origin=origin)
     if columns.time is not None and columns.time in headers:
         whole = _timed(whole, columns.time, frame[columns.time])
@@ -591,8 +592,8 @@ def _without_blanks(column: Any, missing_labels: Sequence[str] = ()) -> Any:
     )
 
 
-def _numbered(column: Any) -> Any:
-    """A column of labels: text that is all numbers becomes numbers."""
+def _numbered(column: Any, origin: Origin, name: str) -> Any:
+    """A column of labels: text that is all numbers becomes numbers; a warning if two become one."""
     pandas = require("pandas", "files", "reading tables")
     known = column.dropna()
     if not len(known) or not all(isinstance(value, str) for value in known):
@@ -600,6 +601,16 @@ def _numbered(column: Any) -> Any:
     numbers = pandas.to_numeric(known, errors="coerce")
     if not np.isfinite(numbers.to_numpy(dtype=np.float64)).all():  # "nan" and "inf" are names
         return column
+    written = known.drop_duplicates()
+    of_each = numbers[written.index]
+    if of_each.duplicated().any():
+        number = of_each[of_each.duplicated()].iloc[0]
+        one, other, *_ = written[of_each == number]
+        warn(
+            f"{origin.path}: {one!r} and {other!r} in column {name!r} are the same number, "
+            "and therefore one label: give them names if they are two",
+            DataWarning,
+        )
     return numbers.reindex(column.index)
 
 
@@ -611,6 +622,11 @@ def _spelled(label: Any, spellings: Sequence[str]) -> bool:
 
 
 def _label_column(origin: Origin, name: str, column: Any, blanks: bool) -> Labels:
+    if getattr(column.dtype, "kind", "O") == "f" and (column.abs() >= 2**53).any():
+        raise DataError(
+            f"{origin.path}: column {name!r} has labels that are numbers beyond 2**53, of which "
+            "several are one float: write them as text"
+        )
     missing = np.flatnonzero(column.isna().to_numpy())
     if missing.size and blanks:
         return _codes(column)

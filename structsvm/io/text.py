@@ -12,7 +12,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,9 @@ MARKS = (
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
 POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
+WHOLE_NUMBER = re.compile(r"\s*[-+]?[1-9]\d*\s*")
+BELOW_THOUSAND = re.compile(r"\s*[-+]?[1-9]\d{0,2}\s*")
+THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}[.,]\d{3}\s*")
 
 
 @dataclass(frozen=True)
@@ -128,14 +131,14 @@ def read_text(
     ------
     DataError
         If it is in another encoding than the one that was typed, is no text, or is an archive of
-        several files.
+        several files; or its decimal mark may as well stand between thousands.
     TooLarge
         If it expands to more than ``max_bytes``.
     """
     content = _content(path, max_bytes)
     text, encoding = _decoded(path, content, typed.encoding)
     separator = typed.separator or _separator(text, typed.decimal)
-    decimal = typed.decimal or _decimal(text, separator)
+    decimal = typed.decimal or _decimal(path, text, separator)
     return text, TextFormat(separator, decimal, encoding)
 
 
@@ -232,10 +235,32 @@ def _separator(text: str, decimal: str | None) -> str:
     return best
 
 
-def _decimal(text: str, separator: str) -> str:
+def _decimal(path: Path, text: str, separator: str) -> str:
     """A comma, if there are numbers with one and none with a point."""
-    values = [value for row in _head(text, separator)[1:] for value in row]
-    return "," if _some(COMMA_NUMBER, values) and not _some(POINT_NUMBER, values) else "."
+    rows = _head(text, separator)[1:]
+    values = [value for row in rows for value in row]
+    if _some(COMMA_NUMBER, values) and not _some(POINT_NUMBER, values):
+        _refuse_thousands(path, rows, ",", COMMA_NUMBER)
+        return ","
+    if separator == ";":  # of those who write the comma as the decimal mark
+        _refuse_thousands(path, rows, ".", POINT_NUMBER)
+    return "."
+
+
+def _refuse_thousands(
+    path: Path, rows: Sequence[Sequence[str]], mark: str, number: re.Pattern[str]
+) -> None:
+    """Refuse columns in which just what is above a thousand has a mark, before three digits."""
+    for column in zip_longest(*rows, fillvalue=""):
+        marked = [value for value in column if number.fullmatch(value)]
+        whole = [value for value in column if WHOLE_NUMBER.fullmatch(value)]
+        small = all(BELOW_THOUSAND.fullmatch(value) for value in whole)
+        if marked and whole and small and all(THOUSANDS.fullmatch(value) for value in marked):
+            raise DataError(
+                f"{path}: {marked[0]!r} stands beside {whole[0]!r} in one column, so that {mark!r} "
+                "may stand between thousands: leave it out there, or say that it is the decimal "
+                f"mark, --decimal {mark} (decimal={mark!r} in Python)"
+            )
 
 
 def _some(pattern: re.Pattern[str], values: Sequence[str]) -> bool:

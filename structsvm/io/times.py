@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ REGULAR = 1.5
 """Times their median, up to which steps are those of regular sampling with some jitter."""
 NAMED = 3
 """Recordings that a warning names."""
+YEAR_FIRST = re.compile(r"\s*\d{4}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +43,15 @@ class TimeAxis:
     lasting: float = 0.0
     """How long a sample lasts from its time on, where it is a stretch and no moment: 1 for samples
     that each describe a second."""
+    day_first: bool = False
+    """Whether 1/2/2024 is written for the first of February."""
+
+    def __post_init__(self) -> None:
+        """Widen small numbers, whose steps may be beyond their range."""
+        kind, size = self.values.dtype.kind, self.values.dtype.itemsize
+        if kind in "iuf" and size < 8:
+            wide = self.values.astype(np.float64 if kind == "f" else np.int64)
+            object.__setattr__(self, "values", wide)
 
     def __len__(self) -> int:
         """Return the number of samples, T."""
@@ -74,10 +85,13 @@ class TimeAxis:
         try:
             if self.values.dtype.kind == "M":
                 pandas = require("pandas", "files", "reading times")
-                stamp = pandas.to_datetime(str(moment), utc=True).tz_localize(None)
-                value: Any = np.datetime64(stamp.to_datetime64())
+                day_first = self.day_first and not YEAR_FIRST.match(str(moment))
+                stamp = pandas.to_datetime(str(moment), utc=True, dayfirst=day_first)
+                value: Any = np.datetime64(stamp.tz_localize(None).to_datetime64())
             else:
                 value = float(moment)
+                if np.isnan(value):
+                    raise ValueError
         except (TypeError, ValueError):
             kind = "date" if self.values.dtype.kind == "M" else "number"
             raise DataError(f"{moment!r} is no {kind}, as {self.name!r} is") from None
@@ -87,7 +101,7 @@ class TimeAxis:
     def at(self, rows: NDArray[np.int64]) -> TimeAxis:
         """The times of some samples."""
         written = None if self.written is None else tuple(self.written[i] for i in rows.tolist())
-        return TimeAxis(self.name, self.values[rows], written, self.lasting)
+        return replace(self, values=self.values[rows], written=written)
 
     @property
     def steps(self) -> NDArray[np.float64]:
@@ -160,14 +174,14 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
         Whether its values are as the file has them, and are to be shown so.
     """
     pandas = require("pandas", "files", "reading tables")
-    found = column
+    found, day_first = column, False
     if getattr(column.dtype, "kind", "O") not in "iufbmM":
         found = pandas.to_numeric(column, errors="coerce")
-        if found.isna().any():
-            with without_warnings(Warning):  # pandas warns where it guesses how dates are written
-                found = pandas.to_datetime(column, errors="coerce", utc=True)
         if found[column.notna()].isna().any():
-            return None
+            dates = _dates(column)
+            if dates is None:
+                return None
+            found, day_first = dates
     missing = np.flatnonzero(found.isna().to_numpy())
     if missing.size:
         return missing
@@ -180,7 +194,25 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
     else:
         values = found.to_numpy().astype(np.float64 if kind == "f" else np.int64)
     texts = keep_text and kind == "M"
-    return TimeAxis(name, values, tuple(map(str, column)) if texts else None)
+    return TimeAxis(name, values, tuple(map(str, column)) if texts else None, day_first=day_first)
+
+
+def _dates(column: Any) -> tuple[Any, bool] | None:
+    """A column as dates in UTC, and whether their day is written first; None if some are none.
+
+    Where 1/2/2024 may be of January or of February, the dates are those nearer to each other.
+    """
+    pandas = require("pandas", "files", "reading tables")
+    ways: list[dict[str, Any]] = [{}, {"format": "ISO8601"}]  # the latter with or without seconds
+    if not column.dropna().astype(str).str.match(YEAR_FIRST).any():
+        ways.append({"dayfirst": True})
+    found = []
+    with without_warnings(Warning):  # pandas warns where it guesses how dates are written
+        for way in ways:
+            dates = pandas.to_datetime(column, errors="coerce", utc=True, **way)
+            if not dates[column.notna()].isna().any():
+                found.append((dates, "dayfirst" in way))
+    return min(found, key=lambda one: one[0].max() - one[0].min(), default=None)
 
 
 def warn_about_steps(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> None:

@@ -88,7 +88,7 @@ class Form:
         """
         by_name = isinstance(Xs, Mapping) and not sp.issparse(Xs)  # some sparse arrays are both
         keys = tuple(Xs) if by_name else None
-        single = _is_matrix(Xs) or _is_frame(Xs) or _is_recorded(Xs)
+        single = not by_name and (_is_matrix(Xs) or _is_frame(Xs) or _is_recorded(Xs))
         if (by_name and not isinstance(Xs, dict)) or hasattr(Xs, "array_keys"):  # of zarr
             group = source_of(Xs)
             return cls(group, group.keys if isinstance(group, Named) else keys)
@@ -206,7 +206,10 @@ def _is_frame(Xs: Any) -> bool:
 
 
 def _is_matrix(Xs: Any) -> bool:
-    return isinstance(Xs, np.ndarray) and Xs.ndim == 2 and Xs.dtype != object
+    """Whether this is an array (T, P), perhaps of another library that numpy can read."""
+    if not hasattr(Xs, "__array__"):
+        return False
+    return int(Xs.ndim if hasattr(Xs, "ndim") else np.ndim(Xs)) == 2
 
 
 def same_form(

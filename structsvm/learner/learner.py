@@ -65,6 +65,8 @@ SHOWN = 10
 SCORED = 0.8
 """What part of the time goes into features that classifiers make, about."""
 CONTAINERS = ("default", "pandas", "polars")
+BESIDES = ("columns_", "margin_rates_")
+"""What a fitted learner may be given besides, which is of what it was learned from."""
 DATA = {"Xs": UNUSED, "ys": UNUSED}
 """Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""
 
@@ -243,7 +245,8 @@ class MetricLearner(ProblemParameters):
             without a label, and a label that is missing (None, NaN, NaT, NA, blank text) is refused
         sample_weight : array of shape (N,), optional
             How much each sample counts, in the objective as in all that is measured on the
-            training labels; 2 stands for one that is there twice, 0 for one that is not.
+            training labels; 2 stands for one that is there twice, 0 for one that is not. As labels
+            and groups, a mapping where the samples are one.
         feature_names : sequence of str, optional
             Taken from data frames when not given.
         groups : sequence of length N, optional
@@ -634,8 +637,10 @@ class MetricLearner(ProblemParameters):
                 f"{rival} partitions samples as they are: give these, not prepared ones"
             )
         refuse_unlisted("rival", rival, sorted(self.rivals_))
-        labels = labels_by(self.rivals_[rival], rival, self.problem_, self.measured(Xs), n_clusters)
-        return partitions_of(labels, self.problem_)
+        measured, problem = self.measured(Xs), self.problem_
+        with self._workers():
+            labels = labels_by(self.rivals_[rival], rival, problem, measured, n_clusters)
+        return partitions_of(labels, problem)
 
     def prepare(self, Xs: Any) -> list[Sample]:
         """Samples as the metric sees them, checked against those it was learned from.
@@ -969,7 +974,8 @@ class MetricLearner(ProblemParameters):
         self.n_features_in_ = read.n_features
         self.n_iter_ = result.solution.n_iter
         self.converged_ = result.solution.status.converged
-        self.__dict__.pop("feature_names_in_", None)
+        for name in ("feature_names_in_", *BESIDES):
+            self.__dict__.pop(name, None)
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
 

@@ -30,7 +30,7 @@ from structsvm.partial_labels.complete import (
 )
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, certified_upper
-from structsvm.partitions.units import LearningUnits, whitened, within_whitening
+from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
@@ -302,7 +302,7 @@ def _units(settings: Settings, data: TrainingSet) -> LearningUnits:
         shrinkage = settings.shrinkage
         stretches = [sample.data for sample in parts.samples]
         whitening = within_whitening(stretches, parts.truths, shrinkage, parts.weights)
-        seen = data.made_by(partial(whitened, whitening=whitening))
+        seen = data.made_by(LearningUnits(whitening))
     if len(parts) and not problem.traits.contiguous:
         unit = problem.unit(seen.parts.samples, parts.truths, parts.weights)
     if unit is None:

@@ -21,7 +21,7 @@ from structsvm.partitions.deferred import Step
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, has_rows
 from structsvm.partitions.sample import Sample, all_made_by
-from structsvm.partitions.samples import check_weights
+from structsvm.partitions.samples import check_weights, units_of
 from structsvm.partitions.traits import Words
 from structsvm.partitions.values import label_values
 from structsvm.support.arrays import Floats, Ints
@@ -110,20 +110,15 @@ class TrainingSet:
         named = form.features if feature_names is None else feature_names
         with asked(problem, "read"):
             samples, names = problem.read(form.samples, named, n_features)
-        weights = check_weights(sample_weight, len(samples), problem.traits.words)
+        words = problem.traits.words
+        sample_weight = form.in_order(sample_weight, "weights")
+        weights = check_weights(sample_weight, len(samples), words)
         labels = read_labels(problem, samples, ys)
         if groups is not None:
-            try:
-                groups = list(groups)
-            except TypeError:
-                raise DataError(f"groups must be a list, one for each, got {groups!r}") from None
-            if len(groups) != len(samples):
-                words = problem.traits.words
-                raise DataError(
-                    f"{words.wholes(len(samples))} but {counted(len(groups), 'group')}: give one "
-                    "for each"
-                )
-        given = labels_of_each(ys, samples, problem.traits.words)
+            groups = form.in_order(groups, "groups")
+            names_of_groups, units = units_of(groups, len(samples), words)
+            groups = [names_of_groups[unit] for unit in units]
+        given = labels_of_each(ys, samples, words)
         return cls(problem, samples, labels, weights, names, groups, given)
 
     def __len__(self) -> int:

@@ -157,7 +157,7 @@ def _check(
     for k in range(len(folds)):
         divided = np.intersect1d(units[folds.train(k)], units[folds.test(k)])
         if divided.size:
-            name = np.unique(np.asarray(groups)).tolist()[divided[0]]
+            name = units_of(groups, teaches.size, words)[0][divided[0]]
             raise SettingsError(f"cv divides the group {name!r}: use GroupKFold, or a number")
         if not teaches.any():
             raise DataError(

@@ -17,7 +17,6 @@ from structsvm.evaluation.verdict import (
     chosen,
     once_each,
     standard_error,
-    strongest_first,
 )
 from structsvm.learner.inputs import are_scores
 from structsvm.learner.settings import Settings
@@ -176,16 +175,13 @@ class HeldOut:
             units = np.arange(honest.size)
         draws = folds.draws
         contrasts = {n: Contrast.of(n, d, units, weights, draws) for n, d in differences.items()}
-        rivals = strongest_first(contrasts)
-        return Verdict(
-            untrained=contrasts["untrained"],
-            rival=rivals[0] if rivals else None,
+        return Verdict.against(
+            contrasts,
             loss=float(np.average(honest, weights=weights)),
             best=self.best.name,
             grouped=folds.grouped,
             words=self.words,
             measure=self.measure,
-            others=tuple(rivals[1:]),
             copies=copies,
             question=self.question,
             classifiers=frozenset(c.name for c in self.candidates if c.rival is not None),

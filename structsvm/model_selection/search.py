@@ -323,6 +323,8 @@ class MetricLearnerCV(ProblemParameters):
         self.candidates_, self.fold_ = candidates, split.folds.held_out
         self.losses_, self.criterion_ = held_out.losses, held_out.criterion
         self.cv_results_ = held_out.table()
+        self.__dict__.pop("best_estimator_", None)  # of another choice
+        self._best_tuned: tuple[Inputs, Metric] | None = None
         return MetricLearner(**self._parameters(learned))
 
     @same_form
@@ -417,11 +419,11 @@ class MetricLearnerCV(ProblemParameters):
         ------
         SettingsError
             When ``use`` is neither "learned" nor "best", or the best candidate is no metric and
-            can keep no rules.
+            can keep no rules, or Ctrl-C came before it was tuned.
         """
         _check_use(use)
         learner = self._fitted
-        if use == "learned":
+        if use == "learned" or self._best.is_learned:
             found: list[EquivalenceMatrix] = learner.predict_partitions(Xs, n_clusters, **rules)
             return found
         if self.best_candidate_ in learner.rivals_:
@@ -431,15 +433,21 @@ class MetricLearnerCV(ProblemParameters):
                     f"{next(iter(rules))}, or use='learned'"
                 )
             return learner.partition_with(self.best_candidate_, Xs, n_clusters)
-        if self._best_inputs is learner.inputs_:
-            return learner.decode_with(self._best_metric, Xs, n_clusters, **rules)
+        if self._best_tuned is None:
+            raise SettingsError(
+                f"{self.best_candidate_} was not tuned, because learning the choice was "
+                "interrupted: fit again, or use='learned'"
+            )
+        inputs, metric = self._best_tuned
+        if inputs is learner.inputs_:
+            return learner.decode_with(metric, Xs, n_clusters, **rules)
         if is_prepared(Xs):
             raise SettingsError(
                 f"{self.best_candidate_} sees other features than the learned metric: give samples "
                 "as they are, not prepared ones"
             )
-        samples = self._best_inputs(self.measured(Xs))
-        return learner.decode_with(self._best_metric, samples, n_clusters, **rules)
+        samples = inputs(self.measured(Xs))
+        return learner.decode_with(metric, samples, n_clusters, **rules)
 
     predict_changes = _of_the_choice(MetricLearner.predict_changes)
     decode_with = _of_the_choice(MetricLearner.decode_with)
@@ -483,6 +491,10 @@ class MetricLearnerCV(ProblemParameters):
     def _fitted(self) -> MetricLearner:
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
+
+    @property
+    def _best(self) -> Candidate:
+        return next(c for c in self.candidates_ if c.name == self.best_candidate_)
 
     @property
     def _problem(self) -> PartitionProblem:
@@ -597,18 +609,15 @@ class MetricLearnerCV(ProblemParameters):
                 learner.rivals_[name] = fit_rival(chosen[name], folded)
         with share("rivals", (1.0 + learned) / 2, 1.0):
             learner.rivals_ |= fit_rivals(others, folded, named=not isinstance(which, str))
-        self._best_inputs, self._best_metric = learner.inputs_, learner.metric_
-        best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
+        best = self._best
         if best.baseline is None:
             return
         settings = self._settings(best)
         if not best.settings and settings.features is learner.features:
-            self._best_metric = learner.baselines_[best.baseline]
+            self._best_tuned = learner.inputs_, learner.baselines_[best.baseline]
             return
-        self._best_inputs, seen = Inputs.fit(
-            settings.features, settings.standardize, data.counted()
-        )
-        self._best_metric = tuned_metric(best, seen)
+        inputs, seen = Inputs.fit(settings.features, settings.standardize, data.counted())
+        self._best_tuned = inputs, tuned_metric(best, seen)
 
 
 def _check_use(use: Any) -> None:

@@ -219,8 +219,7 @@ class OracleMax(OracleAtom):
         label: str = "OracleMax",
     ) -> None:
         arguments = as_expressions(x, label)
-        self.declared = _declared(oracle, n_terms, sign, monotonicity, parameters, label)
-        self._take(self.declared)
+        self._take(_declared(oracle, n_terms, sign, monotonicity, parameters, label))
         super().__init__(*arguments)
 
     def _take(self, declared: Declared) -> None:

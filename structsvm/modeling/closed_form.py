@@ -26,7 +26,8 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.learner.training_set import TrainingSet
 from structsvm.oracles.allowed_segments import rule_says
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE
+from structsvm.partitions.feature_maps import SECOND_MOMENT
+from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.samples import centred
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import shown
@@ -241,7 +242,7 @@ def _check_problem(problem: Any) -> None:
         raise SettingsError(
             f"problem must be one of segments, such as ChangePoint(), got {shown(problem)}"
         )
-    if problem.feature_map is not SECOND_MOMENT or problem.loss is not SQUARED_DISTANCE:
+    if problem.feature_map is not SECOND_MOMENT or problem.loss is not partition_loss:
         raise SettingsError(
             f"{type(problem).__name__} has a feature map or a loss of its own, which need not be a "
             "sum over segments: only those of ChangePoint have this closed form"

@@ -186,8 +186,7 @@ class CvxpyProgram(Program):
         self.w = answer.w
         held = [Cut(c.group, c.intercept, c.slope.copy()) for c in cuts.cuts()]
         self._weighed = list(zip(held, answer.multipliers.tolist(), strict=True))
-        is_minimum = answer.bound is not None
-        return MasterSolution(answer.w, answer.multipliers, answer.label, answer.bound, is_minimum)
+        return answer
 
     def between(
         self, answer: MasterSolution, cuts: WorkingSet, best: Floats, upper: float, damping: float

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import cvxpy as cp
@@ -12,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import MasterError, SettingsError
+from structsvm.masters.base import MasterSolution
 from structsvm.masters.bounds import CONIC
 from structsvm.masters.working_set import WorkingSet
 from structsvm.modeling.conic import ConicAnswer, ConicProgram, InfeasibleError, UnboundedError
@@ -31,23 +31,11 @@ MIP_GAP = 1e-6
 """What mixed-integer solvers are told to prove, relative to the optimal value."""
 
 
-@dataclass(frozen=True, eq=False)
-class Restriction:
-    """A solution of a restricted problem."""
-
-    w: Floats
-    multipliers: Floats
-    """Of the cuts."""
-    bound: tuple[float, str] | None
-    """A lower bound of the problem, and what it rests on."""
-    label: str
-
-
 class Restricted(ABC):
     """Solves restricted problems."""
 
     @abstractmethod
-    def solve(self, cuts: WorkingSet, tol: float) -> Restriction:
+    def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts.
 
         Raises
@@ -86,7 +74,7 @@ class Conic(Restricted):
         self._box, self._in_box, self._n_cuts = 0.0, 0, -1
         self._answer: ConicAnswer | None = None
 
-    def solve(self, cuts: WorkingSet, tol: float) -> Restriction:
+    def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts, within a box if there is no minimum.
 
         Raises
@@ -105,8 +93,7 @@ class Conic(Restricted):
             self._check_objective(answer)
         self._answer = answer
         w = self.prepared.tidy(answer.x[self._columns])
-        bound = (answer.bound, CONIC)
-        return Restriction(w, answer.multipliers, bound, "clarabel")
+        return MasterSolution(w, answer.multipliers, "clarabel", (answer.bound, CONIC))
 
     def unpack(self) -> None:
         """Give the constraints of the rewritten problem the duals of the last solution."""
@@ -148,7 +135,7 @@ class Conic(Restricted):
                 "cp.sum_squares(cp.vec(X, order='F')) where X is a symmetric matrix"
             )
 
-    def _within_a_box(self, cuts: WorkingSet, rows: Any, right: Floats) -> Restriction:
+    def _within_a_box(self, cuts: WorkingSet, rows: Any, right: Floats) -> MasterSolution:
         self._grow(len(cuts))
         d, n = self._columns.size, self._program.size
         sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), shape=(d, n))
@@ -157,7 +144,8 @@ class Conic(Restricted):
             sp.vstack([rows, sides, -sides]), np.concatenate([right, widths]), 1e-7, self.options
         )
         w = self.prepared.tidy(answer.x[self._columns])
-        return Restriction(w, answer.multipliers[: len(cuts)], None, "clarabel in a box")
+        multipliers = answer.multipliers[: len(cuts)]
+        return MasterSolution(w, multipliers, "clarabel in a box", is_minimum=False)
 
     def _grow(self, n_cuts: int) -> None:
         """A larger box when nothing was found in the last one, or it has been in use for long."""
@@ -194,7 +182,7 @@ class ByName(Restricted):
         if prepared.is_mixed_integer:
             self.options = {**_precise(solver), **self.options}
 
-    def solve(self, cuts: WorkingSet, tol: float) -> Restriction:
+    def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts.
 
         Raises
@@ -231,7 +219,7 @@ class ByName(Restricted):
         value = float(problem.value)
         bound = value - gap * max(1.0, abs(value)), f"as claimed by {name}"
         w = self.prepared.tidy(self.prepared.values())
-        return Restriction(w, multipliers, bound, name.lower())
+        return MasterSolution(w, multipliers, name.lower(), bound)
 
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
         """None: not every solver takes squares."""

@@ -17,11 +17,11 @@ import scipy.sparse as sp
 
 from structsvm.errors import MasterError
 from structsvm.masters.auto import AutoMaster
-from structsvm.masters.base import Request, checked
+from structsvm.masters.base import MasterSolution, Request, checked
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.working_set import WorkingSet
 from structsvm.modeling.prepared import Prepared, column
-from structsvm.modeling.restricted import Conic, Restricted, Restriction
+from structsvm.modeling.restricted import Conic, Restricted
 from structsvm.problem import Regularized
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
 from structsvm.support.arrays import Floats
@@ -61,7 +61,7 @@ class FastMaster(Restricted):
         form = None if options else _form(prepared)
         return None if form is None else cls(prepared, form, start, options)
 
-    def solve(self, cuts: WorkingSet, tol: float) -> Restriction:
+    def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts.
 
         Raises
@@ -94,7 +94,7 @@ class FastMaster(Restricted):
         self._conic = None
         rounded = bound + form.constant - 1e-15 * abs(form.constant)
         w = self.prepared.tidy(np.asarray(form.basis @ answer.w))
-        return Restriction(w, answer.multipliers * scale, (rounded, basis), answer.label)
+        return MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))
 
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
         """None: a share of the way is as good where there is curvature."""
@@ -105,7 +105,7 @@ class FastMaster(Restricted):
         if self._conic is not None:
             self._conic.unpack()
 
-    def _by_clarabel(self, cuts: WorkingSet, tol: float) -> Restriction:
+    def _by_clarabel(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         if self._conic is None:
             self._conic = Conic(self.prepared, self._start, self._options)
         return self._conic.solve(cuts, tol)

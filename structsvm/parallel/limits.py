@@ -39,7 +39,7 @@ def single_threaded() -> Iterator[None]:
         with controller.select(user_api="openmp").limit(limits=1):
             yield
     finally:
-        _warn_not_completed()
+        _leave()
 
 
 _lock = Lock()
@@ -56,7 +56,7 @@ def _enter(controller: threadpoolctl.ThreadpoolController) -> None:
         _inside += 1
 
 
-def _warn_not_completed() -> None:
+def _leave() -> None:
     global _inside, _limiter
     with _lock:
         _inside -= 1

@@ -56,8 +56,10 @@ def refuse_clashing_counts(counts: Sequence[Count]) -> None:
     DataError
         If no segmentation has all these counts; the message names those that clash.
     """
-    edges = [_Edge(c.start, c.end, c.high, c.name) for c in sorted(counts, key=_start)]
-    edges += [_Edge(c.end, c.start, -c.low, c.name) for c in sorted(counts, key=_end, reverse=True)]
+    by_start = sorted(counts, key=lambda c: c.start)
+    by_end = sorted(counts, key=lambda c: c.end, reverse=True)
+    edges = [_Edge(c.start, c.end, c.high, c.name) for c in by_start]
+    edges += [_Edge(c.end, c.start, -c.low, c.name) for c in by_end]
     distance = {point: 0 for c in counts for point in (c.start, c.end)}
     last: dict[int, _Edge] = {}
     cycle: list[_Edge] = []
@@ -76,14 +78,6 @@ def refuse_clashing_counts(counts: Sequence[Count]) -> None:
     if len(names) == 1:
         raise DataError(f"{names[0]}: there is no room for it")
     raise DataError(f"labels that contradict each other: {' and '.join(names)}")
-
-
-def _start(count: Count) -> int:
-    return count.start
-
-
-def _end(count: Count) -> int:
-    return count.end
 
 
 def _cycle(last: dict[int, _Edge]) -> list[_Edge]:

@@ -17,14 +17,14 @@ from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.partial_labels.alternate import Completions
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
-from structsvm.partitions.deferred import Data, all_derived, of_each
+from structsvm.partitions.deferred import of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import (
     Calibration,
     Metric,
     calibrate_by,
+    in_metric,
     metric_factor,
     penalty_grid,
     total_scatter,
@@ -322,19 +322,16 @@ def calibrate_partial(
     """
     traits = problem.traits
     if not traits.convex and traits.given_k:
-        counts = {_count(problem, known) for known in labels}
-        usual = counts.pop() if len(counts) == 1 else None
-        return Calibration(np.empty(0), np.empty(0), n_clusters=usual)
+        return Calibration.of_counts(_count(problem, known) for known in labels)
     if not traits.convex or (not traits.contiguous and any(known.part[0] for known in labels)):
         parts, truths = _partly_known(problem, samples, labels)
         shares = None if weights is None else part_weights(labels, weights)
         return problem.calibrate(factor, parts, truths, shares)
-    Zs = _in_metric(samples, factor)
+    Zs = in_metric(samples, factor)
     scatter = np.average(of_each("measuring the samples", total_scatter, Zs), weights=weights)
     changes = np.average([max(1, known.n_changes) for known in labels], weights=weights)
     if not scatter > 0:
-        known_changes = np.average([k.n_changes for k in labels], weights=weights)
-        return Calibration(np.ones(1), np.array([known_changes]))
+        return Calibration.of_one_cluster([known.n_changes for known in labels], weights)
     penalties = penalty_grid(float(scatter / changes))
     oracles, losses = [problem.decoder(x) for x in samples], [known.loss for known in labels]
     return calibrate_by(oracles, Zs, losses, penalties, weights)
@@ -356,15 +353,10 @@ def calibrate_to_rate(
     rate = changes / np.dot(shares, [M.n_samples - 1.0 for M in parts])
     expected = rate * np.average([known.n_samples - 1.0 for known in labels], weights=weights)
     by_loss = calibrate_partial(problem, factor, samples, labels, weights)
-    Zs, oracles = _in_metric(samples, factor), [problem.decoder(x) for x in samples]
+    Zs, oracles = in_metric(samples, factor), [problem.decoder(x) for x in samples]
     counts = [_n_changes] * len(Zs)
     found = calibrate_by(oracles, Zs, counts, by_loss.penalties, weights).losses
     return replace(by_loss, criterion=np.abs(np.log((found + 1.0) / (expected + 1.0))))
-
-
-def _in_metric(samples: Sequence[Sample], factor: Floats) -> list[Data]:
-    step = InMetric(factor)
-    return all_derived([sample.data for sample in samples], step, factor.shape[1])
 
 
 def _n_changes(M: EquivalenceMatrix) -> float:

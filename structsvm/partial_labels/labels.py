@@ -217,13 +217,8 @@ def stretches(constraint: Constraint, n_samples: int) -> list[tuple[int, int, li
 
     Maximal runs of samples of which every boundary is decided, two samples or more.
     """
-    decided, forced = np.zeros((2, n_samples + 1), dtype=np.bool_)
-    forced[list(constraint.forced)] = True
-    decided[list(constraint.forced + constraint.forbidden)] = True
-    for region in constraint.regions:
-        if region.changes == 0 and not region.or_more:
-            decided[region.start + 1 : region.end] = True
-    edges = np.flatnonzero(np.diff(decided.astype(np.int8), prepend=0, append=0))
+    allowed, forced = constraint.boundary_masks(n_samples)
+    edges = np.flatnonzero(np.diff(forced | ~allowed, prepend=False, append=False))
     found = []
     for first, stop in edges.reshape(-1, 2).tolist():
         start, end = first - 1, stop

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -146,13 +146,8 @@ def _best_with_another_count(
     for changes in (now.changes - 1, now.changes + 1):
         if changes < 0:
             continue
-        other = Region(now.start, now.end, changes)
-        limited = Constraint(
-            constraint.n_clusters,
-            constraint.forced,
-            constraint.forbidden,
-            (*constraint.regions, other),
-        )
+        other = replace(now, changes=changes)
+        limited = replace(constraint, regions=(*constraint.regions, other))
         try:
             values.append(oracle.ask(objective, limited).value)
         except OracleError:  # the labels rule it out

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.errors import DataError
-from structsvm.support.arrays import Floats, Ints, sums_of_runs
+from structsvm.support.arrays import Floats, Ints
 
 MOST_SAMPLES = 100_000_000
 """Labels of more would take the memory of a whole machine."""
@@ -183,7 +183,7 @@ class EquivalenceMatrix:
         if self.relaxed_factor is not None:
             return self.relaxed_factor.T @ X
         if self.is_contiguous:
-            sums = sums_of_runs(X, self.boundaries[:-1])
+            sums = np.add.reduceat(X, self.boundaries[:-1], axis=0)
         else:
             sums = np.zeros((self.n_clusters, X.shape[1]))
             np.add.at(sums, self._partition_labels(), X)
@@ -294,7 +294,7 @@ def project_all(Xs: Sequence[Floats], segmentations: Sequence[EquivalenceMatrix]
     ends = np.cumsum([len(X) for X in Xs])
     pairs = zip(segmentations, (0, *ends[:-1].tolist()), strict=True)
     firsts = np.concatenate([M.boundaries[:-1] + begin for M, begin in pairs])
-    sums = sums_of_runs(stacked, firsts)
+    sums = np.add.reduceat(stacked, firsts, axis=0)
     sizes = np.diff(firsts, append=len(stacked))
     rows = np.cumsum([M.n_clusters for M in segmentations])[:-1]
     return np.split(sums / np.sqrt(sizes)[:, None], rows)

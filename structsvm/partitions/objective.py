@@ -131,11 +131,14 @@ class MetricObjective(Objective, Problem):
 
     def start(self) -> Floats:
         """Return the weight, (d,), of ``B = I`` and ``beta = 1``."""
-        return self.join(self._identity(), 1.0)
+        return self.weight_space().identity()
 
     def null_weight(self) -> Floats:
         """``B = 0`` with a cluster priced as much as the loss rewards it."""
-        return self.join(0.0 * self._identity(), self.partition.traits.kappa)
+        null = np.zeros(self.weight_space().dim)
+        if self.prices_clusters:
+            null[-1] = self.partition.traits.kappa
+        return null
 
     @property
     def weight_names(self) -> tuple[str, ...]:
@@ -154,10 +157,7 @@ class MetricObjective(Objective, Problem):
         """``(X^T M X, -Tr M) / T``, the feature map of the problem in place of the first."""
         phi = self.partition.feature_map
         slope = phi.diagonal(x, y) if self.metric == "diagonal" else phi.full(x, y)
-        feature = self.weight_space().from_metric(slope)
-        if self.prices_clusters:
-            feature[-1] = -y.n_clusters
-        return feature / x.n_samples
+        return self.join(slope, -y.n_clusters) / x.n_samples
 
     def joint_features(
         self, xs: Sequence[SearchedSample], ys: Sequence[EquivalenceMatrix]
@@ -168,14 +168,10 @@ class MetricObjective(Objective, Problem):
         """
         if self.partition.feature_map is not SECOND_MOMENT or not all(y.is_contiguous for y in ys):
             return [None] * len(xs)
-        space, diagonal = self.weight_space(), self.metric == "diagonal"
-        features = []
-        for x, y, U_X in zip(xs, ys, project_all([x.X for x in xs], ys), strict=True):
+        diagonal, features = self.metric == "diagonal", []
+        for y, U_X in zip(ys, project_all([x.X for x in xs], ys), strict=True):
             slope = np.einsum("kp,kp->p", U_X, U_X) if diagonal else U_X.T @ U_X
-            feature = space.from_metric(slope)
-            if self.prices_clusters:
-                feature[-1] = -y.n_clusters
-            features.append(feature / x.n_samples)
+            features.append(self.join(slope, -y.n_clusters) / y.n_samples)
         return features
 
     def loss(self, y: Projector, y_hat: Projector) -> float:
@@ -252,11 +248,6 @@ class MetricObjective(Objective, Problem):
             nothing_written(f"{type(problem).__name__}.training_sample"),
         ):
             return problem.training_sample(x, y)
-
-    def _identity(self) -> Floats:
-        """``B = I`` as the weight space writes it."""
-        P = self.n_features
-        return np.ones(P) if self.metric == "diagonal" else np.eye(P)
 
 
 def _ready(X: Floats) -> Floats:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +11,11 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.partitions.candidates import Candidate, Rival, named_candidate
-from structsvm.partitions.deferred import all_derived
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.feature_maps import SECOND_MOMENT, SQUARED_DISTANCE, FeatureMap, Loss
-from structsvm.partitions.gaps import InMetric, has_gaps
+from structsvm.partitions.feature_maps import SECOND_MOMENT, FeatureMap, Loss
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, covering, margin_f1, partition_loss
-from structsvm.partitions.metric import Calibration, Metric, calibrate
+from structsvm.partitions.metric import Calibration, Metric, calibrate, in_metric
 from structsvm.partitions.objective import MetricObjective, Objective
 from structsvm.partitions.oracle import (
     UNCONSTRAINED,
@@ -34,7 +31,7 @@ from structsvm.partitions.sample import Sample, all_made_by
 from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
-from structsvm.partitions.units import LearningUnits, whitened, within_whitening
+from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import Contract, asked, hook
 
@@ -89,14 +86,17 @@ class PartitionProblem(Contract):
     @property
     @hook
     def feature_map(self) -> FeatureMap:
-        """phi, the joint features of a sample and a partition."""
+        """phi, the joint features of a sample and a partition: ``X^T M X / T`` by default."""
         return SECOND_MOMENT
 
     @property
     @hook
     def loss(self) -> Loss:
-        """What predicting one partition costs when another is true, before ``kappa``."""
-        return SQUARED_DISTANCE
+        """What predicting one partition costs when another is true, before ``kappa``.
+
+        By default ``|M - M_i|_F^2``.
+        """
+        return partition_loss
 
     # ---- what comes in and goes out
 
@@ -213,7 +213,7 @@ class PartitionProblem(Contract):
         whitening = None
         if shrinkage is not None:
             whitening = within_whitening([s.data for s in samples], truths, shrinkage, weights)
-            samples = all_made_by(samples, partial(whitened, whitening=whitening))
+            samples = all_made_by(samples, LearningUnits(whitening))
         unit = self.unit(samples, truths, weights)
         if unit is None and whitening is not None:
             identity = np.eye(whitening.shape[0])
@@ -280,7 +280,7 @@ class PartitionProblem(Contract):
         price = 0.0 if n_clusters is not None else metric.price
         assert price is not None
         Z = metric.transform(centred(sample.X))
-        return TraceObjective(Z, shift=-price, gaps=has_gaps(Z))
+        return TraceObjective(Z, shift=-price, gaps=True)
 
     @hook
     def calibrate(
@@ -295,9 +295,7 @@ class PartitionProblem(Contract):
         for i, sample in enumerate(samples):
             with asked(self, "decoder", f"{self.traits.words.whole} {i}"):
                 oracles.append(self.decoder(sample))
-        data = [sample.data for sample in samples]
-        Zs = all_derived(data, InMetric(factor), factor.shape[1])
-        return calibrate(oracles, Zs, truths, weights)
+        return calibrate(oracles, in_metric(samples, factor), truths, weights)
 
     # ---- evaluation
 

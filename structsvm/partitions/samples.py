@@ -14,7 +14,12 @@ from structsvm.partitions.deferred import Data, Deferred, of_each
 from structsvm.partitions.gaps import blocks, filled, has_gaps, magnitudes, means, scales
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.partitions.traits import RECORDINGS, Words
-from structsvm.partitions.values import refuse_hidden, refuse_no_array
+from structsvm.partitions.values import (
+    label_values,
+    missing_labels,
+    refuse_hidden,
+    refuse_no_array,
+)
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import by_rows, largest, largest_of_all, mapping_of, mean_and_spread
 from structsvm.support.checks import refuse_unlisted
@@ -250,14 +255,29 @@ def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any],
     Raises
     ------
     DataError
-        If there is not a group for each sample.
+        If there is not a group for each sample, one is missing, or they do not compare.
     """
     if groups is None:
         return list(range(N)), np.arange(N)
-    labels = np.asarray(groups)
-    if labels.shape != (N,):
-        raise DataError(f"{words.wholes(N)} but groups of shape {labels.shape}: give one for each")
-    names, units = np.unique(labels, return_inverse=True)
+    refuse_no_array(groups, "groups")
+    try:
+        given = label_values(groups if hasattr(groups, "__array__") else list(groups))
+    except TypeError:
+        raise DataError(f"groups must be a list, one for each, got {groups!r}") from None
+    except DataError as error:
+        raise DataError(f"groups: {error}") from error
+    if given.shape != (N,):
+        raise DataError(f"{words.wholes(N)} but groups of shape {given.shape}: give one for each")
+    missing = np.flatnonzero(missing_labels(given))
+    if missing.size:
+        raise DataError(
+            f"the group of {words.whole} {missing[0]} is missing ({missing.size} in all): give one "
+            f"for each, and one of its own to a {words.whole} that is of none"
+        )
+    try:
+        names, units = np.unique(given, return_inverse=True)
+    except TypeError as error:
+        raise DataError(f"groups do not compare ({error}): give text or numbers") from None
     return names.tolist(), units.astype(np.int64)
 
 

@@ -18,8 +18,8 @@ class LearningUnits:
 
     whitening: Floats | None
     """(P, P); None for none."""
-    unit: float
-    """The penalty that goes with the identity."""
+    unit: float = 1.0
+    """The penalty that goes with the identity; 1 as long as it is not known."""
 
     def __call__(self, X: Floats) -> Floats:
         """The features of a standardised sample that learning sees, (T, P)."""
@@ -71,8 +71,3 @@ def _scatter_within(X: Floats, M: EquivalenceMatrix) -> Floats:
     means = M.project(X) / np.sqrt(M.sizes)[:, None]
     within = X - means[M.labels]
     return np.asarray(within.T @ within)
-
-
-def whitened(X: Floats, whitening: Floats) -> Floats:
-    """A sample times the whitening: a step that can be sent."""
-    return np.asarray(X @ whitening)

@@ -27,6 +27,8 @@ def refuse_no_array(X: Any, which: str) -> None:
         reason = "a sparse matrix: give X.toarray()"
     elif hasattr(type(X), "collect") and hasattr(type(X), "columns"):  # asking one for them warns
         reason = f"a {type(X).__name__}, which has not been read yet: give X.collect()"
+    elif hasattr(type(X), "column_names"):  # whose columns are values
+        reason = f"a {type(X).__name__} of arrow: give X.to_pandas()"
     elif isinstance(X, str | bytes | PathLike):
         reason = f"{X!r}, a text: give arrays; structsvm.io.read_recordings(path) reads files"
     elif isinstance(X, Mapping | Set):

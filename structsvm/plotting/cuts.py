@@ -27,7 +27,7 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
     Parameters
     ----------
     image : array of shape (H, W) or (H, W, C)
-        Integers over the range of their type, or floats in [0, 1].
+        uint8 or uint16 over the range of its type, or floats in [0, 1].
     labels : array of int of shape (H, W)
         Part of each pixel, 0, 1, ...
     tint : float in [0, 1]

@@ -23,6 +23,8 @@ from structsvm.support.checks import among, is_number, is_whole
 WORKING_SET_BYTES = 2**30
 PRECISE = 1e-10
 CACHE_BYTES = 2**27
+NEAR = 0.01
+"""Relative gap below which damping depends on what the round before has gained."""
 RECALL = 0.1
 """Part of the gap by which known labellings have to violate the working set to be recalled."""
 CALLS_PER_MASTER = 5
@@ -47,7 +49,8 @@ class CuttingPlane(ConvexSolver):
     master : Master
     damping : float
         The oracles are called between the best weight (1) and the master's (0), which keeps the
-        weight from jumping (Ben-Ameur and Neto, 2007). Measured in docs/solvers.md.
+        weight from jumping (Ben-Ameur and Neto, 2007); at the master's once the gap is below 0.01
+        and the round before has halved it. Measured in docs/solvers.md.
     proximal : float or None
         The master adds ``rho / 2 * |w - best|^2``, ``rho`` being so many times the distance of the
         bounds over ``|best|^2``, halved with each round since that weight was found: a proximal
@@ -144,13 +147,8 @@ class CuttingPlane(ConvexSolver):
         Cuts from a damped weight may leave the master's own answer as it is. They have gained
         something only if they do not, or if their weight is the best so far; or it comes back.
         """
-        usual = min(1e-3, max(1e-7, 0.01 * run.certificate.gap))
-        damping = self.damping if run.stays_near else 0.0
-        attempts = [(usual, damping), (PRECISE, 0.0)]
-        if damping > 0:
-            attempts.insert(1, (usual, 0.0))
         labels: list[str] = []
-        for tol, damped in attempts:
+        for tol, damped in self._attempts(run):
             answer, n_recalls = self._solve_with_known(run, cuts, cache, groups, tol)
             labels.append(f"{answer.label}, {n_recalls} recalls" if n_recalls else answer.label)
             if run.certificate.gap <= self.stopping.tol:
@@ -166,6 +164,31 @@ class CuttingPlane(ConvexSolver):
             if run.certificate.gap <= self.stopping.tol or (added and gained):
                 return Step("; ".join(labels), len(cuts))
         return Step("; ".join(labels), len(cuts), stalled=answer.is_minimum)
+
+    def _attempts(self, run: CutRun) -> list[tuple[float, float]]:
+        """Accuracies of the master and dampings, tried in turn until something is gained.
+
+        An undamped round near the optimum may be the last one, for which its master has to be as
+        accurate as the gap that is asked for.
+        """
+        gap, damping = run.certificate.gap, self._damping(run)
+        usual = min(1e-3, max(1e-7, 0.01 * gap))
+        last = min(usual, max(PRECISE, 0.1 * self.stopping.tol))
+        if damping > 0:
+            return [(usual, damping), (last, 0.0), (PRECISE, 0.0)]
+        return [(last if gap < NEAR else usual, 0.0), (PRECISE, 0.0)]
+
+    def _damping(self, run: CutRun) -> float:
+        """None without a center to stay near, nor where the master's weight no longer jumps.
+
+        That is so near the optimum after a round that has halved the gap. Without that condition
+        tables need up to twice as many rounds.
+        """
+        entries = run.certificate.entries
+        halved = len(entries) > 1 and entries[-1].gap <= 0.5 * entries[-2].gap
+        if not run.stays_near or (halved and run.certificate.gap < NEAR):
+            return 0.0
+        return self.damping
 
     def _solve_with_known(
         self, run: CutRun, cuts: WorkingSet, cache: PlaneCache, groups: Ints, tol: float

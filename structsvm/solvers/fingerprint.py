@@ -59,7 +59,8 @@ def _parts(value: Any) -> Any:
     code = getattr(value, "__code__", None)
     if code is not None:  # a function
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        return code, value.__defaults__, value.__kwdefaults__, cells
+        owner = getattr(value, "__self__", None)  # of a method
+        return code, value.__defaults__, value.__kwdefaults__, cells, owner
     if isinstance(value, type) or not hasattr(value, "__dict__") or callable(value):
         name = getattr(value, "__qualname__", None)
         if name is not None:  # a class, or a function written in C

@@ -1,0 +1,64 @@
+"""Arrays, frames and names of other kinds give the same answer in the same form, or a reason."""
+
+import enum
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from structsvm import MetricLearner
+from structsvm.errors import DataError
+from structsvm.features import StateScores
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    ys = [np.repeat(rng.permutation(3), [12, 15, 13]) for _ in range(4)]
+    return [np.eye(3)[y] @ np.diag([3, 4, 5]) + rng.normal(size=(40, 3)) for y in ys], ys
+
+
+class Held:
+    """An array of another library, which numpy can read."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+@pytest.mark.parametrize("kind", [Held, lambda X: X.astype(object)], ids=["foreign", "objects"])
+def test_one_array_of_any_kind_has_one_answer(data, kind):
+    Xs, ys = data
+    learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    one = kind(Xs[0])
+    np.testing.assert_array_equal(learner.predict(one), learner.predict(Xs[0]))
+    assert learner.predict_breakpoints(one) == learner.predict_breakpoints(Xs[0])
+    np.testing.assert_array_equal(learner.transform(one), learner.transform(Xs[0]))
+
+
+def test_a_table_of_arrow_has_no_columns_for_names(data):
+    """Its attribute of this name holds the values."""
+    Xs, ys = data
+    tables = [pa.table(dict(zip("abc", X.T, strict=True))) for X in Xs]
+    learner = MetricLearner(metric="diagonal")
+    for given in (tables, tables[0]):
+        with pytest.raises(DataError, match=r"is a Table of arrow: give X\.to_pandas\(\)"):
+            learner.fit(given, ys)
+    learner.fit([table.to_pandas() for table in tables], ys)
+    assert learner.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+class Posture(enum.Enum):
+    """Members of an enumeration do not compare."""
+
+    LYING, SITTING, STANDING = range(3)
+
+
+def test_names_of_states_that_do_not_compare_are_refused(data):
+    Xs, ys = data
+    names = [[Posture(k) for k in y] for y in ys]
+    MetricLearner(metric="diagonal").fit(Xs, names)  # where they change is all it asks
+    with pytest.raises(DataError, match=r"StateScores .* do not compare .*: give text or numbers"):
+        MetricLearner(metric="diagonal", features=StateScores("logistic")).fit(Xs, names)

@@ -1,0 +1,76 @@
+"""Nothing of a file of labels is lost without a word."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from structsvm.errors import DataError, DataWarning
+from structsvm.io import Recording, TimeAxis, read_recording, with_labels
+
+SHOW = Recording("show", np.zeros((20, 1)), None, ("x",), time=TimeAxis("s", np.arange(20.0) / 2))
+
+
+def labelled(folder, text, kind="csv", **settings):
+    path = folder / f"show.{kind}"
+    path.write_text(text, encoding="utf-8")
+    return with_labels([SHOW], path, **settings)[0].y.tolist()
+
+
+@pytest.mark.parametrize("rows", ["0,3,\n3,10,a\n", "0,3\n3,10,a\n"])
+def test_a_stretch_without_a_label(tmp_path, rows):
+    text = f"start,end,label\n{rows}"
+    with pytest.raises(DataError, match=r"6 of 20 .* at s 0, or their stretch has no label"):
+        labelled(tmp_path, text)
+    assert labelled(tmp_path, text, blanks=True) == [-1] * 6 + [0] * 14
+
+
+def test_a_stretch_that_ends_nowhere(tmp_path):
+    with pytest.raises(DataError, match="nan is no number, as 's' is"):
+        labelled(tmp_path, "start,end,label\n0,nan,a\n")
+
+
+def test_stretches_in_another_unit_of_time(tmp_path):
+    """A second of the file is a millisecond: all but the first lie after the end."""
+    text = "start,end,label\n0,3000,a\n3000,10000,b\n"
+    with pytest.warns(DataWarning, match="1 of 2 intervals hold no sample, .* label='b'.*, and"):
+        assert labelled(tmp_path, text) == ["a"] * 20
+
+
+STRETCH = {"start": 0, "end": 10, "timeserieslabels": ["a"]}
+TASK = {"data": {"csv": "show.csv"}}
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        ([{"id": 1, "csv": "show.csv", "label": [STRETCH]}], "neither annotations nor predict"),
+        ({"show": [STRETCH]}, "neither annotations nor predictions"),
+        ([TASK | {"annotations": []}], "nothing about show"),
+        ([TASK | {"annotations": [{"result": []}]}], "nothing about show"),
+    ],
+    ids=["JSON-MIN", "one of our own", "a task that nobody did", "done, and nothing marked"],
+)
+def test_a_task_without_labels_is_not_one_without_a_change(tmp_path, tasks, message):
+    with pytest.raises(DataError, match=message):
+        labelled(tmp_path, json.dumps(tasks), "json")
+
+
+@pytest.mark.parametrize(("one", "other"), [("1.1", "1.10"), ("01", "1"), ("7", "7.0")])
+def test_two_texts_that_are_one_number(tmp_path, one, other):
+    path = tmp_path / "codes.csv"
+    path.write_text("\n".join(["x,label", *(f"1,{one}", f"2,{other}", "3,9")]), encoding="utf-8")
+    with pytest.warns(DataWarning, match=f"codes.csv: '{one}' and '{other}' in column 'label' are"):
+        assert len(set(read_recording(path).y)) == 2
+    path.write_text("\n".join(["x,label", *("1,01", "2,02", "3,03")]), encoding="utf-8")
+    assert read_recording(path).y.tolist() == [1, 2, 3]
+
+
+def test_numbers_that_no_float_tells_apart(tmp_path):
+    """As pandas reads whole numbers of which one is missing."""
+    table = pa.table({"x": [1.0, 2.0, 3.0], "label": [None, 2**60, 2**60 + 1]})
+    parquet.write_table(table, tmp_path / "hashes.parquet")
+    with pytest.raises(DataError, match=r"labels that are numbers beyond 2\*\*53"):
+        read_recording(tmp_path / "hashes.parquet", blanks=True)

@@ -1,0 +1,58 @@
+"""Dates are read as they are written: with or without seconds, the day or the month first."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from structsvm.errors import DataWarning
+from structsvm.io import TimeAxis, intervals_of, read_recording, with_labels
+
+
+def read(folder, texts):
+    """A recording with such times, and with the numbers of its rows as its only feature."""
+    path = folder / "one.csv"
+    pd.DataFrame({"row": np.arange(len(texts)), "when": texts}).to_csv(path, index=False)
+    return read_recording(path, time_column="when", need_labels=False)
+
+
+def test_seconds_have_decimals_where_they_are_not_whole(tmp_path):
+    """As Python writes them; the rows are put in their order all the same."""
+    moments = pd.date_range("2024-01-01 10:00", periods=20, freq="500ms")
+    texts = [moment.isoformat() for moment in moments]
+    assert texts[:2] == ["2024-01-01T10:00:00", "2024-01-01T10:00:00.500000"]
+    found = read(tmp_path, texts)
+    np.testing.assert_array_equal(found.time.values, moments.to_numpy())
+    with pytest.warns(DataWarning, match="not in the order of 'when'"):
+        found = read(tmp_path, texts[::-1])
+    assert found.X[:, 0].tolist() == [*range(19, -1, -1)]
+
+
+@pytest.mark.parametrize("style", ["%d/%m/%Y %H:%M", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M"])
+@pytest.mark.parametrize(("start", "step"), [("2024-02-05", "12h"), ("2024-02-05", "1h")])
+def test_the_day_or_the_month_comes_first_as_in_all_of_the_column(tmp_path, style, start, step):
+    """Of a week that both ways can mean, nobody samples a day in each of seven months."""
+    moments = pd.date_range(start, periods=60, freq=step)
+    found = read(tmp_path, moments.strftime(style).tolist())
+    np.testing.assert_array_equal(found.time.values, moments.to_numpy())
+    assert found.time.is_regular
+    changes = tmp_path / "changes.csv"
+    pd.DataFrame({"change": moments[[7, 30]].strftime(style)}).to_csv(changes, index=False)
+    (labelled,) = with_labels([found], changes)
+    assert np.flatnonzero(np.diff(labelled.y)).tolist() == [6, 29]
+    assert found.time.sample_at(moments[11].isoformat()) == 11
+
+
+def test_the_year_comes_first(tmp_path):
+    """The first of each month is not one of the first days of January."""
+    moments = pd.date_range("2024-01-01", periods=12, freq="MS")
+    for style in ("%Y-%m-%d", "%Y/%m/%d"):
+        found = read(tmp_path, moments.strftime(style).tolist())
+        np.testing.assert_array_equal(found.time.values, moments.to_numpy())
+        assert found.time.sample_at(moments[5].strftime(style)) == 5
+
+
+@pytest.mark.parametrize(("kind", "step"), [(np.int8, 60), (np.uint8, 100), (np.int16, 16000)])
+def test_steps_of_small_integers_do_not_overflow(kind, step):
+    times = np.array([0, step, 2 * step], dtype=kind)
+    assert intervals_of(["a", "b", "b"], times)[-1].end == 3 * step
+    assert TimeAxis("t", np.array([-100, 100], dtype=np.int8)).steps.tolist() == [200]

@@ -1,0 +1,57 @@
+"""Where the oracles are called: at the master's weight, or between it and the best one."""
+
+import pytest
+from enumerated import listed_risk
+
+from structsvm.regularizers import SquaredNorm, Trace
+from structsvm.solvers import CuttingPlane, Stopping
+from structsvm.solvers.run import Run
+from structsvm.status import Status
+from structsvm.weights import PSD, Free, Nonnegative
+
+CASES = {
+    "free": (Free(20), SquaredNorm(0.02)),
+    "diagonal": (Nonnegative(20), SquaredNorm(0.02)),
+    "diagonal-trace": (Nonnegative(20), Trace(0.02)),
+    "full": (PSD(4), SquaredNorm(0.1)),
+}
+
+
+def risk_of(case, seed):
+    return listed_risk(*CASES[case], n_samples=30, n_labels=100, seed=seed)
+
+
+@pytest.fixture
+def first_dampings(monkeypatch):
+    """The damping with which each round begins, by the number of rounds before it."""
+    found, between = {}, Run.between
+
+    def noted(run, answer, cuts, damping):
+        found.setdefault(len(run.certificate.entries), damping)
+        return between(run, answer, cuts, damping)
+
+    monkeypatch.setattr(Run, "between", noted)
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_round_is_undamped_after_one_that_has_halved_a_small_gap(case, first_dampings):
+    undamped = 0
+    for seed in range(4):
+        first_dampings.clear()
+        solution = CuttingPlane(Stopping(1e-6, 100)).solve(risk_of(case, seed))
+        gaps = [entry.gap for entry in solution.history.entries]
+        for k, damping in first_dampings.items():
+            far = k == 0 or gaps[k - 1] >= 0.9
+            relied_on = k >= 2 and gaps[k - 1] < 0.01 and gaps[k - 1] <= 0.5 * gaps[k - 2]
+            assert damping == (0.0 if far or relied_on else 0.5)
+            undamped += relied_on
+    assert undamped > 0
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_gaps_below_rounding_are_not_asked_of_a_master(case):
+    """The accuracy asked of a master has a floor, so that no other master has to take over."""
+    solution = CuttingPlane(Stopping(1e-13, 60)).solve(risk_of(case, 0))
+    assert solution.status in (Status.OPTIMAL, Status.STALLED)
+    assert not any("stalled" in entry.master for entry in solution.history.entries)
