@@ -57,6 +57,17 @@ class TestAPage:
         page = self.page(folder, "| a | b |\n|---|---|\n| x | 0.1 |\n")
         assert "no file has the row | x | 0.1 |" in "".join(faults(page, folder))
 
+    def test_may_tie_a_table_of_its_own(self, folder):
+        table = "| a `0.5` | b |\n|---|---|\n| x | **1.23** |\n| y | [0.30](a1.2.md) |\n"
+        tie = "<!-- numbers\n1.23: some; ours; loss\n0.30: some; ours; gain\n-->\n"
+        assert list(faults(self.page(folder, table + tie), folder)) == []
+        lower = f"{table.replace('1.23', '1.24')}{tie}"
+        assert "no file has the row | x | **1.24** |" in "".join(
+            faults(self.page(folder, lower), folder)
+        )
+        elsewhere = f"{table}\n1.23, 0.30\n{tie}"
+        assert "no file has the row" in "".join(faults(self.page(folder, elsewhere), folder))
+
     def test_is_written_although_one_of_its_files_is_not_there_yet(self, folder):
         later = "<!-- begin later -->\n<!-- end later -->\n"
         page = self.page(folder, f"{later}<!-- begin some -->\n<!-- end some -->\n")
@@ -88,6 +99,8 @@ class TestAPage:
             ("0.10", "some; ours; gain"),
             ("-0.10", "some; ours; gain"),
             ("0.30 ± 0.51", "some; ours; gain"),
+            ("0.10 to 0.51", "some; ours; gain"),
+            ("0.30 / 0.51", "some; ours; gain"),
         ],
     )
     def test_may_print_what_a_cell_has(self, folder, printed, mark):
