@@ -62,6 +62,7 @@ CHECKED = (
     "peers.md",
     "how-to-choose.md",
     "model-selection.md",
+    "features.md",
 )
 """Pages all of whose decimal numbers are tied, or in tables that are written from files."""
 
