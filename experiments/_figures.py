@@ -63,6 +63,7 @@ CHECKED = (
     "how-to-choose.md",
     "model-selection.md",
     "features.md",
+    "clustering.md",
 )
 """Pages all of whose decimal numbers are tied, or in tables that are written from files."""
 
