@@ -64,6 +64,7 @@ CHECKED = (
     "model-selection.md",
     "features.md",
     "clustering.md",
+    "normalized-cuts.md",
 )
 """Pages all of whose decimal numbers are tied, or in tables that are written from files."""
 
