@@ -65,6 +65,7 @@ CHECKED = (
     "features.md",
     "clustering.md",
     "normalized-cuts.md",
+    "change-points.md",
 )
 """Pages all of whose decimal numbers are tied, or in tables that are written from files."""
 
