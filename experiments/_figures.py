@@ -67,6 +67,8 @@ CHECKED = (
     "normalized-cuts.md",
     "change-points.md",
     "why-not-a-classifier.md",
+    "weak-labels.md",
+    "trust.md",
 )
 """Pages all of whose decimal numbers are tied, or in tables that are written from files."""
 
