@@ -69,6 +69,9 @@ CHECKED = (
     "why-not-a-classifier.md",
     "weak-labels.md",
     "trust.md",
+    "gallery.md",
+    "anchors.md",
+    "cli.md",
 )
 """Pages all of whose decimal numbers are tied, or in tables that are written from files."""
 
